@@ -1,0 +1,3 @@
+"""Device specs, occupancy, roofline, forecast."""
+
+from kernelband.hardware.device import Device as Device

@@ -1,0 +1,78 @@
+"""Ask and tell: what a policy sees and answers. Independent of worker, editor and database."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from attrs import field, frozen
+
+
+@frozen
+class Member:
+    """A correct variant (or the original, id 0) on the frontier.
+
+    ``features``: log1p(ms), registers/thread, shared KB, log2(threads/block), occupancy %. ``headroom``: 1 - use of each resource
+    ("sm", "dram", "l2"), each in [0, 1]; empty when not profiled. ``seconds``: geometric mean over timing cases in the objective, or the forecast's
+    where nothing was measured.
+    """
+
+    variant: int
+    seconds: float
+    features: tuple[float, ...]
+    headroom: dict[str, float] = field(factory=dict)
+    exhausted: frozenset[str] = frozenset()  # strategies with nothing left to propose from this parent
+
+
+@frozen
+class Pull:
+    """One finished proposal, in proposal order: the log that any rule can be replayed from."""
+
+    step: int
+    parent: int
+    strategy: str
+    variant: int | None
+    executed: bool
+    reward_paper: float
+    reward: float
+    outcome: str  # "faster" | "slower" | "inconclusive" | "equal" | "wrong" | "crashed" | "timeout" | "compile_error" | "duplicate" | "nothing_left"
+
+
+@frozen
+class Choice:
+    """What to try next, and why: kept with the run and shown.
+
+    ``propensity`` is the probability with which the policy made this choice (1 when it is deterministic).
+    """
+
+    parent: int
+    strategy: str
+    cluster: int
+    score: float
+    propensity: float
+    reason: str
+
+
+@frozen
+class Arm:
+    """A row of the arms table."""
+
+    cluster: int
+    strategy: str
+    pulls: int
+    mean_reward: float
+    weight: float  # 0 = masked
+    why: str
+
+
+class Policy(Protocol):
+    """A rule for choosing arms. Stateless: all it knows is the frontier and the log, so a resumed run continues as if never stopped."""
+
+    name: str
+
+    def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:
+        """The next choice; None when every arm is exhausted. Same arguments, same answer."""
+        ...
+
+    def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:
+        """The arms table as ``ask`` sees it."""
+        ...

@@ -1,0 +1,46 @@
+"""What an executor holds between calls. One instance per process, passed to every operation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+
+if TYPE_CHECKING:
+    from kernelband_worker.loader import Loader
+    from kernelband_worker.wire import SessionParams
+
+
+class OperationFailed(Exception):
+    """A sentence for the user. Becomes OPERATION_FAILED with ErrorData; the executor lives on.
+
+    ``kind`` is one of wire.ERROR_KINDS; ``data`` are further keys of wire.ErrorData.
+    """
+
+    def __init__(self, message: str, kind: str, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.data = data
+
+
+@dataclass
+class State:
+    """``role`` is gpu, cpu or compile. ``ask`` sends a request to the engine and waits; ``tell`` sends a notification."""
+
+    role: str
+    ask: Callable[[str, Dict[str, Any]], Any]
+    tell: Callable[[str, Dict[str, Any]], None]
+    session: Optional[SessionParams] = None
+    loader: Optional[Loader] = None
+    cases: Dict[str, Any] = field(default_factory=dict)  # opened cases by id
+
+    @property
+    def opened(self) -> Loader:
+        """The loader of the open session.
+
+        Raises:
+            OperationFailed: no session is open.
+        """
+        if self.loader is None:
+            raise OperationFailed("No session is open in this executor.", "bad_request")
+        return self.loader

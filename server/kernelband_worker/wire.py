@@ -1,0 +1,447 @@
+"""The words that engine and worker exchange: JSON-RPC 2.0 with ``Content-Length`` frames, and these JSON objects.
+
+Both sides import this file, so a word is spelled once. Standard library only, Python >= 3.9.
+Units are in the names: ``_us`` microseconds on the device or per call, ``_s`` seconds of wall time, ``_bytes`` bytes.
+All lists are in a stable order. Every id is a lower-case hex SHA-256 or a prefix of one.
+
+Engine -> supervisor (requests)
+    initialize        InitializeParams -> Hello
+    executor/start    StartParams -> {}          a fresh process; replaces one of the same name
+    executor/stop     {"name"} -> {}             kills the executor's whole process group
+    executor/call     CallParams -> the result of the operation
+    shutdown          {} -> {}
+Supervisor -> engine (notifications)
+    log               LogParams                  what the user's program or an executor printed
+    heartbeat         {}                         every ``heartbeat_s``; the engine's side of it is end of input
+    lock/waiting      LockWaiting                another process measures on this GPU
+    progress          Progress                   an executor's word about a long operation
+Supervisor -> engine (requests, on behalf of an executor)
+    module/find       FindModule -> ModuleFile | None
+    blob/get          {"sha256"} -> {"base64"}   file content by hash; cached by the supervisor
+
+Operations of an executor (``CallParams.operation``), each in a file of its own:
+    environment       {} -> Environment
+    session/open      SessionParams -> {}
+    capture           CaptureParams -> CaptureResult
+    variant/load      VariantFiles -> {}
+    specialise        SpecialiseParams -> SpecialiseResult
+    compile           CompileParams -> CompileFacts
+    check             CheckParams -> CheckResult
+    time              TimeParams -> TimeResult
+    entry/run         EntryRunParams -> EntryRunResult
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, TypedDict
+
+PROTOCOL = 1
+
+# JSON-RPC error codes of the worker; ``data`` is ErrorData.
+OPERATION_FAILED = -32001  # a sentence for the user; the executor lives on
+EXECUTOR_TIMEOUT = -32002  # the deadline passed; its group was killed
+EXECUTOR_DIED = -32003  # it exited, or CUDA is unusable in it; its group was killed
+EXECUTOR_MISSING = -32004  # no executor of that name is running
+
+#: ErrorData.kind of OPERATION_FAILED: what went wrong, in a word that code can branch on.
+ERROR_KINDS = (
+    "torch_missing",
+    "triton_missing",
+    "too_old",
+    "no_gpu",
+    "import_failed",
+    "entry_failed",
+    "never_launches",
+    "not_replayable",
+    "compile_error",
+    "out_of_memory",
+    "unsupported",
+    "bad_request",
+    "internal",
+)
+
+
+class ErrorData(TypedDict, total=False):
+    kind: str  # one of ERROR_KINDS
+    detail: str  # the program's own error text or traceback tail, for showing under the sentence
+    path: str
+    line: int
+    tail: str  # the last lines that the executor printed
+    signal: int  # for EXECUTOR_DIED
+    exit_code: int
+
+
+# ---------------------------------------------------------------- supervisor
+
+
+class InitializeParams(TypedDict):
+    protocol: int
+    heartbeat_s: float
+
+
+class Hello(TypedDict):
+    protocol: int
+    python: str  # "3.12.3"
+    executable: str
+    platform: str  # sys.platform
+    host: str
+    user: str
+    pid: int
+    cpus: int
+    scratch: str  # a private folder on the worker's machine; removed when the supervisor leaves
+
+
+class StartParams(TypedDict, total=False):
+    name: str
+    role: str  # "gpu" | "cpu" | "compile"
+    gpu: int  # index for role gpu; the executor sees only this one
+    environment: Dict[str, str]  # added to the scrubbed environment
+
+
+class CallParams(TypedDict, total=False):
+    name: str
+    operation: str
+    params: Dict[str, Any]
+    deadline_s: float
+    lock: Optional[str]  # UUID of the GPU whose measuring lock is held during the call
+
+
+class LogParams(TypedDict):
+    executor: str
+    text: str
+
+
+class LockWaiting(TypedDict):
+    gpu: str
+    holder: str  # "user@host pid 123: kernelband run 7f3a"
+    waited_s: float
+
+
+class Progress(TypedDict):
+    executor: str
+    text: str
+
+
+class FindModule(TypedDict):
+    name: str  # dotted, absolute
+
+
+class ModuleFile(TypedDict):
+    name: str
+    path: str  # the real path (of __init__.py for a package); of the folder for a namespace package
+    package: bool
+    sha256: Optional[str]  # None: a namespace package
+
+
+# ---------------------------------------------------------------- executor: environment and session
+
+
+class Gpu(TypedDict):
+    index: int
+    uuid: str
+    name: str
+    capability: List[int]  # [9, 0]
+    multiprocessors: int
+    memory_bytes: int
+    free_bytes: int
+    l2_bytes: int
+    shared_limit_bytes: int  # opt-in maximum of a program
+    registers: int  # per multiprocessor
+    clock_khz: int
+    memory_clock_khz: int
+    processes: List[str]  # "user pid name MiB" of others on this GPU
+
+
+class Environment(TypedDict):
+    python: str
+    torch: str
+    triton: str
+    numpy: Optional[str]
+    cuda: Optional[str]  # torch.version.cuda
+    driver: Optional[str]
+    ptxas: Optional[str]
+    settings: Dict[str, str]  # TRITON_* of the environment
+    gpus: List[Gpu]
+
+
+class Target(TypedDict):
+    backend: str  # "cuda" | "hip"
+    arch: Any  # 90 | "gfx942"
+    warp_size: int
+
+
+class SessionParams(TypedDict, total=False):
+    """What a fresh executor must know to load the user's code. Files come by ``module/find`` and ``blob/get``."""
+
+    id: str
+    top_level: List[str]  # first components of module names that the workspace serves
+    store: str  # folder under Hello.scratch for recorded cases, shared by the executors of a run
+    cache: str  # folder for Triton's compile cache of the run
+    seed: int
+    target: Target  # for roles cpu and compile: what is specialised for
+    device_properties: Dict[str, int]  # for roles cpu and compile: what the driver reports of the target
+
+
+class Function(TypedDict):
+    """A function of the user's, by place: ``module:qualname``, ``<locals>`` included as in Python."""
+
+    module: str
+    path: str
+    qualname: str
+
+
+class Entry(TypedDict):
+    """What is run to see the kernel at work."""
+
+    kind: str  # "callable" | "pytest" | "script"
+    module: str
+    path: str
+    name: str  # qualname, pytest node id after the file, or "__main__"
+
+
+# ---------------------------------------------------------------- executor: cases
+
+
+class CaptureParams(TypedDict, total=False):
+    entry: Entry
+    kernel: Function
+    hosts: List[Function]  # host functions known to launch it, innermost first
+    seconds: float  # cap for each run of the entry
+    distinct_cases: int  # stop there
+    input_sets: int
+    programs: int  # role cpu: at most so many sampled programs per launch
+
+
+class TensorFacts(TypedDict):
+    name: str  # "x", "args[0]", "self.weight"
+    shape: List[int]
+    stride: List[int]
+    dtype: str  # "float32"
+    device: str  # "cuda" | "cpu"
+    storage: int  # equal numbers alias
+    offset: int
+    requires_grad: bool
+    policy: str  # "recorded" | "rederived" | "drawn"
+    mutated: bool
+
+
+class LaunchFacts(TypedDict):
+    """One launch, in order, as the device got it."""
+
+    kernel: Function
+    specialization: str  # key of signature, constants, attributes and options
+    grid: List[int]
+    num_warps: int
+    num_stages: int
+    num_ctas: int
+    constants: Dict[str, Any]  # constexpr arguments by name
+    scalars: Dict[str, Any]  # run-time numbers by name
+    tensors: Dict[str, TensorFacts]  # pointer arguments by name
+    config: Optional[Dict[str, Any]]  # the autotuner's choice
+    target: bool  # launches the kernel that is optimized
+    loads_bytes: Optional[int]  # from the interpreter, scaled from sampled programs to the grid
+    stores_bytes: Optional[int]
+    flops: Optional[int]
+    dot_flops: Optional[int]
+    sectors_per_request: Optional[float]  # 32-byte sectors touched per warp-wide access over the fewest possible
+
+
+class Case(TypedDict):
+    id: str
+    boundary: str  # "host_call" | "launch"
+    function: Function
+    source_hash: str
+    call_index: int
+    role: str  # "check" | "time" | "held_out"
+    neighbour_of: Optional[str]  # made from that case, for checking only
+    arguments: str  # one line for people: "x: float32[4096, 781], eps: 1e-05"
+    tensors: List[TensorFacts]
+    constants: Dict[str, Any]  # numbers, strings, None by argument name
+    outputs: List[str]  # "return", "return[1]", "out (mutated)"
+    launches: List[LaunchFacts]
+    other_kernels: List[str]  # device work that is not Triton
+    calls: int
+    share: Optional[float]  # of the entry's device time; None when not measured
+    compulsory_bytes: Optional[int]  # every input and output element moved once; None when access depends on data
+    memory_bytes: int  # two input sets and outputs
+    reads_rng: bool
+    input_sets: int
+    noise: float  # largest difference of two runs of the original over the output's RMS; 0 when bitwise equal
+    device_us: Optional[float]  # of the original at capture; None without a GPU
+    replayable: bool
+    reason: Optional[str]  # why not
+
+
+class CaptureResult(TypedDict):
+    cases: List[Case]
+    out_of_bounds: List[Dict[str, Any]]  # {"path", "line", "message"} found by the interpreter's guard
+    functions_reached: List[Function]  # workspace functions on the stack of a launch
+    output: str  # tail of what the program printed
+    seconds: float
+    truncated: Optional[str]  # why capture stopped early
+
+
+# ---------------------------------------------------------------- executor: variants
+
+
+class VariantFile(TypedDict):
+    module: str
+    path: str
+    sha256: str  # of the variant's text; the engine serves it by blob/get
+
+
+class VariantFiles(TypedDict):
+    id: str
+    files: List[VariantFile]
+
+
+class SpecialiseParams(TypedDict):
+    variant: Optional[str]  # None: the original
+    cases: List[str]
+
+
+class LaunchSpec(TypedDict):
+    """Enough to compile one specialisation in another process."""
+
+    kernel: Function
+    key: str  # equal keys compile to the same code
+    specialization_data: str  # JSON for JITFunction.preload
+    signature: Dict[str, str]
+    constants: Dict[str, Any]
+    attributes: List[Any]
+    options: Dict[str, Any]  # num_warps, num_stages, num_ctas, maxnreg ...
+    grid: List[int]
+    scalars: Dict[str, Any]
+    case: str
+
+
+class SpecialiseResult(TypedDict):
+    launches: List[LaunchSpec]
+    host_hash: Dict[str, str]  # qualname -> hash of the syntax tree of each function of the variant's edited modules
+
+
+class CompileParams(TypedDict, total=False):
+    variant: Optional[str]
+    launch: LaunchSpec
+    target: Target
+    instructions: bool  # also read the machine code (adds 0.3-0.5 s)
+
+
+class Access(TypedDict):
+    opcode: str  # "LDG.E.128"
+    space: str  # "global" | "shared" | "local"
+    store: bool
+    bits: int  # per thread
+    count: int
+    path: Optional[str]
+    line: Optional[int]
+
+
+class Warning_(TypedDict):
+    code: str  # "spills" | "narrow-access" | "uncoalesced" | "mask-always-true" | "wgmma-serialized" | "shared-over-limit" | "out-of-bounds"
+    path: str
+    line: int
+    message: str
+
+
+class CompileFacts(TypedDict):
+    kernel: Function
+    key: str
+    target: Target
+    code_hash: str  # machine code without debug information
+    registers: Optional[int]  # per thread
+    stack_bytes: Optional[int]
+    spill_store_bytes: Optional[int]
+    spill_load_bytes: Optional[int]
+    shared_bytes: int
+    num_warps: int
+    num_stages: int
+    num_ctas: int
+    tensor_core: Optional[str]  # "wgmma" | "mma" | "mfma"
+    opcodes: Dict[str, int]
+    accesses: List[Access]
+    warnings: List[Warning_]
+    seconds: float
+    cache_hit: bool
+
+
+# ---------------------------------------------------------------- executor: check and time
+
+
+class CheckParams(TypedDict, total=False):
+    variant: Optional[str]  # None checks the original against itself
+    cases: List[str]
+    input_sets: List[int]
+    numerics: str  # "exact" | "reassociates" | "lowers_precision"
+    programs: int  # role cpu
+
+
+class OutputCheck(TypedDict):
+    name: str
+    dtype: str
+    shape: List[int]
+    wrong: int  # elements outside the tolerance
+    total: int
+    max_abs: float
+    rms: float  # of the original's output
+    atol: float
+    rtol: float
+    error_ratio: Optional[float]  # error against float64 over the original's; None without such a reference
+
+
+class CaseCheck(TypedDict):
+    case: str
+    input_set: int
+    ok: bool
+    deterministic: bool  # two runs of the variant agree within the case's noise
+    reason: Optional[str]  # one sentence when not ok
+    outputs: List[OutputCheck]
+
+
+class CheckResult(TypedDict):
+    cases: List[CaseCheck]
+    not_exercised: List[str]  # edited functions that no case reached
+    interpreted: bool  # arithmetic and bounds on sampled programs only
+    out_of_bounds: List[Dict[str, Any]]
+    seconds: float
+
+
+class TimeParams(TypedDict, total=False):
+    variant: Optional[str]  # None times the original against itself (A/A)
+    cases: List[str]
+    pairs: int
+    warmup_s: float
+
+
+class Pair(TypedDict):
+    input_set: int
+    original_us: float
+    variant_us: float
+
+
+class CaseTime(TypedDict):
+    case: str
+    method: str  # "events" | "graph" | "wall"
+    device: List[Pair]
+    call: List[Pair]
+    host_us: float  # submission of the original
+    target_share: Optional[float]  # of the call's device time spent in the kernel that is optimized
+    disturbed: Optional[str]  # clocks, throttling or other processes that changed during the block
+
+
+class TimeResult(TypedDict):
+    cases: List[CaseTime]
+    seconds: float
+
+
+class EntryRunParams(TypedDict, total=False):
+    variant: Optional[str]  # loaded under the original's own names
+    entry: Entry
+    seconds: float
+
+
+class EntryRunResult(TypedDict):
+    ok: bool
+    reason: Optional[str]
+    output: str
+    seconds: float
