@@ -1,0 +1,46 @@
+"""Add up the sizes of what pip would install for `make demo`: `pip install --dry-run --report`, then one HEAD request a file."""
+
+import json
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+PARTS = {
+    "engine": ["--require-hashes", "-r", "requirements/engine.txt"],
+    "worker": ["--require-hashes", "-r", "requirements/worker.txt"],
+    "torch and triton": ["--no-deps", "-c", "requirements/constraints.txt", "torch", "triton"],
+}
+
+
+def size(url: str) -> int:
+    """Bytes of the file behind ``url``."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme == "file":
+        return Path(urllib.request.url2pathname(parts.path)).stat().st_size
+    request = urllib.request.Request(url, method="HEAD")
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return int(answer.headers["Content-Length"])
+
+
+def main(python: str) -> None:
+    """Print a line a part, and the sum."""
+    total = 0
+    for name, arguments in PARTS.items():
+        command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run", "--ignore-installed", "--report", "-"]
+        report = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=300, check=False)
+        if report.returncode:
+            sys.exit(f"pip can't tell what it would install for {name}:\n{report.stderr[-2000:]}")
+        urls = [item["download_info"]["url"] for item in json.loads(report.stdout)["install"]]
+        try:
+            bytes_ = sum(size(url) for url in urls)
+        except (OSError, TypeError) as error:
+            print(f"  {name}: {len(urls)} packages, size unknown ({error})")
+            continue
+        total += bytes_
+        print(f"  {name}: {len(urls)} packages, {bytes_ / 1e6:.0f} MB")
+    print(f"Download: about {total / 1e6:.0f} MB, into this checkout.")
+
+
+main(sys.argv[1])

@@ -1,0 +1,98 @@
+# The README's two commands are `make demo` and `make test`. Everything they need is installed here, into folders of this checkout.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+PIP := -m pip --disable-pip-version-check --no-input
+BIN := .venv/bin
+STAGE := bash .ci/stage
+# A user's settings must not reach the proofs.
+export PYTHONDONTWRITEBYTECODE = 1
+
+.PHONY: help demo test stress lint format unit unit-worker e2e locks sizes clean system
+
+help: ## what there is to run
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
+
+# ------------------------------------------------------------------ environments
+.venv/ready: requirements/engine.txt pyproject.toml .ci/environment
+	@PYTHON="$(PYTHON)" bash .ci/environment .venv
+	$(BIN)/python $(PIP) install -q --require-hashes -r requirements/engine.txt
+	$(BIN)/python $(PIP) install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/ready-test: .venv/ready requirements/engine-test.txt
+	$(BIN)/python $(PIP) install -q --require-hashes -r requirements/engine-test.txt
+	@touch $@
+
+.worker/ready: requirements/worker.txt requirements/constraints.txt .ci/environment
+	@PYTHON="$(PYTHON)" bash .ci/environment .worker
+	.worker/bin/python $(PIP) install -q --require-hashes -r requirements/worker.txt
+	.worker/bin/python $(PIP) install -q --no-deps -c requirements/constraints.txt torch triton
+	@touch $@
+
+.worker-newest/ready: requirements/worker.txt requirements/constraints-newest.txt .ci/environment
+	@PYTHON="$(PYTHON)" bash .ci/environment .worker-newest
+	.worker-newest/bin/python $(PIP) install -q --require-hashes -r requirements/worker.txt
+	.worker-newest/bin/python $(PIP) install -q --no-deps -c requirements/constraints-newest.txt torch triton
+	@touch $@
+
+.worker%/ready-test: .worker%/ready requirements/worker-test.txt
+	.worker$*/bin/python $(PIP) install -q --require-hashes -r requirements/worker-test.txt
+	@touch $@
+
+.worker/ready-test: .worker/ready requirements/worker-test.txt
+	.worker/bin/python $(PIP) install -q --require-hashes -r requirements/worker-test.txt
+	@touch $@
+
+node_modules/ready: package.json package-lock.json
+	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# ------------------------------------------------------------------ the two commands
+sizes: ## what `make demo` downloads
+	@PYTHON="$(PYTHON)" bash .ci/sizes
+
+demo: sizes .venv/ready .worker/ready ## optimize an example on this machine, with or without a GPU
+	$(BIN)/kernelband optimize examples/layer_norm.py --python .worker/bin/python --gpu h100 --trials 8 --seconds 120 --seed 0
+
+test: ## everything that .ci/run runs; prints seconds per stage
+	@$(STAGE) environments $(MAKE) -s .venv/ready-test .worker/ready-test .worker-newest/ready-test node_modules/ready system
+	@$(STAGE) lint $(MAKE) -s lint
+	@$(STAGE) unit $(MAKE) -s unit
+	@$(STAGE) unit-worker $(MAKE) -s unit-worker
+	@$(STAGE) e2e $(MAKE) -s e2e
+
+lint: .venv/ready-test node_modules/ready ## ruff and pyright strict
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	npx --no-install pyright
+
+format: .venv/ready-test ## rewrite in the house style
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+unit: .venv/ready-test ## fast and pure
+	$(BIN)/python -m pytest -q tests/unit
+
+unit-worker: .worker/ready-test .worker-newest/ready-test ## the worker's insides, on both Tritons
+	PYTHONPATH=server .worker/bin/python -m pytest -q tests/unit_worker
+	PYTHONPATH=server .worker-newest/bin/python -m pytest -q tests/unit_worker
+
+e2e: .venv/ready-test .worker/ready system ## real processes
+	$(BIN)/python -m pytest -q tests/e2e tests/gpu -m "not stress"
+
+stress: .venv/ready-test .worker/ready system ## the long proofs
+	$(BIN)/python -m pytest -q -s tests/stress -m stress
+
+system: ## the Debian packages that the tests need
+	@bash tests/e2e/install_system_packages.sh
+
+# ------------------------------------------------------------------ upkeep
+locks: .venv/ready-test ## compile requirements/*.txt anew
+	cd requirements && for name in engine engine-test worker worker-test; do ../$(BIN)/uv pip compile -q --universal --python-version 3.10 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header $$name.in -o $$name.txt; done
+
+clean: ## remove what make installed
+	rm -rf .venv .worker .worker-newest node_modules
