@@ -11,9 +11,10 @@ from attrs import field, frozen
 class Member:
     """A correct variant (or the original, id 0) on the frontier.
 
-    ``features``: log1p(ms), registers/thread, shared KB, log2(threads/block), occupancy %. ``headroom``: 1 - use of each resource
-    ("sm", "dram", "l2"), each in [0, 1]; empty when not profiled. ``seconds``: geometric mean over timing cases in the objective, or the forecast's
-    where nothing was measured.
+    ``features``: log1p(ms), registers/thread, shared KB, log2(threads/block), occupancy %.
+    ``headroom``: 1 - use of each resource
+    ("sm", "dram", "l2"), each in [0, 1]; empty when not profiled. ``seconds``: geometric mean over timing cases in the objective,
+    or the forecast's where nothing was measured.
     """
 
     variant: int
@@ -21,6 +22,28 @@ class Member:
     features: tuple[float, ...]
     headroom: dict[str, float] = field(factory=dict)
     exhausted: frozenset[str] = frozenset()  # strategies with nothing left to propose from this parent
+
+
+#: What can come of a pull. The last four executed nothing; ``pending``: it is on the device while the next choice is prepared.
+OUTCOMES = (
+    "faster",
+    "slower",
+    "inconclusive",
+    "equal",
+    "wrong",
+    "nondeterministic",
+    "rejected",
+    "crashed",
+    "timeout",
+    "oom",
+    "likely_faster",  # predicted mode
+    "unclear",
+    "likely_slower",
+    "pending",
+    "compile_error",
+    "duplicate",
+    "nothing_left",
+)
 
 
 @frozen
@@ -34,7 +57,10 @@ class Pull:
     executed: bool
     reward_paper: float
     reward: float
-    outcome: str  # "faster" | "slower" | "inconclusive" | "equal" | "wrong" | "crashed" | "timeout" | "compile_error" | "duplicate" | "nothing_left"
+    outcome: str  # one of OUTCOMES
+    move: str = ""  # of the strategy; its free failures lower its prior
+    incumbent: int = 0  # the best variant before this pull
+    propensity: float = 1.0  # of the choice that led here
 
 
 @frozen
@@ -65,9 +91,20 @@ class Arm:
 
 
 class Policy(Protocol):
-    """A rule for choosing arms. Stateless: all it knows is the frontier and the log, so a resumed run continues as if never stopped."""
+    """A rule for choosing arms. Stateless: all it knows is the frontier and the log, so a resumed run continues as if never stopped.
 
-    name: str
+    ``proposals``: how many proposals of a choice are compiled before one is executed. ``failures_cost``: compile errors and
+    duplicates cost a trial, as in the published harness.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def proposals(self) -> int: ...
+
+    @property
+    def failures_cost(self) -> bool: ...
 
     def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:
         """The next choice; None when every arm is exhausted. Same arguments, same answer."""

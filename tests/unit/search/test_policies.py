@@ -1,0 +1,191 @@
+"""What every policy owes, and what each one is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import exp, log, sqrt
+
+import pytest
+from attrs import evolve
+from kernelband.errors import UsageError
+from kernelband.search._base import Member, Policy, Pull
+from kernelband.search.arms import ARMS
+from kernelband.search.policies import NAMES, make_policy
+from kernelband.search.policies.kernelband import FLOOR, weight
+from kernelband.search.policies.paper import pick_parent
+
+from .simulation import NAMES as STRATEGIES
+from .simulation import simulate
+
+FEATURES = (0.1, 32.0, 0.0, 7.0, 50.0)
+ORIGINAL = Member(0, 1.0, FEATURES)
+ONE_GOOD = dict.fromkeys(STRATEGIES, 0.05) | {"pipeline": 0.8}
+
+
+def pull(step: int, strategy: str, reward: float = 0.0, **more: object) -> Pull:
+    base = Pull(step, 0, strategy, None, executed=True, reward_paper=reward, reward=reward, outcome="faster" if reward else "slower")
+    return evolve(base, **more)
+
+
+@pytest.fixture(params=NAMES)
+def policy(request: pytest.FixtureRequest) -> Policy:
+    return make_policy(request.param)
+
+
+# ------------------------------------------------------------------ conformance
+
+
+def test_knows_its_name(policy: Policy) -> None:
+    assert policy.name in NAMES
+    assert policy.proposals >= 1
+
+
+def test_same_arguments_same_answer(policy: Policy) -> None:
+    _, pulls, frontier = simulate(policy, ONE_GOOD, seed=3, trials=14)
+    fresh = make_policy(policy.name)
+    for seed in (0, 3):
+        assert policy.ask(14, frontier, pulls, seed) == fresh.ask(14, frontier, pulls, seed)
+        assert policy.arms(frontier, pulls, seed) == fresh.arms(frontier, pulls, seed)
+
+
+def test_a_resumed_run_asks_what_the_unbroken_one_asked(policy: Policy) -> None:
+    _, pulls, frontier = simulate(policy, ONE_GOOD, seed=5, trials=16)
+    for step in (1, 7, 15):
+        before = tuple(p for p in pulls if p.step < step)
+        known = {0, *(p.variant for p in before)}
+        choice = policy.ask(step, tuple(m for m in frontier if m.variant in known), before, 5)
+        assert choice is not None
+        assert (choice.parent, choice.strategy) == (pulls[step].parent, pulls[step].strategy)
+
+
+def test_a_choice_is_a_member_and_an_arm_with_a_probability(policy: Policy) -> None:
+    _, pulls, frontier = simulate(policy, ONE_GOOD, seed=1, trials=12)
+    for step in range(12, 40):
+        choice = policy.ask(step, frontier, pulls, 9)
+        assert choice is not None
+        assert choice.parent in {m.variant for m in frontier}
+        assert choice.strategy in STRATEGIES
+        assert 0 < choice.propensity <= 1
+        assert choice.reason
+
+
+def test_an_exhausted_arm_is_never_pulled(policy: Policy) -> None:
+    left = Member(0, 1.0, FEATURES, exhausted=frozenset(STRATEGIES) - {"fusion"})
+    for step in range(20):
+        choice = policy.ask(step, (left,), (), 0)
+        assert choice is not None
+        assert choice.strategy == "fusion"
+    table = {a.strategy: a for a in policy.arms((left,), (), 0)}
+    assert table["tiling"].weight == 0
+    assert "exhausted" in table["tiling"].why
+
+
+def test_a_parent_that_is_exhausted_is_not_chosen(policy: Policy) -> None:
+    done = Member(0, 1.0, FEATURES, exhausted=frozenset(STRATEGIES))
+    open_ = Member(1, 5.0, FEATURES)
+    log_ = (pull(0, "tiling", variant=1),)
+    for step in range(1, 20):
+        choice = policy.ask(step, (done, open_), log_, 0)
+        assert choice is not None
+        assert choice.parent == 1
+
+
+def test_nothing_left_anywhere_is_none(policy: Policy) -> None:
+    assert policy.ask(0, (Member(0, 1.0, FEATURES, exhausted=frozenset(STRATEGIES)),), (), 0) is None
+
+
+def test_saturated_everywhere_still_leaves_an_arm(policy: Policy) -> None:
+    full = Member(0, 1.0, FEATURES, headroom={"sm": 0.01, "dram": 0.0, "l2": 0.02})
+    assert policy.ask(0, (full,), (), 0) is not None
+
+
+def test_two_copies_of_one_point_make_no_trouble(policy: Policy) -> None:
+    frontier = tuple(Member(i, 1.0, FEATURES) for i in range(8))
+    log_ = tuple(pull(i, "tiling", variant=i + 1) for i in range(7))
+    assert policy.ask(8, frontier, log_, 0) is not None
+
+
+def test_no_such_policy() -> None:
+    with pytest.raises(UsageError, match=r"no policy 'best'.*paper"):
+        make_policy("best")
+
+
+# ------------------------------------------------------------------ paper
+
+
+def test_paper_starts_at_the_lowest_index() -> None:
+    choice = make_policy("paper").ask(0, (ORIGINAL,), (), 0)
+    assert choice is not None
+    assert (choice.strategy, choice.score) == ("tiling", 0.5)
+
+
+def test_paper_scores_by_the_published_formula() -> None:
+    log_ = (pull(0, "tiling", 0.2), pull(1, "vectorization"), pull(2, "fusion", executed=False, outcome="compile_error"))
+    choice = make_policy("paper").ask(3, (ORIGINAL,), log_, 0)
+    assert choice is not None
+    assert choice.strategy == "pipeline"  # unpulled: 0.5 + 2 sqrt(ln 3)
+    assert choice.score == pytest.approx(0.5 + 2 * sqrt(log(3)))
+    rows = {a.strategy: a for a in make_policy("paper").arms((ORIGINAL,), log_, 0)}
+    assert rows["tiling"].mean_reward == pytest.approx(0.5 + (0.2 - 0.5) / 2)
+    assert rows["fusion"].pulls == 1  # a failure costs
+
+
+def test_paper_masks_the_strategies_of_a_saturated_resource() -> None:
+    member = Member(0, 1.0, FEATURES, headroom={"sm": 0.5, "dram": 0.2, "l2": 0.5})
+    weights = {a.strategy: a.weight for a in make_policy("paper").arms((member,), (), 0)}
+    assert weights == {"tiling": 1, "vectorization": 0, "fusion": 0, "pipeline": 1, "reordering": 1, "access_layout": 0}
+
+
+def test_paper_parent_is_a_softmax_in_percent_points() -> None:
+    import numpy as np
+
+    a, b = (Member(i, 1.0, FEATURES, headroom={"sm": room}) for i, room in ((1, 0.50), (2, 0.51)))
+    spec = next(x for x in ARMS if x.name == "pipeline")
+    drawn = Counter(pick_parent([a, b], spec, np.random.default_rng([0, i]))[0].variant for i in range(2000))
+    assert drawn[2] / 2000 == pytest.approx(1 / (1 + exp(-1)), abs=0.03)
+
+
+# ------------------------------------------------------------------ kernelband
+
+
+def test_kernelband_leaves_free_failures_out_of_the_counts() -> None:
+    free = tuple(pull(0, "tiling", executed=False, outcome="compile_error") for _ in range(8))
+    rows = {a.strategy: a for a in make_policy("kernelband").arms((ORIGINAL,), free, 0)}
+    assert rows["tiling"].pulls == 0
+    assert rows["tiling"].mean_reward < rows["fusion"].mean_reward  # but less is expected
+
+
+def test_kernelband_weighs_rate_but_not_demand() -> None:
+    full = {"sm": 0.0, "dram": 0.0, "l2": 0.0}
+    weights = {a.name: weight(a, full)[0] for a in ARMS}
+    assert weights["vectorization"] == pytest.approx(FLOOR)
+    assert weights["fusion"] == 1.0
+
+
+def test_kernelband_prefers_fast_parents() -> None:
+    fast, slow = Member(0, 1.0, FEATURES), Member(1, 3.0, FEATURES)
+    log_ = (pull(0, "tiling", variant=1),)
+    parents = Counter(make_policy("kernelband").ask(i, (fast, slow), log_, 1).parent for i in range(1, 200))  # pyright: ignore
+    assert parents[0] > 190
+
+
+# ------------------------------------------------------------------ known arms
+
+
+def share(name: str, arm: str, seeds: range) -> float:
+    pulls = [p.strategy for s in seeds for p in simulate(make_policy(name), ONE_GOOD, s)[1]]
+    return pulls.count(arm) / len(pulls)
+
+
+def test_kernelband_finds_the_good_arm_and_paper_hardly() -> None:
+    seeds = range(12)
+    ours, published = share("kernelband", "pipeline", seeds), share("paper", "pipeline", seeds)
+    assert ours > 0.3
+    assert published < 0.8 * ours
+
+
+def test_kernelband_gains_more_than_random() -> None:
+    from statistics import fmean
+
+    gain = {name: fmean(log(simulate(make_policy(name), ONE_GOOD, s)[0]) for s in range(12)) for name in NAMES}
+    assert gain["kernelband"] > gain["random"] * 1.2
