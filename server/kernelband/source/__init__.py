@@ -1,10 +1,49 @@
 """Read Python text, broken or not: kernels, host functions, launches, constexprs; make and apply edits.
 
 Public surface (other rooms import from here only):
-    Workspace            roots, texts (disk under overlays), module names and files
     find_kernels         the kernels of one text
-    find_program         a kernel with its helpers and the host functions that launch it, over the workspace
-    parse                text -> parso tree, cached by text hash
+    parse                text -> parso tree, cached per text
+    node_span            a node's characters as a Span; ``trimmed_span`` without the newline at its end
+    offset_at, line_column   (line, column) of parso or ast <-> character offset
+    expression           a node as an Expression with the variables that it reads
+    walk, children, value, code   a parso tree with types: nodes in source order, parts, a leaf's characters, a node's characters
+    make_patch           edits per path -> one patch; sorts and refuses overlap
     compose, between     patch algebra: two patches in a row as one; the patch between two texts
-    unified_diff         a patch as text for people
+    unified_diff         a patch as text for people and for ``git apply``
 """
+
+from kernelband.source.diff import unified_diff
+from kernelband.source.kernels import find_kernels
+from kernelband.source.patch import between, compose, make_patch
+from kernelband.source.tree import (
+    ancestors,
+    children,
+    code,
+    expression,
+    line_column,
+    node_span,
+    offset_at,
+    parse,
+    trimmed_span,
+    value,
+    walk,
+)
+
+__all__ = [
+    "ancestors",
+    "between",
+    "children",
+    "code",
+    "compose",
+    "expression",
+    "find_kernels",
+    "line_column",
+    "make_patch",
+    "node_span",
+    "offset_at",
+    "parse",
+    "trimmed_span",
+    "unified_diff",
+    "value",
+    "walk",
+]

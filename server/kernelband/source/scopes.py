@@ -1,0 +1,231 @@
+"""Names and what they stand for: Python's scopes over an error-tolerant tree.
+
+A ``Scopes`` knows every binding of a text (imports, assignments, functions, parameters, loops). It answers what a name means at a place
+as Python would look it up: own function, enclosing functions, module; class bodies only for their own statements.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+from attrs import frozen
+from parso.tree import NodeOrLeaf
+
+from kernelband.source.tree import ancestors, assigned_names, children, node_span, parse, value, walk
+
+SCOPES = ("funcdef", "classdef", "file_input")
+LOCALS = "<locals>"
+
+Kind = Literal["import", "star", "assign", "augment", "loop", "with", "def", "class", "parameter"]
+
+
+@frozen(eq=False)
+class Binding:
+    """One place that gives a name a meaning."""
+
+    name: str
+    kind: Kind
+    scope: NodeOrLeaf
+    statement: NodeOrLeaf  # import, expr_stmt, for_stmt, with_item, namedexpr_test, funcdef, classdef or param
+    value: NodeOrLeaf | None = None  # the expression that is bound; for loops what is iterated over
+    dotted: str = ""  # of imports: what is imported, absolute or with leading dots
+
+
+class Scopes:
+    """The bindings of one text. Made by ``scopes(text)``, which keeps them."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.module = readable(text)
+        self.stars: list[str] = []  # modules of ``from x import *``
+        self._table: dict[int, dict[str, list[Binding]]] = {}
+        self._read()
+
+    def bindings(self, scope: NodeOrLeaf, name: str) -> list[Binding]:
+        """The bindings of ``name`` made in ``scope`` itself, in source order."""
+        return self._table.get(id(scope), {}).get(name, [])
+
+    def lookup(self, name: str, at: NodeOrLeaf) -> list[Binding]:
+        """What ``name`` may mean at ``at``: the bindings of the nearest scope that has any, in source order."""
+        own = True
+        for scope in ancestors(at):
+            if scope.type not in SCOPES:
+                continue
+            if scope.type == "classdef" and not own:
+                continue
+            found = self.bindings(scope, name)
+            own = False
+            if found:
+                return found
+        return []
+
+    def functions(self) -> list[NodeOrLeaf]:
+        """Every funcdef, in source order."""
+        return [b.statement for table in self._table.values() for bs in table.values() for b in bs if b.kind == "def"]
+
+    def member(self, qualname: str) -> list[Binding]:
+        """The bindings behind a qualname as Python writes it: ``f``, ``C.f``, ``f.<locals>.g``."""
+        scope, found = self.module, cast("list[Binding]", [])
+        for part in qualname.split("."):
+            if part == LOCALS:
+                continue
+            found = self.bindings(scope, part)
+            if not found:
+                return []
+            scope = found[-1].statement
+        return found
+
+    # ------------------------------------------------------------ reading
+    def _read(self) -> None:
+        for node in walk(self.module):
+            if node.type in ("funcdef", "classdef"):
+                self._add(value(cast("NodeOrLeaf", cast("Any", node).name)), "def" if node.type == "funcdef" else "class", node)
+            elif node.type == "param":
+                owner = node.search_ancestor("funcdef", "lambdef", "lambdef_nocond")
+                if owner is not None and owner.type == "funcdef":
+                    self._add(
+                        value(cast("NodeOrLeaf", cast("Any", node).name)), "parameter", node, cast("NodeOrLeaf | None", cast("Any", node).default)
+                    )
+            elif node.type in ("import_from", "import_name"):
+                self._import(node)
+            elif node.type in ("expr_stmt", "for_stmt", "with_item", "namedexpr_test"):
+                self._assign(node)
+
+    def _add(self, name: str, kind: Kind, node: NodeOrLeaf, bound: NodeOrLeaf | None = None, dotted: str = "") -> None:
+        scope = next(a for a in ancestors(node) if a.type in SCOPES)
+        self._table.setdefault(id(scope), {}).setdefault(name, []).append(Binding(name, kind, scope, node, bound, dotted))
+
+    def _import(self, node: NodeOrLeaf) -> None:
+        statement = cast("Any", node)
+        dots = "." * int(statement.level)
+        if node.type == "import_from":
+            if value(children(node)[-1]) == "*":
+                self.stars.append(dots + ".".join(value(n) for n in statement.get_from_names()))
+                return
+            for path, bound in zip(statement.get_paths(), statement.get_defined_names(), strict=True):
+                self._add(value(bound), "import", node, dotted=dots + ".".join(value(n) for n in path))
+        else:
+            for path, bound in zip(statement.get_paths(), statement.get_defined_names(), strict=True):
+                whole = bound is not path[0]  # ``import a.b as c`` binds a.b, ``import a.b`` binds a
+                self._add(value(bound), "import", node, dotted=".".join(value(n) for n in (path if whole else path[:1])))
+
+    def _assign(self, node: NodeOrLeaf) -> None:
+        inside = children(node)
+        kind: Kind = "assign"
+        if node.type == "for_stmt":
+            kind, bound = "loop", inside[3] if len(inside) > 3 else None
+        elif node.type == "with_item":
+            kind, bound = "with", inside[0]
+        elif node.type == "namedexpr_test":
+            bound = inside[-1]
+        elif inside[1].type == "annassign":
+            parts = children(inside[1])
+            if len(parts) < 4:  # an annotation alone binds nothing
+                return
+            bound = parts[3]
+        else:
+            bound = inside[-1]
+            kind = "assign" if value(inside[1]) == "=" else "augment"
+        for leaf in assigned_names(node):
+            self._add(value(leaf), kind, node, _unpacked(leaf, node, bound) if kind == "assign" else bound)
+
+
+def _unpacked(leaf: NodeOrLeaf, statement: NodeOrLeaf, bound: NodeOrLeaf | None) -> NodeOrLeaf | None:
+    """``b`` of ``x, y = a, b`` for y; the whole right side where the two sides don't line up."""
+    target = leaf.parent
+    if bound is None or target is None or target is statement:
+        return bound
+    left, right = _elements(target), _elements(bound)
+    if target.parent is not statement and not (
+        target.type == "testlist_comp" and target.parent is not None and target.parent.parent is statement
+    ):
+        return bound
+    if len(left) != len(right) or any(x.type == "star_expr" for x in left + right):
+        return bound
+    return next((r for x, r in zip(left, right, strict=True) if x is leaf), bound)
+
+
+def _elements(node: NodeOrLeaf) -> list[NodeOrLeaf]:
+    if node.type == "atom" and len(children(node)) == 3 and value(children(node)[0]) in "([":
+        node = children(node)[1]
+    if node.type in ("testlist_star_expr", "testlist_comp", "testlist", "exprlist") and not any(
+        "comp_for" in c.type for c in children(node)
+    ):
+        return [c for c in children(node) if value(c) != ","]
+    return [node]
+
+
+def readable(text: str) -> tuple[str, NodeOrLeaf]:
+    """The text and its tree; where triple quotes that are open to the end of the file hide what follows, those three characters are blanks."""
+    module = parse(text)
+    for leaf in walk(module):
+        if leaf.type == "error_leaf" and value(leaf).lstrip("rRbBuUfF").startswith(('"""', "'''")):
+            start, size = node_span(leaf, text).start, len(value(leaf)) - len(value(leaf).lstrip("rRbBuUfF")) + 3
+            text = text[:start] + " " * size + text[start + size :]
+            return text, parse(text)
+    return text, module
+
+
+@lru_cache(maxsize=64)
+def scopes(text: str) -> Scopes:
+    """The bindings of ``text``; read once per text."""
+    return Scopes(text)
+
+
+def qualname(node: NodeOrLeaf) -> str:
+    """Python's ``__qualname__`` of a funcdef or classdef node."""
+    parts = [value(cast("NodeOrLeaf", cast("Any", node).name))]
+    for parent in ancestors(node):
+        if parent.type in ("funcdef", "classdef"):
+            if parent.type == "funcdef":
+                parts.append(LOCALS)
+            parts.append(value(cast("NodeOrLeaf", cast("Any", parent).name)))
+    return ".".join(reversed(parts))
+
+
+def dotted_name(node: NodeOrLeaf) -> str | None:
+    """``a.b.c`` of a name or a chain of attributes; None of anything else."""
+    if node.type == "name":
+        return value(node)
+    if node.type == "dotted_name":
+        return ".".join(value(c) for c in children(node) if c.type == "name")
+    if node.type == "atom_expr":
+        return dotted_chain(children(node))
+    return None
+
+
+def dotted_chain(nodes: list[NodeOrLeaf]) -> str | None:
+    """``a.b.c`` of a name leaf followed by attribute trailers."""
+    if not nodes or nodes[0].type != "name":
+        return None
+    parts = [value(nodes[0])]
+    for trailer in nodes[1:]:
+        inside = children(trailer)
+        if trailer.type != "trailer" or value(inside[0]) != "." or len(inside) != 2:
+            return None
+        parts.append(value(inside[1]))
+    return ".".join(parts)
+
+
+def absolute(dotted: str, at: NodeOrLeaf, known: Scopes, depth: int = 8) -> list[str]:
+    """What a dotted name at ``at`` stands for, through imports and plain aliases (``jit = triton.jit``).
+
+    Imported things come as their own dotted names (leading dots kept), functions and classes of this text as ``:qualname``.
+    A name without any binding stands for itself: that is how broken text, whose imports are gone, still reads.
+    """
+    head, _, rest = dotted.partition(".")
+    found = known.lookup(head, at)
+    if not found:
+        return [dotted]
+    out: list[str] = []
+    for binding in found:
+        if binding.kind == "import":
+            out.append(f"{binding.dotted}.{rest}" if rest else binding.dotted)
+        elif binding.kind in ("def", "class"):
+            own = ":" + qualname(binding.statement)
+            out.append(f"{own}.{rest}" if rest else own)
+        elif binding.kind == "assign" and binding.value is not None and depth:
+            name = dotted_name(binding.value)
+            if name is not None and name != dotted and binding.value is not at:
+                out += absolute(f"{name}.{rest}" if rest else name, binding.value, known, depth - 1)
+    return list(dict.fromkeys(out))
