@@ -33,6 +33,7 @@ class State:
     session: Optional[SessionParams] = None
     loader: Optional[Loader] = None
     cases: Dict[str, Any] = field(default_factory=dict)  # opened cases by id
+    kept: Dict[str, Any] = field(default_factory=dict)  # what an operation keeps for its next call, by a name of its own
 
     @property
     def opened(self) -> Loader:

@@ -300,7 +300,13 @@ class SpecialiseParams(TypedDict):
     cases: List[str]
 
 
-class LaunchSpec(TypedDict):
+class _LaunchSpecMore(TypedDict, total=False):
+    target: Target  # what it was specialised for; compile retargets it where CompileParams names another
+    aligned: List[str]  # arguments that are known to be multiples of 16 (pointers: 16-byte aligned)
+    small: List[str]  # pointer arguments into storages of at most 2 GiB
+
+
+class LaunchSpec(_LaunchSpecMore):
     """Enough to compile one specialisation in another process."""
 
     kernel: Function
@@ -317,7 +323,9 @@ class LaunchSpec(TypedDict):
 
 class SpecialiseResult(TypedDict):
     launches: List[LaunchSpec]
-    host_hash: Dict[str, str]  # qualname -> hash of the syntax tree of each function of the variant's edited modules
+    #: "module:qualname" -> hash of the syntax tree, for each function of the modules that were reached or edited; "module:" is what stands
+    #: outside functions.
+    host_hash: Dict[str, str]
 
 
 class CompileParams(TypedDict, total=False):
@@ -338,13 +346,19 @@ class Access(TypedDict):
 
 
 class Warning_(TypedDict):
-    code: str  # "spills" | "narrow-access" | "uncoalesced" | "mask-always-true" | "wgmma-serialized" | "shared-over-limit" | "out-of-bounds"
+    #: "spills" | "narrow-access" | "uncoalesced" | "mask-always-true" | "wgmma-serialized" | "shared-over-limit" | "threads-over-limit"
+    #: | "tensor-memory-over-limit" | "out-of-bounds"
+    code: str
     path: str
     line: int
     message: str
 
 
-class CompileFacts(TypedDict):
+class _CompileFactsMore(TypedDict, total=False):
+    unusable: Optional[str]  # a sentence: why the device would refuse to launch this code; never launch it then
+
+
+class CompileFacts(_CompileFactsMore):
     kernel: Function
     key: str
     target: Target
@@ -357,9 +371,9 @@ class CompileFacts(TypedDict):
     num_warps: int
     num_stages: int
     num_ctas: int
-    tensor_core: Optional[str]  # "wgmma" | "mma" | "mfma"
-    opcodes: Dict[str, int]
-    accesses: List[Access]
+    tensor_core: Optional[str]  # "tcgen05" | "wgmma" | "mma" | "mfma"
+    opcodes: Dict[str, int]  # machine instructions; empty on NVIDIA without ``instructions``
+    accesses: List[Access]  # without ``instructions`` from PTX: same widths and lines, PTX's names
     warnings: List[Warning_]
     seconds: float
     cache_hit: bool
@@ -411,6 +425,8 @@ class TimeParams(TypedDict, total=False):
     cases: List[str]
     pairs: int
     warmup_s: float
+    methods: Dict[str, str]  # by case: keep to the method of an earlier process, where it can be kept
+    profile: bool  # also measure target_share where it isn't known without a profiler (about a second per executor)
 
 
 class Pair(TypedDict):
@@ -419,7 +435,7 @@ class Pair(TypedDict):
     variant_us: float
 
 
-class CaseTime(TypedDict):
+class _CaseTime(TypedDict):
     case: str
     method: str  # "events" | "graph" | "wall"
     device: List[Pair]
@@ -427,6 +443,10 @@ class CaseTime(TypedDict):
     host_us: float  # submission of the original
     target_share: Optional[float]  # of the call's device time spent in the kernel that is optimized
     disturbed: Optional[str]  # clocks, throttling or other processes that changed during the block
+
+
+class CaseTime(_CaseTime, total=False):
+    clocks: List[Dict[str, Any]]  # before and after: sm_mhz, memory_mhz, celsius, reasons (NVML's bits), processes
 
 
 class TimeResult(TypedDict):

@@ -1,0 +1,65 @@
+"""What timing needs of a GPU, and of one side of a comparison. The CUDA adapter is in ``cuda``; tests bring a simulated clock."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Protocol
+
+
+class NotCapturableError(Exception):
+    """A call can't be captured into a graph: it synchronises, reads the random generator, or does what a capture forbids."""
+
+
+class Replay(Protocol):
+    """A captured call. ``elapsed_us`` is of the last ``run``, to be asked for after a synchronisation."""
+
+    def run(self) -> None: ...
+
+    def elapsed_us(self) -> float: ...
+
+
+class Device(Protocol):
+    """A stream of a GPU and the host's clock. All but ``now``, ``elapsed_us`` and ``synchronize`` only enqueue."""
+
+    def now(self) -> float:
+        """Host clock, seconds, monotonic."""
+        ...
+
+    def synchronize(self) -> None:
+        """Waits for every stream of the device, not only the current one."""
+        ...
+
+    def flush(self) -> None:
+        """Replaces what L2 holds by clean lines of no use to anyone."""
+        ...
+
+    def sleep(self, us: float) -> None:
+        """Keeps the current stream busy, so that what follows can be submitted before it starts."""
+        ...
+
+    def mark(self) -> Any:
+        """Records a timing event."""
+        ...
+
+    def elapsed_us(self, start: Any, end: Any) -> float:
+        """Between two marks that have been reached."""
+        ...
+
+    def compilations(self) -> int:
+        """How many specialisations were compiled or loaded in this process so far."""
+        ...
+
+    def capture(self, call: Callable[[], Any]) -> Replay:
+        """The call as a graph.
+
+        Raises:
+            NotCapturableError: it can't be.
+        """
+        ...
+
+
+class Side:
+    """One side of a comparison on one input set: the call, and how its mutated inputs come back."""
+
+    def __init__(self, call: Callable[[], Any], restore: Callable[[], Any]) -> None:
+        self.call = call
+        self.restore = restore

@@ -1,0 +1,80 @@
+"""Which method, how many pairs, how many repeats in a pair: decided from two probes, the same for both sides.
+
+The product promises about a second a trial, so a pair has a budget: short calls are repeated inside it, long ones get fewer pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Optional, Sequence, Tuple
+
+from kernelband_worker.measure.probe import Probe
+
+GRAPH_BELOW_US = 20.0  # under this, events around a call see mostly the gaps between submission and kernel
+PAIR_BUDGET_US = 3_000.0
+CASE_BUDGET_US = 3_000_000.0
+MOST_QUADS = 12
+FEWEST_PAIRS = 3
+OVERHEAD_US = 40.0  # of a sample: events, synchronisation, Python
+BATCH_US = 2_000.0  # a batch of calls for the call time lasts at least this long
+MOST_IN_BATCH = 100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``quads``: ABBA rounds in one pair; 0: a pair is one call of each side, AB and BA in turn.
+
+    ``joint``: device and call time come from the same call. ``batch``: calls between two synchronisations for the call time.
+    """
+
+    method: str
+    pairs: int
+    quads: int
+    joint: bool
+    sleep_us: float
+    batch: int
+
+
+def choose_method(original: Probe, variant: Probe, capturable: bool, wanted: Optional[str] = None) -> str:
+    """``wall`` if either side waits for the device or works where events don't see it, ``graph`` if the original is short, else ``events``.
+
+    ``wanted`` keeps the method of an earlier process, so that a verification uses one; it can't turn wall time off.
+    """
+    if any(p.synchronises or p.hidden for p in (original, variant)):
+        return "wall"
+    if wanted == "wall":
+        return "wall"
+    if original.long or variant.long:
+        return "events"
+    short = original.device_us < GRAPH_BELOW_US if wanted is None else wanted == "graph"
+    return "graph" if short and capturable else "events"
+
+
+def make_plan(method: str, pairs: int, both: Tuple[Probe, Probe], *, flush_us: float, repeatable: bool) -> Plan:
+    """The schedule of a case.
+
+    Args:
+        method: from ``choose_method``.
+        pairs: how many were asked for.
+        both: probes of original and variant.
+        flush_us: device time of a flush.
+        repeatable: calls may follow each other without their inputs being restored.
+    """
+    joint = any(p.long for p in both)
+    sleep_us = 0.0 if method == "wall" or joint else 1.5 * max(p.host_us for p in both)
+    if method == "graph":
+        sleep_us = min(sleep_us, 100.0)  # what is submitted is one graph launch
+    wall = method == "wall" or joint
+    cost_us = flush_us + sleep_us + OVERHEAD_US + sum(max(p.wall_us, p.device_us) if wall else p.device_us for p in both) / 2
+    if joint:
+        fitting = max(FEWEST_PAIRS, int(CASE_BUDGET_US / (2 * cost_us)))
+        return Plan(method, min(pairs, fitting), 0, True, sleep_us, 1)
+    quads = min(MOST_QUADS, max(1, int(PAIR_BUDGET_US / (4 * cost_us))))
+    batch = batch_size([max(p.host_us, min(p.device_us, p.wall_us)) for p in both]) if repeatable else 1
+    return Plan(method, pairs, quads, False, sleep_us, batch)
+
+
+def batch_size(call_us: Sequence[float]) -> int:
+    """Calls that together last about 2 ms, the same number for both sides."""
+    return min(MOST_IN_BATCH, max(1, math.ceil(BATCH_US / max(1.0, min(call_us)))))

@@ -1,0 +1,143 @@
+"""Operation ``time``: original against variant on each case, interleaved; see ``block`` for the order and ``plan`` for the method."""
+
+from __future__ import annotations
+
+import gc
+import time as clock
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Optional, cast
+
+from kernelband_worker.measure.block import Wish, time_block
+from kernelband_worker.measure.clocks import Snapshot, disturbed, watch
+from kernelband_worker.measure.device import Side
+from kernelband_worker.measure.inputs import InputSets
+from kernelband_worker.measure.share import known_share, measured_share
+from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.wire import Case, CaseTime, TimeParams, TimeResult
+
+PAIRS = 5
+WARMUP_S = 0.025
+KEPT_SHARE_OF_FREE_MEMORY = 0.25
+
+
+@dataclass
+class Workbench:
+    """What the executor keeps between calls of ``time``."""
+
+    device: Any
+    snapshot: Callable[[], Snapshot]
+    inputs: InputSets
+    shares: Dict[str, Optional[float]] = field(default_factory=dict)
+
+
+def time_cases(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """TimeParams -> TimeResult.
+
+    Raises:
+        OperationFailed: no GPU, out of memory, or a case that never stops compiling.
+    """
+    if state.role != "gpu":
+        raise OperationFailed("Nothing can be measured here: this executor has no GPU. Times beside a variant need one.", "no_gpu")
+    import torch
+
+    if not torch.cuda.is_available():
+        raise OperationFailed("Nothing can be measured here: torch finds no GPU in this process.", "no_gpu")
+    wanted = cast("TimeParams", params)
+    if wanted.get("pairs", PAIRS) < 1:
+        raise OperationFailed("At least one pair is needed to time a case.", "bad_request")
+    bench = _workbench(state)
+    start = clock.perf_counter()
+    try:
+        cases: List[CaseTime] = [_time_case(state, bench, case_id, wanted) for case_id in wanted["cases"]]
+    except torch.cuda.OutOfMemoryError as error:
+        bench.inputs.clear()
+        torch.cuda.empty_cache()
+        raise OperationFailed(
+            "The GPU ran out of memory while a case was timed. Free memory on it or use a smaller entry.",
+            "out_of_memory",
+            detail=str(error),
+        ) from error
+    result: TimeResult = {"cases": cases, "seconds": clock.perf_counter() - start}
+    return cast("Dict[str, Any]", result)
+
+
+def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams) -> CaseTime:
+    from kernelband_worker.cases.replay import open_case
+
+    replay: Any = open_case(state, case_id)
+    case: Case = replay.case
+    variant = wanted.get("variant")
+
+    def sides_of(input_set: int) -> Dict[str, Side]:
+        prepared = bench.inputs.get(case_id, input_set, max(1, case["memory_bytes"] // 2), lambda: replay.inputs(input_set))
+
+        def side(which: Optional[str]) -> Side:
+            return Side(lambda: replay.call(which, prepared), lambda: replay.restore(prepared))
+
+        return {"A": side(None), "B": side(variant)}
+
+    wish = Wish(
+        pairs=wanted.get("pairs", PAIRS),
+        warmup_s=wanted.get("warmup_s", WARMUP_S),
+        input_sets=max(1, case["input_sets"]),
+        capturable=not case["reads_rng"],
+        repeatable=repeatable(case),
+        method=wanted.get("methods", {}).get(case_id),
+    )
+    snapshots: List[Snapshot] = []
+
+    def ready() -> None:
+        bench.device.calibrate()
+        snapshots.append(bench.snapshot())
+
+    with _no_collection():
+        timing = time_block(bench.device, sides_of, wish, ready)
+        snapshots.append(bench.snapshot())
+    if case_id not in bench.shares or (bench.shares[case_id] is None and wanted.get("profile", False)):
+        share = known_share(case)
+        bench.shares[case_id] = measured_share(sides_of(0)["A"], case) if share is None and wanted.get("profile", False) else share
+    return {
+        "case": case_id,
+        "method": timing.plan.method,
+        "device": list(timing.device),
+        "call": list(timing.call),
+        "host_us": timing.original.host_us,
+        "target_share": bench.shares[case_id],
+        "disturbed": disturbed(snapshots[0], snapshots[-1]),
+        "clocks": [s.as_json() for s in snapshots],
+    }
+
+
+def repeatable(case: Case) -> bool:
+    """Calls may follow each other without a restore: nothing is mutated but floats.
+
+    A counter or an index table that two calls advance can send the second one out of bounds; float data only drifts.
+    """
+    return all(not t["mutated"] or t["dtype"].startswith(("float", "bfloat", "complex")) for t in case["tensors"])
+
+
+def _workbench(state: State) -> Workbench:
+    if "time" not in state.kept:
+        import torch
+
+        from kernelband_worker.measure.cuda import CudaDevice
+
+        free, _ = torch.cuda.mem_get_info()
+        uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
+        named = None if uuid is None else str(uuid) if str(uuid).startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+        state.kept["time"] = Workbench(CudaDevice(), watch(named), InputSets(int(free * KEPT_SHARE_OF_FREE_MEMORY)))
+    return cast("Workbench", state.kept["time"])
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The collector's pauses of milliseconds would fall into one side's samples."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

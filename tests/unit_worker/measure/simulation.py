@@ -1,0 +1,123 @@
+"""A simulated GPU with a clock of its own: a host that submits, a stream that works it off, a cache that a flush empties. For tests only."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelband_worker.measure.device import NotCapturableError, Side
+
+
+@dataclass
+class Program:
+    """A call as the simulation sees it. Times in microseconds; ``device_us`` is with a cold cache, ``warm`` the factor with a warm one."""
+
+    device_us: float
+    host_us: float = 30.0
+    warm: float = 1.0
+    noise: float = 0.0
+    synchronises: bool = False
+    capturable: bool = True
+    elsewhere_us: float = 0.0  # on another stream
+    compiles: int = 0  # so many calls compile something first
+    calls: int = 0
+    runs: int = 0
+
+
+@dataclass
+class SimulatedDevice:
+    seed: int = 0
+    host: float = 0.0  # µs
+    stream: float = 0.0  # µs at which the stream is idle
+    other: float = 0.0
+    cold: bool = False
+    compiled: int = 0
+    flushes: int = 0
+    hiccup: Callable[[], float] = lambda: 0.0
+    random: random.Random = field(default_factory=lambda: random.Random(0))
+    log: list[str] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.host * 1e-6
+
+    def synchronize(self) -> None:
+        self.host = max(self.host, self.stream, self.other) + 3.0
+
+    def flush(self) -> None:
+        self._enqueue(30.0)
+        self.host += 6.0
+        self.cold = True
+        self.flushes += 1
+
+    def sleep(self, us: float) -> None:
+        self.host += 3.0
+        self._enqueue(us)
+
+    def mark(self) -> float:
+        self.host += 2.0
+        return max(self.host, self.stream)
+
+    def elapsed_us(self, start: float, end: float) -> float:
+        return end - start
+
+    def compilations(self) -> int:
+        return self.compiled
+
+    def capture(self, call: Callable[[], Any]) -> Any:
+        program = call.program  # type: ignore[attr-defined]
+        if not program.capturable:
+            raise NotCapturableError("it reads the random generator")
+        return SimulatedReplay(self, program)
+
+    def _enqueue(self, us: float) -> tuple[float, float]:
+        start = max(self.host, self.stream)
+        self.stream = start + us
+        return start, self.stream
+
+    def work(self, program: Program) -> tuple[float, float]:
+        us = program.device_us * (1.0 if self.cold else program.warm)
+        us *= 1.0 + program.noise * self.random.gauss(0, 1)
+        self.cold = False
+        program.runs += 1
+        return self._enqueue(us)
+
+    def call(self, program: Program) -> None:
+        program.calls += 1
+        if program.calls <= program.compiles:
+            self.compiled += 1
+            self.host += 200_000.0
+        self.host += program.host_us + self.hiccup()
+        self.work(program)
+        if program.elsewhere_us:
+            self.other = max(self.host, self.other) + program.elsewhere_us
+        if program.synchronises:
+            self.synchronize()
+
+    def side(self, program: Program, name: str = "") -> Side:
+        def call() -> None:
+            self.log.append("call " + name)
+            self.call(program)
+
+        def restore() -> None:
+            self.log.append("restore " + name)
+            self.host += 1.0
+
+        call.program = program  # type: ignore[attr-defined]
+        return Side(call, restore)
+
+
+class SimulatedReplay:
+    def __init__(self, device: SimulatedDevice, program: Program) -> None:
+        self.device = device
+        self.program = program
+        self.span: tuple[float, float] | None = None
+
+    def run(self) -> None:
+        self.device.host += 8.0
+        self.span = self.device.work(self.program)
+
+    def elapsed_us(self) -> float:
+        assert self.span is not None
+        return self.span[1] - self.span[0]
