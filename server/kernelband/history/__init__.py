@@ -1,1 +1,19 @@
-"""history"""
+"""Everything that was found, in SQLite. One writer for each run; everybody may read.
+
+Public surface (other rooms import from here only, and ``records`` for the row types):
+    find_place           the database file for --db or the default
+    Store                open to write or to read
+    runs, trials         the queries
+    kernel_key           what must agree for a figure to hold
+    this_process         the owner of what this process writes
+"""
+
+from kernelband.history import runs as runs
+from kernelband.history import trials as trials
+from kernelband.history.key import kernel_key as kernel_key
+from kernelband.history.key import source_key as source_key
+from kernelband.history.place import Place as Place
+from kernelband.history.place import find_place as find_place
+from kernelband.history.process import Owner as Owner
+from kernelband.history.process import this_process as this_process
+from kernelband.history.store import Store as Store

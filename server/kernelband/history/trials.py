@@ -1,0 +1,133 @@
+"""What a run found: variants, trials, measurements, facts, pulls. A trial and all its rows are one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from attrs import frozen
+
+from kernelband.errors import HistoryError
+from kernelband.history.process import this_process
+from kernelband.history.records import (
+    ArmRow,
+    CaseRow,
+    DecisionRow,
+    FactsRow,
+    FinalRow,
+    MeasurementRow,
+    PullRow,
+    TrialRow,
+    VariantRow,
+    from_row,
+    to_row,
+)
+from kernelband.history.store import Store
+
+T = TypeVar("T")
+
+
+@frozen
+class Rows:
+    """Everything that is written at once: all of it, or none."""
+
+    variants: tuple[VariantRow, ...] = ()
+    trials: tuple[TrialRow, ...] = ()
+    finals: tuple[FinalRow, ...] = ()
+    measurements: tuple[MeasurementRow, ...] = ()
+    facts: tuple[FactsRow, ...] = ()
+    pulls: tuple[PullRow, ...] = ()
+    arms: tuple[ArmRow, ...] = ()
+    cases: tuple[CaseRow, ...] = ()
+
+
+def write(store: Store, rows: Rows) -> None:
+    """Commit the rows in one transaction. Cases and arms replace what stood there for their run."""
+    with store.transaction() as db:
+        for table, records in (("cases", rows.cases), ("arms", rows.arms)):
+            for run in {r.run for r in records}:
+                db.table(table).delete_where("run = ?", [run])
+        for table, records in (
+            ("cases", rows.cases),
+            ("variants", rows.variants),
+            ("trials", rows.trials),
+            ("finals", rows.finals),
+            ("measurements", rows.measurements),
+            ("facts", rows.facts),
+            ("pulls", rows.pulls),
+            ("arms", rows.arms),
+        ):
+            for record in records:
+                row = to_row(record)
+                holes = ", ".join("?" * len(row))
+                db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({holes})", list(row.values()))  # noqa: S608 - our own names
+
+
+def cases(store: Store, run: str) -> tuple[CaseRow, ...]:
+    """The cases, in the order of their capture."""
+    return _all(store, CaseRow, "SELECT * FROM cases WHERE run = ? ORDER BY position", run)
+
+
+def variants(store: Store, run: str) -> tuple[VariantRow, ...]:
+    """The variants by number, the original first."""
+    return _all(store, VariantRow, "SELECT * FROM variants WHERE run = ? ORDER BY id", run)
+
+
+def variant(store: Store, run: str, number: int) -> VariantRow:
+    """One variant.
+
+    Raises:
+        HistoryError: the run has none of that number.
+    """
+    for row in variants(store, run):
+        if row.id == number:
+            return row
+    raise HistoryError(f"Run {run} has no variant {number}: `kernelband show {run}` lists them.")
+
+
+def trials(store: Store, run: str) -> tuple[TrialRow, ...]:
+    """The trials, in order."""
+    return _all(store, TrialRow, "SELECT * FROM trials WHERE run = ? ORDER BY number", run)
+
+
+def finals(store: Store, run: str) -> tuple[FinalRow, ...]:
+    """The final results, the best first."""
+    return _all(store, FinalRow, "SELECT * FROM finals WHERE run = ? ORDER BY verified DESC, score DESC, variant", run)
+
+
+def pulls(store: Store, run: str) -> tuple[PullRow, ...]:
+    """The log, in order."""
+    return _all(store, PullRow, "SELECT * FROM pulls WHERE run = ? ORDER BY position", run)
+
+
+def arms(store: Store, run: str) -> tuple[ArmRow, ...]:
+    """The arms as last seen."""
+    return _all(store, ArmRow, "SELECT * FROM arms WHERE run = ? ORDER BY cluster, rowid", run)
+
+
+def facts(store: Store, run: str) -> tuple[FactsRow, ...]:
+    """Compile facts of all variants."""
+    return _all(store, FactsRow, "SELECT * FROM facts WHERE run = ? ORDER BY variant, key", run)
+
+
+def measurements(store: Store, run: str) -> tuple[MeasurementRow, ...]:
+    """Every pair of times, in the order of measuring."""
+    return _all(store, MeasurementRow, "SELECT * FROM measurements WHERE run = ? ORDER BY rowid", run)
+
+
+def decide(store: Store, run: str, number: int, decision: str) -> None:
+    """Note what a person made of a variant."""
+    row = DecisionRow(run, number, decision, time.time(), this_process().user)
+    with store.transaction() as db:
+        db.table("decisions").insert(to_row(row))
+
+
+def decisions(store: Store, run: str) -> tuple[DecisionRow, ...]:
+    """The decisions, oldest first."""
+    return _all(store, DecisionRow, "SELECT * FROM decisions WHERE run = ? ORDER BY at", run)
+
+
+def _all(store: Store, kind: type[T], sql: str, run: str) -> tuple[T, ...]:
+    rows: Sequence[dict[str, object]] = store.rows(sql, [run])
+    return tuple(from_row(kind, row) for row in rows)
