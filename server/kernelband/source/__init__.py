@@ -1,6 +1,10 @@
 """Read Python text, broken or not: kernels, host functions, launches, constexprs; make and apply edits.
 
 Public surface (other rooms import from here only):
+    Workspace            roots, texts (disk under overlays), encodings, module names and files; ``Workspace.for_file``
+    find_program         a kernel with its helpers and the host functions that launch it, over the workspace
+    choose_kernel        the one that is meant of several
+    require_parsable     refuses text that isn't Python, with line and message
     find_kernels         the kernels of one text
     parse                text -> parso tree, cached per text
     node_span            a node's characters as a Span; ``trimmed_span`` without the newline at its end
@@ -12,9 +16,11 @@ Public surface (other rooms import from here only):
     unified_diff         a patch as text for people and for ``git apply``
 """
 
+from kernelband.source.checks import require_parsable
 from kernelband.source.diff import unified_diff
 from kernelband.source.kernels import find_kernels
 from kernelband.source.patch import between, compose, make_patch
+from kernelband.source.program import choose_kernel, find_program
 from kernelband.source.tree import (
     ancestors,
     children,
@@ -28,20 +34,25 @@ from kernelband.source.tree import (
     value,
     walk,
 )
+from kernelband.source.workspace import Workspace
 
 __all__ = [
+    "Workspace",
     "ancestors",
     "between",
     "children",
+    "choose_kernel",
     "code",
     "compose",
     "expression",
     "find_kernels",
+    "find_program",
     "line_column",
     "make_patch",
     "node_span",
     "offset_at",
     "parse",
+    "require_parsable",
     "trimmed_span",
     "unified_diff",
     "value",

@@ -144,8 +144,10 @@ def _apart(kernels: list[Kernel], text: str) -> list[Kernel]:
         ]
         if cuts:
             end = len(text[: min(cuts)].rstrip())
-            kernel = evolve(kernel, span=Span(kernel.span.start, end), body=Span(min(kernel.body.start, end), min(kernel.body.end, end)))
-        out.append(kernel)
+            body = Span(min(kernel.body.start, end), min(kernel.body.end, end))
+            out.append(evolve(kernel, span=Span(kernel.span.start, end), body=body))
+        else:
+            out.append(kernel)
     return out
 
 

@@ -109,11 +109,15 @@ class Launch:
     options: dict[str, Expression]
     assignments: tuple[Assignment, ...] = ()
     line: int = 1
+    form: str = "subscript"  # "run" | "warmup" (compiles only) | "compiled" (``compiled[grid]`` of what warmup returned)
 
 
 @frozen
 class HostFunction:
-    """A function that launches a kernel. ``kind``: function, method, static_method, class_method, forward or backward."""
+    """A function that launches a kernel. ``kind``: function, method, static_method, class_method, forward or backward.
+
+    Launches at module level have a host too: kind ``module``, qualname ``<module>``, spanning the file.
+    """
 
     place: Place
     kind: str

@@ -67,7 +67,7 @@ def expression_at(text: str, span: Span) -> NodeOrLeaf | None:
 
 
 def loose_parameters(keyword: NodeOrLeaf, text: str) -> tuple[NodeOrLeaf, NodeOrLeaf, NodeOrLeaf] | None:
-    """(name leaf, funcdef node of the header parsed alone, colon or closing parenthesis) of a ``def`` whose line stands; None when it doesn't."""
+    """(name leaf, funcdef node of the header parsed alone, colon) of a ``def`` whose line stands; None when it doesn't."""
     parent = keyword.parent
     siblings = children(parent) if parent is not None else []
     at = next((i for i, s in enumerate(siblings) if s is keyword), len(siblings))

@@ -48,7 +48,7 @@ class Scopes:
     def lookup(self, name: str, at: NodeOrLeaf) -> list[Binding]:
         """What ``name`` may mean at ``at``: the bindings of the nearest scope that has any, in source order."""
         own = True
-        for scope in ancestors(at):
+        for scope in (at, *ancestors(at)) if at.parent is None else ancestors(at):
             if scope.type not in SCOPES:
                 continue
             if scope.type == "classdef" and not own:
@@ -84,7 +84,10 @@ class Scopes:
                 owner = node.search_ancestor("funcdef", "lambdef", "lambdef_nocond")
                 if owner is not None and owner.type == "funcdef":
                     self._add(
-                        value(cast("NodeOrLeaf", cast("Any", node).name)), "parameter", node, cast("NodeOrLeaf | None", cast("Any", node).default)
+                        value(cast("NodeOrLeaf", cast("Any", node).name)),
+                        "parameter",
+                        node,
+                        cast("NodeOrLeaf | None", cast("Any", node).default),
                     )
             elif node.type in ("import_from", "import_name"):
                 self._import(node)
@@ -156,7 +159,7 @@ def _elements(node: NodeOrLeaf) -> list[NodeOrLeaf]:
 
 
 def readable(text: str) -> tuple[str, NodeOrLeaf]:
-    """The text and its tree; where triple quotes that are open to the end of the file hide what follows, those three characters are blanks."""
+    """The text and its tree; triple quotes that are open to the end of the file, and would hide what follows, are blanked."""
     module = parse(text)
     for leaf in walk(module):
         if leaf.type == "error_leaf" and value(leaf).lstrip("rRbBuUfF").startswith(('"""', "'''")):
