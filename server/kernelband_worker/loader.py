@@ -1,0 +1,222 @@
+"""The one way in which the user's code is loaded: originals under their own names, variants as siblings, recorders put in.
+
+Everything of the workspace comes over the protocol by content hash (``sources``), so what runs is what the editor shows, on
+whatever machine the worker is.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from types import ModuleType
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional
+
+from kernelband_worker import recorders
+from kernelband_worker.finder import WorkspaceFinder, WorkspaceLoader, specification
+from kernelband_worker.siblings import Siblings
+from kernelband_worker.sources import Sources, Text, real_path
+from kernelband_worker.state import OperationFailed
+from kernelband_worker.wire import Function, ModuleFile, SessionParams, VariantFile, VariantFiles
+
+#: ``wrap(function, callable)`` gives what stands in the callable's place.
+Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
+
+
+class Loader:
+    """Modules of the user, original and variants. ``ask`` sends a request to the engine and waits for the answer."""
+
+    def __init__(self, ask: Callable[[str, Dict[str, Any]], Any], session: SessionParams) -> None:
+        self.top_level: FrozenSet[str] = frozenset(session["top_level"])
+        self.sources = Sources(ask)
+        self.recorded: List[Function] = []  # those of ``record`` that were found, as their modules were loaded
+        self._finder = WorkspaceFinder(self, self.top_level)
+        self._variants: Dict[str, Siblings] = {}
+        self._wrap: Optional[Wrap] = None
+        self._recorded: Dict[str, Dict[str, Function]] = {}  # by module, by qualname
+        self._impersonated: Dict[str, VariantFile] = {}
+
+    # ------------------------------------------------------------ set up
+
+    def install(self) -> None:
+        """Put the finder in front of Python's own, for the workspace's top-level names only."""
+        if self._finder not in sys.meta_path:
+            sys.meta_path.insert(0, self._finder)
+
+    def uninstall(self) -> None:
+        """Take the finder away and forget the workspace's modules: for tests that load several workspaces in one process."""
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self._finder]
+        for name in [name for name in sys.modules if name.partition(".")[0].partition("__kb_")[0] in self.top_level]:
+            del sys.modules[name]
+
+    def record(self, functions: Iterable[Function], wrap: Wrap) -> None:
+        """Put ``wrap(function, callable)`` innermost around those functions, when their modules are loaded under their own names.
+
+        Raises:
+            OperationFailed: one of the modules is loaded already.
+        """
+        for function in functions:
+            self._refuse_loaded(function["module"])
+            self._recorded.setdefault(function["module"], {})[function["qualname"]] = function
+        self._wrap = wrap
+
+    def impersonate(self, variant: str) -> None:
+        """Serve the variant's text under the original names: every way into the user's program then meets the variant.
+
+        Raises:
+            OperationFailed: one of its modules is loaded already, or the variant isn't registered.
+        """
+        files = self._siblings(variant).edited
+        for module in files:
+            self._refuse_loaded(module)
+        self._impersonated = dict(files)
+
+    def _refuse_loaded(self, module: str) -> None:
+        if module in sys.modules:
+            raise OperationFailed(f"{module} is loaded already: this needs a fresh executor.", "bad_request")
+
+    def register(self, files: VariantFiles) -> None:
+        """Make a variant known. Its texts are asked for when it is first loaded."""
+        self._variants[files["id"]] = Siblings(self, files)
+
+    # ------------------------------------------------------------ modules
+
+    def original(self, module: str) -> ModuleType:
+        """The user's module under its own name.
+
+        Raises:
+            OperationFailed: importing it fails; ``detail`` holds the program's own error.
+        """
+        return self._importing(module, lambda: importlib.import_module(module))
+
+    def variant(self, variant: Optional[str], module: str) -> ModuleType:
+        """The variant's module: a sibling where its edits reach, else the original. ``None`` is the original.
+
+        Raises:
+            OperationFailed: importing it fails, or the variant isn't registered.
+        """
+        if variant is None:
+            return self.original(module)
+        siblings = self._siblings(variant)
+        if not siblings.reaches(module):
+            return self.original(module)
+        return self._importing(module, lambda: siblings.get(module))
+
+    def reached(self, variant: str, module: str) -> bool:
+        """Whether the variant's edits reach that module through what it imports."""
+        return self._siblings(variant).reaches(module)
+
+    def run_main(self, module: str) -> ModuleType:
+        """Run the module as a script does: its ``__name__`` is ``__main__``. Recorders and impersonation apply.
+
+        What the script raises is raised.
+        """
+        file = self.sources.find(module)
+        if file is None or file["sha256"] is None:
+            raise OperationFailed(f"There is no script {module} in the workspace.", "bad_request")
+        made = importlib.util.module_from_spec(specification(file, WorkspaceLoader(self, file)))
+        made.__name__ = "__main__"
+        made.__package__ = module.rpartition(".")[0]
+        before = sys.modules.get("__main__")
+        sys.modules["__main__"] = made
+        try:
+            self.execute_original(made, file)
+        finally:
+            if before is not None:
+                sys.modules["__main__"] = before
+        return made
+
+    def resolve(self, variant: Optional[str], function: Function) -> Any:
+        """The function by module and qualname: a plain function, not bound, static and class methods unwrapped, decorators as written.
+
+        A kernel comes as what its decorators made of it.
+
+        Raises:
+            OperationFailed: it is inside another function, is gone, or is a property.
+        """
+        qualname = function["qualname"]
+        if "<locals>" in qualname:
+            outer = qualname.partition(".<locals>")[0]
+            raise OperationFailed(
+                f"{qualname} is made anew by each call of {outer}, so it can't be called by itself: move it to module level, "
+                "or let a case start at the function that calls it.",
+                "unsupported",
+            )
+        found: Any = self.variant(variant, function["module"])
+        missing = object()
+        for part in qualname.split("."):
+            found = inspect.getattr_static(found, part, missing) if isinstance(found, type) else getattr(found, part, missing)
+            if found is missing:
+                raise OperationFailed(f"{function['module']} has no {qualname} any more.", "bad_request")
+        if isinstance(found, (staticmethod, classmethod)):
+            found = found.__func__
+        if isinstance(found, property):
+            raise OperationFailed(f"{qualname} is a property: only functions and methods can be called again.", "unsupported")
+        return found
+
+    def place(self, code: Any) -> Optional[Function]:
+        """The workspace function of a code object, by its real path; None for code from elsewhere."""
+        return self.sources.place(code)
+
+    # ------------------------------------------------------------ for the finder and the siblings
+
+    def open_original(self, file: ModuleFile) -> Text:
+        """The text that runs under the module's own name."""
+        edit = self._impersonated.get(file["name"])
+        sha256 = edit["sha256"] if edit else file["sha256"]
+        assert sha256 is not None
+        return self.sources.open(file, file["path"], sha256)
+
+    def execute_original(self, module: ModuleType, file: ModuleFile) -> None:
+        """Run a module under its own name, with the recorders that are wanted in it."""
+        wanted = self._recorded.get(file["name"], {})
+        if not wanted or self._wrap is None:
+            self.execute(module, self.open_original(file), {})
+            return
+        wrap = self._wrap
+
+        def record(qualname: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+            return lambda function: wrap(wanted[qualname], function)
+
+        self.execute(module, self.open_original(file), {recorders.RECORD: record}, wanted)
+
+    def execute(self, module: ModuleType, text: Text, own_builtins: Dict[str, Any], wanted: Optional[Dict[str, Function]] = None) -> None:
+        """Run a text as the module, with some builtins of its own and recorders on the ``wanted`` functions."""
+        tree = ast.parse(text.text, text.filename)
+        for qualname in sorted(recorders.place(tree, wanted or {})):
+            self.recorded.append((wanted or {})[qualname])
+        code = compile(tree, text.filename, "exec", dont_inherit=True)
+        if own_builtins:
+            vars(module)["__builtins__"] = {**vars(builtins), **own_builtins}
+        exec(code, vars(module))
+
+    def _siblings(self, variant: str) -> Siblings:
+        found = self._variants.get(variant)
+        if found is None:
+            raise OperationFailed(f"Variant {variant[:8]} isn't loaded in this executor.", "bad_request")
+        return found
+
+    def _importing(self, module: str, action: Callable[[], ModuleType]) -> ModuleType:
+        try:
+            return action()
+        except (KeyboardInterrupt, OperationFailed):
+            raise
+        except BaseException as error:
+            raise import_failure(module, error, self) from error
+
+
+def import_failure(module: str, error: BaseException, loader: Loader) -> OperationFailed:
+    """What the user is told when importing their module fails, with the line of theirs where it did."""
+    at: Dict[str, Any] = {}
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        at = {"path": real_path(error.filename), "line": error.lineno or 1}
+    for frame in traceback.extract_tb(error.__traceback__):
+        if not isinstance(error, SyntaxError) and loader.sources.text(frame.filename) is not None:
+            at = {"path": real_path(frame.filename), "line": frame.lineno or 1}
+    said = "".join(traceback.format_exception_only(type(error), error)).strip()
+    where = f" ({at['path']}, line {at['line']})" if at else ""
+    return OperationFailed(f"Importing {module} fails{where}: {said}", "import_failed", detail=said, **at)
