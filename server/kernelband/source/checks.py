@@ -6,7 +6,7 @@ import ast
 import warnings
 from typing import Any, cast
 
-import parso
+from parso.grammar import load_grammar
 
 from kernelband.errors import SourceError
 from kernelband.source.tree import BOM, GRAMMAR, parse
@@ -23,7 +23,7 @@ def require_parsable(text: str, path: str) -> None:
     fault = _refused(text)
     if fault is None:
         return
-    grammar = cast("Any", parso.load_grammar(version=GRAMMAR))
+    grammar = cast("Any", load_grammar(version=GRAMMAR))
     if not list(grammar.iter_errors(parse(text))):
         return
     line, message = fault

@@ -160,7 +160,9 @@ class _Finder:
         out: list[Target] = []
         for name in names:
             made = definition(self.known, name[1:]) if name.startswith(":") else None
-            for node in walk(made) if made is not None else []:
+            if made is None:
+                continue
+            for node in walk(made):
                 if node.type == "return_stmt" and next(a for a in ancestors(node) if a.type == "funcdef") is made:
                     out += self._expression(children(node)[1], depth - 1)
         return out

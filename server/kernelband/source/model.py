@@ -164,7 +164,8 @@ class FilePatch:
         """
         if text_hash(text) != self.base:
             raise StaleText(f"{self.path} has changed since this variant was made: run the optimization again on the new text.")
-        out, at = [], 0
+        out: list[str] = []
+        at = 0
         for edit in self.edits:
             out += [text[at : edit.span.start], edit.new]
             at = edit.span.end

@@ -123,7 +123,9 @@ def _decorators(function: NodeOrLeaf) -> list[NodeOrLeaf]:
 def _is_autograd(owner: NodeOrLeaf, known: Scopes) -> bool:
     """Whether a class is an ``autograd.Function``, as far as its bases in this text tell."""
     bases = cast("NodeOrLeaf | None", cast("Any", owner).get_super_arglist())
-    for base in ([bases] if bases is not None and bases.type != "arglist" else children(bases)) if bases is not None else []:
+    if bases is None:
+        return False
+    for base in children(bases) if bases.type == "arglist" else [bases]:
         name = callee(base)
         for meant in absolute(name, owner, known) if name is not None else []:
             if meant in AUTOGRAD or meant.endswith("autograd.Function"):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-import parso
+from parso.grammar import load_grammar
 from parso.python.tree import Module
 from parso.tree import BaseNode, Leaf, NodeOrLeaf
 from parso.utils import split_lines
@@ -26,7 +26,7 @@ COMPREHENSIONS = ("sync_comp_for", "comp_for")
 @lru_cache(maxsize=64)
 def parse(text: str) -> Module:
     """The tree of ``text``; parsed once per text. Never raises on broken text."""
-    return cast("Module", parso.load_grammar(version=GRAMMAR).parse(text))
+    return cast("Module", cast("Any", load_grammar(version=GRAMMAR)).parse(text))
 
 
 @lru_cache(maxsize=64)
@@ -63,11 +63,11 @@ def node_span(node: NodeOrLeaf, text: str) -> Span:
 
 def trimmed_span(node: NodeOrLeaf, text: str) -> Span:
     """``node_span`` without a newline at the end: what a person would select."""
-    last: Leaf | None = node.get_last_leaf()
-    while last is not None and last.type in ("newline", "endmarker") and last is not node.get_first_leaf():
-        last = cast("Leaf | None", last.get_previous_leaf())
-    end = last.end_pos if last is not None else node.end_pos
-    return Span(offset_at(text, *node.start_pos), max(offset_at(text, *end), offset_at(text, *node.start_pos)))
+    first, last = node.get_first_leaf(), cast("Leaf", node.get_last_leaf())
+    while last.type in ("newline", "endmarker") and last is not first:
+        last = cast("Leaf", last.get_previous_leaf())  # there is one: ``first`` comes before
+    start = offset_at(text, *node.start_pos)
+    return Span(start, max(offset_at(text, *last.end_pos), start))
 
 
 def children(node: NodeOrLeaf) -> list[NodeOrLeaf]:
