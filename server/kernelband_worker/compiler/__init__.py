@@ -1,0 +1,1 @@
+"""Operations specialise and compile: what the compiler makes of a variant, with or without a GPU."""

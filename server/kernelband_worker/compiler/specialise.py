@@ -1,0 +1,187 @@
+"""Operation specialise: which specialisations a variant's host functions ask for, learned by running them with launches suppressed.
+
+Nothing is compiled or run on a device, so this needs no GPU and costs what the host function costs. With the specialisations the variant
+can be compiled in other processes, ahead of its first launch.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from typing import Any, Dict, Iterable, List, Optional, Set
+
+from kernelband_worker.cases.replay import open_case
+from kernelband_worker.compiler import specialisation
+from kernelband_worker.launches import observe
+from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.wire import LaunchSpec, SpecialiseParams, SpecialiseResult, Target
+
+_TWO_GIB = 2**31 - 1
+
+
+def run(state: State, params: SpecialiseParams) -> SpecialiseResult:
+    """The operation. Launches come in order, case by case; equal ones are kept, for the grid and scalars of each count.
+
+    Raises:
+        OperationFailed: the host function fails, or a constant can't be passed to another process.
+    """
+    variant = params.get("variant")
+    launches: List[LaunchSpec] = []
+    modules: Set[str] = set()
+    for case in params["cases"]:
+        for event in launches_of(state, variant, case):
+            launches.append(_spec(state, event, case))
+            modules.update(f["module"] for f in [event.function, *event.frames])
+        modules.add(open_case(state, case).case["function"]["module"])
+    return {"launches": launches, "host_hash": host_hash(_modules(state, variant, sorted(modules)))}
+
+
+def launches_of(state: State, variant: Optional[str], case: str) -> List[Any]:
+    """The launch events of one call of ``case``, none of them run.
+
+    Raises:
+        OperationFailed: the host function fails.
+    """
+    events: List[Any] = []
+    replay = open_case(state, case)
+    prepared = replay.inputs(0)
+    with observe(state, events.append, suppress=True):
+        replay.call(variant, prepared)
+    return events
+
+
+def _target(state: State) -> Target:
+    if state.session is not None and state.role != "gpu" and "target" in state.session:
+        return state.session["target"]
+    from triton.runtime.driver import driver
+
+    current = driver.active.get_current_target()
+    return {"backend": current.backend, "arch": current.arch, "warp_size": current.warp_size}
+
+
+def _spec(state: State, event: Any, case: str) -> LaunchSpec:
+    facts = event.specialization
+    kernel = event.kernel
+    names = list(kernel.arg_names)
+    signature = {k: v if isinstance(v, str) else json.loads(json.dumps(v, default=str)) for k, v in facts["signature"].items()}
+    data = facts.get("specialization_data")
+    if not isinstance(data, str):
+        data = _data(event, facts)
+    constants = {_name(k, names): _plain(v) for k, v in facts["constants"].items()}
+    pointers = {name: event.arguments.get(name) for name, kind in signature.items() if isinstance(kind, str) and kind.startswith("*")}
+    decoded = json.loads(data)
+    return {
+        "kernel": event.function,
+        "key": hashlib.sha256(f"{kernel.cache_key}|{data}|{_target(state)}".encode()).hexdigest(),
+        "specialization_data": data,
+        "signature": signature,
+        "constants": constants,
+        "attributes": [[_name(k, names), v] for k, v in _attributes(facts["attributes"])],
+        "options": {k: v for k, v in event.options.items() if isinstance(v, (bool, int, float, str, type(None)))},
+        "grid": [int(n) for n in event.grid],
+        "scalars": {k: v for k, v in event.arguments.items() if k not in constants and isinstance(v, (bool, int, float))},
+        "case": case,
+        "target": decoded.get("target") or _target(state),
+        "aligned": sorted(_aligned(facts["attributes"], names)),
+        "small": sorted(name for name, value in pointers.items() if _storage_bytes(value) <= _TWO_GIB),
+    }
+
+
+def _data(event: Any, facts: Dict[str, Any]) -> str:
+    try:
+        return specialisation.dumps(
+            event.kernel.__name__,
+            facts["signature"],
+            facts["constants"],
+            facts["attributes"],
+            options=facts.get("options", event.options),
+            of_jit=lambda jit: f"{jit.fn.__module__}:{jit.fn.__qualname__}",
+        )
+    except TypeError as error:
+        raise OperationFailed(
+            f"{event.function['qualname']} gets a constant that can't be passed to another process to be compiled there: {error}.",
+            "unsupported",
+            path=event.function["path"],
+        ) from error
+
+
+def _name(key: Any, names: List[str]) -> str:
+    if isinstance(key, str):
+        return key
+    path = list(key) if isinstance(key, (tuple, list)) else [key]
+    first = names[path[0]] if isinstance(path[0], int) and path[0] < len(names) else str(path[0])
+    return first + "".join(f"[{p}]" for p in path[1:])
+
+
+def _plain(value: Any) -> Any:
+    inner = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
+    return inner if isinstance(inner, (bool, int, float, str, type(None))) else str(inner)
+
+
+def _attributes(attributes: Any) -> Iterable[Any]:
+    """Pairs of key and list of properties, for AttrsDescriptor (before 3.3) and dicts alike."""
+    return attributes.get_fn_attrs().items() if hasattr(attributes, "get_fn_attrs") else attributes.items()
+
+
+def _aligned(attributes: Any, names: List[str]) -> Iterable[str]:
+    for key, properties in _attributes(attributes):
+        if any(p[0] == "tt.divisibility" and p[1] % 16 == 0 for p in properties):
+            yield _name(key, names)
+
+
+def _storage_bytes(value: Any) -> int:
+    storage = getattr(value, "untyped_storage", None)
+    return storage().size() if storage is not None else _TWO_GIB + 1
+
+
+# ---------------------------------------------------------------- host functions by syntax tree
+
+
+def _modules(state: State, variant: Optional[str], names: List[str]) -> Dict[str, str]:
+    """Module name -> the text that is loaded for it; the edited modules of the variant included."""
+    texts = state.opened.texts(variant)
+    return {name: text for name, text in texts.items() if name in names or variant is not None}
+
+
+def host_hash(texts: Dict[str, str]) -> Dict[str, str]:
+    """``module:qualname`` -> hash of the function's syntax tree, for every function of the texts (module name -> text).
+
+    Positions, comments and formatting don't count; docstrings do (they can be read). What stands outside functions is ``module:``.
+    """
+    out: Dict[str, str] = {}
+    for module, text in sorted(texts.items()):
+        tree = ast.parse(text)
+        _visit(tree, module, "", out)
+        out[f"{module}:"] = _digest(_Hollow().visit(tree))
+    return out
+
+
+def _visit(node: ast.AST, module: str, prefix: str, out: Dict[str, str]) -> None:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            name = prefix + child.name
+            key, again = f"{module}:{name}", 1
+            while key in out:  # redefined, under an if say
+                again += 1
+                key = f"{module}:{name}#{again}"
+            out[key] = _digest(child)
+            _visit(child, module, f"{name}.<locals>.", out)
+        elif isinstance(child, ast.ClassDef):
+            _visit(child, module, f"{prefix}{child.name}.", out)
+        else:
+            _visit(child, module, prefix, out)
+
+
+class _Hollow(ast.NodeTransformer):
+    """Takes the bodies out of functions, decorators and signatures stay."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = [ast.Pass()]
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
+
+
+def _digest(node: ast.AST) -> str:
+    return hashlib.sha256(ast.dump(node).encode()).hexdigest()
