@@ -1,0 +1,187 @@
+"""Replay: a case from the store, with fresh tensors that are the same in every process, called with any variant."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import types
+from dataclasses import dataclass, field
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases import arguments, modes, names, policy
+from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
+from kernelband_worker.cases.tensors import same_bytes
+from kernelband_worker.state import OperationFailed, State
+
+#: attribute of a recorder that holds the function it wraps
+ORIGINAL = "__kernelband_original__"
+
+
+@dataclass
+class Bound:
+    """The callable of one variant with its own argument tree over the prepared storages."""
+
+    function: Callable[..., Any]
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
+    tensors: List[torch.Tensor]  # of the tree, numbered as Case.tensors
+    enter: Optional[Callable[[], ContextManager[None]]]
+
+
+@dataclass
+class Prepared:
+    """Inputs of one input set, live on the device. Variants share the storages; each has a tree of its own over them."""
+
+    input_set: int
+    storages: List[torch.Tensor]  # uint8
+    pristine: Dict[int, torch.Tensor]  # copies of the storages that the original writes
+    rng: Optional[Dict[str, Any]]
+    bound: Dict[Optional[str], Bound] = field(default_factory=dict)
+    last: Optional[Bound] = None
+
+
+class ReplayCase:
+    """A case that can be called. ``case`` is the wire's Case. Call ``restore`` between calls on the same Prepared."""
+
+    def __init__(self, state: State, store: Store, stored: StoredCase) -> None:
+        self._state, self._store, self.stored = state, store, stored
+        self.case: Dict[str, Any] = stored.case
+
+    @property
+    def input_sets(self) -> int:
+        """How many input sets there are; drawn tensors make as many as are asked for."""
+        return int(self.case["input_sets"])
+
+    def inputs(self, input_set: int) -> Prepared:
+        """Fresh tensors on the device, the same in every process, and the generators set for the first call.
+
+        Raises:
+            OperationFailed: the case has no such input set, or its record is gone.
+        """
+        if not 0 <= input_set < self.input_sets:
+            raise OperationFailed(f"Case {self.case['id']} has no input set {input_set}.", "bad_request")
+        record = self.stored.sets[input_set]
+        storages = [self._fill(s, input_set, i) for i, s in enumerate(record.storages)]
+        pristine = {i: storages[i].clone() for i in self.stored.mutated}
+        rng = modes.unpack(self._store.get(record.rng)) if record.rng else None
+        prepared = Prepared(input_set, storages, pristine, rng)
+        if rng:
+            modes.restore_generators(rng)
+        return prepared
+
+    def content(self, input_set: int, number: int) -> torch.Tensor:
+        """What storage ``number`` holds before the call, as a uint8 tensor in CPU memory."""
+        record = self.stored.sets[input_set].storages[number]
+        if record.fit and input_set > 0:
+            seed = policy.seed_of((self._state.session or {}).get("seed", 0), self.case["id"], input_set, number)
+            return policy.draw(record.fit, record.bytes, seed)
+        return self._store.get_tensor(record.digest, record.bytes)
+
+    def _fill(self, record: StorageRecord, input_set: int, number: int) -> torch.Tensor:
+        content = self.content(input_set, number)
+        fresh = torch.empty(record.bytes, dtype=torch.uint8, device="cuda" if record.device.startswith("cuda") else "cpu")
+        return fresh.copy_(content)
+
+    def bind(self, variant: Optional[str], prepared: Prepared) -> Bound:
+        """Build the argument tree for a variant and find its callable; ``call`` does it at first use."""
+        record = self.stored.sets[prepared.input_set]
+        tree, tensors = arguments.load(self._store.get(record.tree), prepared.storages, self._modules(variant))
+        if self.case["boundary"] == "launch":
+            function = tree["kernel"][tree["grid"]]
+        elif self.stored.closure:
+            function = self._nested(variant, tree)
+        else:
+            function = self._state.opened.resolve(variant, self.case["function"])
+        function = getattr(function, ORIGINAL, function)
+        bound = Bound(function, tuple(tree["args"]), dict(tree["kwargs"]), tensors, modes.entering(record.modes))
+        prepared.bound[variant] = bound
+        return bound
+
+    def call(self, variant: Optional[str], prepared: Prepared) -> Any:
+        """Run the host function or launch of the original (None) or of a variant. What it raises is passed on."""
+        bound = prepared.bound.get(variant) or self.bind(variant, prepared)
+        prepared.last = bound
+        if bound.enter is None:
+            return bound.function(*bound.args, **bound.kwargs)
+        with bound.enter():
+            return bound.function(*bound.args, **bound.kwargs)
+
+    def restore(self, prepared: Prepared) -> None:
+        """Mutated inputs, objects and generators back to what they were before the call."""
+        for number, content in prepared.pristine.items():
+            prepared.storages[number].copy_(content)
+        for variant in list(prepared.bound):
+            self.bind(variant, prepared)  # objects such as self or ctx may have changed: build them anew
+        prepared.last = None
+        if prepared.rng:
+            modes.restore_generators(prepared.rng)
+
+    def outputs(self, prepared: Prepared, returned: Any) -> List[Tuple[str, torch.Tensor]]:
+        """What the last call made: returned tensors, inputs that the original writes, tensors left in ``ctx`` or ``self``."""
+        bound = prepared.last
+        if bound is None:
+            raise OperationFailed("The outputs of a case were asked for before its call.", "internal")
+        found = list(names.walk(returned, "return"))
+        inputs = {id(t) for t in bound.tensors}
+        taken = {id(t) for _, t in found}
+        for facts, tensor in zip(self.case["tensors"], bound.tensors):
+            if facts["mutated"] and id(tensor) not in taken:
+                found.append((f"{facts['name']} (mutated)", tensor))
+        if self.case["boundary"] == "host_call":
+            named = names.bind(bound.function, bound.args, bound.kwargs)
+            taken = {id(t) for _, t in found} | inputs
+            found += [(n, t) for n, t in names.tensors_of(named) if id(t) not in taken]
+        return found
+
+    def changed(self, prepared: Prepared) -> List[str]:
+        """Names of inputs that the original leaves alone and that don't hold their content any more."""
+        wrong = []
+        for number, storage in enumerate(prepared.storages):
+            if number in self.stored.mutated:
+                continue
+            if not same_bytes(storage, self.content(prepared.input_set, number).to(storage.device)):
+                wrong += [f["name"] for f in self.case["tensors"] if f["storage"] == number]
+        return wrong
+
+    def _modules(self, variant: Optional[str]) -> Callable[[str], Any]:
+        loader = self._state.opened
+        served = set((self._state.session or {}).get("top_level", ()))
+
+        def module(name: str) -> types.ModuleType:
+            if name.partition(".")[0] in served:
+                return loader.variant(variant, name)
+            return importlib.import_module(name)
+
+        return module
+
+    def _nested(self, variant: Optional[str], tree: Dict[str, Any]) -> Callable[..., Any]:
+        """A function defined inside another, from its code in the variant and the recorded cells."""
+        place = self.case["function"]
+        outer, *inner = place["qualname"].split(".<locals>.")
+        function = inspect.unwrap(self._state.opened.resolve(variant, {**place, "qualname": outer}))
+        code = function.__code__
+        for name in inner:
+            code = next((c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name), None)
+            if code is None:
+                raise OperationFailed(f"{place['qualname']} isn't in this version of {place['path']}.", "not_replayable")
+        missing = [n for n in code.co_freevars if n not in tree["cells"]]
+        if missing:
+            raise OperationFailed(f"{place['qualname']} now needs {missing[0]} from around it, which was not recorded.", "not_replayable")
+        cells = tuple(types.CellType(tree["cells"][n]) for n in code.co_freevars)
+        made = types.FunctionType(code, function.__globals__, code.co_name, tree["defaults"], cells)
+        made.__kwdefaults__ = tree["kwdefaults"]
+        return made
+
+
+def open_case(state: State, case_id: str) -> ReplayCase:
+    """A case of this run from the store; any fresh executor can.
+
+    Raises:
+        OperationFailed: the store has no such case.
+    """
+    if case_id not in state.cases:
+        store = open_store(state)
+        state.cases[case_id] = ReplayCase(state, store, store.load(case_id))
+    return state.cases[case_id]

@@ -1,0 +1,138 @@
+"""The store of a run: contents by hash and one record per case, in a folder that the executors of a run share.
+
+    blobs/<sha256>             bytes of a storage, of a pickled argument tree, of generator states
+    cases/<id>.json            StoredCase
+
+Everything is private to the user (0700, 0600) and written whole or not at all, so that a killed executor leaves no half case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from kernelband_worker.state import OperationFailed, State
+
+
+@dataclass
+class StorageRecord:
+    """One storage of an argument tree. ``fit`` says how to draw a ``drawn`` one (see policy.py)."""
+
+    digest: str
+    bytes: int
+    device: str
+    fit: Optional[Dict[str, Any]] = None
+
+
+@dataclass
+class TreeRecord:
+    """The arguments of one recorded call: a pickle whose tensors lie outside it, and what the call depended on besides."""
+
+    tree: str
+    storages: List[StorageRecord]
+    rng: Optional[str] = None  # pickled generator states, when the call consumed them
+    modes: Dict[str, Any] = field(default_factory=dict)  # grad, inference and autocast as they stood
+
+
+@dataclass
+class StoredCase:
+    """A case as the executors share it: the wire's Case, its input sets, and how to reach the callable."""
+
+    case: Dict[str, Any]
+    sets: List[TreeRecord]
+    mutated: List[int]  # numbers of the storages that the call wrote
+    kernel: Optional[Dict[str, Any]] = None  # boundary launch: the kernel that is launched
+    closure: bool = False  # the tree holds the cells of a nested function
+
+
+class Store:
+    """Contents by hash and case records under one folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        for name in ("", "blobs", "cases"):
+            path = self.folder / name
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def put(self, data: Any) -> str:
+        """Keep ``data`` (bytes or a buffer of them); its SHA-256."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.folder / "blobs" / digest
+        if not path.exists():
+            self._write(path, data)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of ``digest``.
+
+        Raises:
+            OperationFailed: the store doesn't hold it.
+        """
+        try:
+            return (self.folder / "blobs" / digest).read_bytes()
+        except FileNotFoundError:
+            raise OperationFailed("A recorded input is gone from the store of this run: run the capture again.", "bad_request") from None
+
+    def put_tensor(self, storage: torch.Tensor) -> str:
+        """Keep a storage, given as a one-dimensional uint8 tensor on any device."""
+        return self.put(memoryview(storage.detach().cpu().contiguous().numpy()))
+
+    def get_tensor(self, digest: str, size: int) -> torch.Tensor:
+        """A storage as a fresh uint8 tensor in CPU memory."""
+        if size == 0:
+            return torch.empty(0, dtype=torch.uint8)
+        path = self.folder / "blobs" / digest
+        if not path.exists():
+            self.get(digest)
+        return torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8)
+
+    def save(self, stored: StoredCase) -> None:
+        """Write or replace the record of a case."""
+        text = json.dumps(asdict(stored), sort_keys=True)
+        self._write(self.folder / "cases" / f"{stored.case['id']}.json", text.encode())
+
+    def load(self, case_id: str) -> StoredCase:
+        """The record of a case.
+
+        Raises:
+            OperationFailed: no such case in this run.
+        """
+        path = self.folder / "cases" / f"{case_id}.json"
+        if not path.exists():
+            raise OperationFailed(f"Case {case_id} isn't in the store of this run: run the capture again.", "bad_request")
+        data = json.loads(path.read_text())
+        sets = [TreeRecord(**{**s, "storages": [StorageRecord(**r) for r in s["storages"]]}) for s in data.pop("sets")]
+        return StoredCase(sets=sets, **data)
+
+    def ids(self) -> List[str]:
+        """The cases of this run, sorted."""
+        return sorted(p.stem for p in (self.folder / "cases").glob("*.json"))
+
+    def forget(self, case_id: str) -> None:
+        """Drop the record of a case; contents stay, others may share them."""
+        (self.folder / "cases" / f"{case_id}.json").unlink()
+
+    def _write(self, path: Path, data: Any) -> None:
+        handle, name = tempfile.mkstemp(dir=self.folder)  # 0600
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+
+
+def open_store(state: State) -> Store:
+    """The store that the session names.
+
+    Raises:
+        OperationFailed: no session is open, or it names no store.
+    """
+    folder = (state.session or {}).get("store")
+    if not folder:
+        raise OperationFailed("No session with a store is open in this executor.", "bad_request")
+    return Store(folder)
