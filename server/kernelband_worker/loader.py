@@ -162,6 +162,18 @@ class Loader:
         """The workspace function of a code object, by its real path; None for code from elsewhere."""
         return self.sources.place(code)
 
+    def edited(self, variant: Optional[str]) -> List[str]:
+        """Names of the modules that the variant edits; none for the original."""
+        return [] if variant is None else sorted(self._siblings(variant).edited)
+
+    def text(self, variant: Optional[str], module: str) -> Optional[str]:
+        """The text that runs as that module; None when it is no file of the workspace."""
+        edit = None if variant is None else self._siblings(variant).edited.get(module)
+        if edit is not None:
+            return self.sources.content(edit["sha256"])
+        file = self.sources.find(module) if module.partition(".")[0] in self.top_level else None
+        return None if file is None or file["sha256"] is None else self.sources.content(file["sha256"])
+
     # ------------------------------------------------------------ for the finder and the siblings
 
     def open_original(self, file: ModuleFile) -> Text:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
 from kernelband_worker.compiler import amd, elf, machine_code, ptx, ptxas, ttgir, warnings
+from kernelband_worker.sources import real_path
 from kernelband_worker.wire import Access, LaunchSpec, Target, Warning_
 
 PTXAS_SECONDS = 120.0
@@ -136,20 +137,20 @@ def _hip(reading: Reading, text: str) -> None:
 
 
 def _own_paths(reading: Reading, own: str) -> None:
-    """The debug information names the file that the code was first compiled from; an equal kernel may have come from another one."""
-    recorded = reading.layout.kernel[0] if reading.layout.kernel else None
-    if recorded is None or recorded == own:
-        return
+    """The user's real paths. The debug information names the file that the code was first compiled from: an equal kernel may have come from
+    another one, and the texts of variants have marked names.
+    """
+    recorded = reading.layout.kernel[0] if reading.layout.kernel else own
 
     def mend(place: ttgir.Place) -> ttgir.Place:
-        return (own, place[1]) if place[0] == recorded else place
+        return (own if place[0] == recorded else real_path(place[0]), place[1])
 
     old = reading.layout
     moves = [ttgir.Move(mend(m.place), m.elements, m.element_bits, m.store) for m in old.moves]
-    user = {inner: mend(outer) for inner, outer in old.user.items()}
+    user = {mend(inner): mend(outer) for inner, outer in old.user.items()}
     buffers = [(mend(p), size) for p, size in old.buffers]
     reading.layout = ttgir.Layout(mend((recorded, reading.place[1])), moves, [mend(p) for p in old.dots], buffers, user)
     reading.sites = {k: [mend(p) for p in v] for k, v in reading.sites.items()}
     for access in reading.accesses:
-        if access["path"] == recorded:
-            access["path"] = own
+        if access["path"] is not None:
+            access["path"] = mend((access["path"], 0))[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import traceback
 from typing import Any, Dict, Iterable, List, Optional, Set
 
 from kernelband_worker.cases.replay import open_case
@@ -46,8 +47,20 @@ def launches_of(state: State, variant: Optional[str], case: str) -> List[Any]:
     events: List[Any] = []
     replay = open_case(state, case)
     prepared = replay.inputs(0)
-    with observe(state, events.append, suppress=True):
-        replay.call(variant, prepared)
+    try:
+        with observe(state, events.append, suppress=True):
+            replay.call(variant, prepared)
+    except OperationFailed:
+        raise
+    except Exception as error:  # the user's own code: it may raise anything
+        name = replay.case["function"]["qualname"]
+        tail = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-4:])
+        raise OperationFailed(
+            f"{name} failed before its launch: {type(error).__name__}: {error}",
+            "entry_failed",
+            path=replay.case["function"]["path"],
+            detail=tail,
+        ) from error
     return events
 
 
@@ -139,9 +152,9 @@ def _storage_bytes(value: Any) -> int:
 
 
 def _modules(state: State, variant: Optional[str], names: List[str]) -> Dict[str, str]:
-    """Module name -> the text that is loaded for it; the edited modules of the variant included."""
-    texts = state.opened.texts(variant)
-    return {name: text for name, text in texts.items() if name in names or variant is not None}
+    """Module name -> the text that runs as it, for ``names`` and the modules that the variant edits."""
+    texts = {name: state.opened.text(variant, name) for name in sorted({*names, *state.opened.edited(variant)})}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def host_hash(texts: Dict[str, str]) -> Dict[str, str]:
