@@ -33,12 +33,21 @@ class Target:
     given: tuple[NodeOrLeaf, ...] = field(default=())  # argument nodes bound by functools.partial
 
 
-def find_launches(path: str, resolver: Resolver) -> list[tuple[Launch, NodeOrLeaf | None]]:
-    """Every launch of a known kernel in a file, in source order, with the funcdef that it stands in (None at module level)."""
+def find_launches(
+    path: str, resolver: Resolver, *, within: NodeOrLeaf | None = None, named: str | None = None
+) -> list[tuple[Launch, NodeOrLeaf | None]]:
+    """Every launch of a known kernel in a file, in source order, with the funcdef that it stands in (None at module level).
+
+    Args:
+        path: the file.
+        resolver: where names lead.
+        within: only launches in this node.
+        named: of imported names only those are followed that end so: other files aren't read for nothing.
+    """
     known = resolver.scopes(path)
-    finder = _Finder(path, known, resolver)
+    finder = _Finder(path, known, resolver, named)
     out: list[tuple[Launch, NodeOrLeaf | None]] = []
-    for node in walk(known.module):
+    for node in walk(within or known.module):
         if node.type == "atom_expr":
             host = next((a for a in ancestors(node) if a.type == "funcdef"), None)
             out += [(launch, host) for launch in finder.launches(node, host)]
@@ -46,8 +55,8 @@ def find_launches(path: str, resolver: Resolver) -> list[tuple[Launch, NodeOrLea
 
 
 class _Finder:
-    def __init__(self, path: str, known: Scopes, resolver: Resolver) -> None:
-        self.path, self.known, self.resolver = path, known, resolver
+    def __init__(self, path: str, known: Scopes, resolver: Resolver, named: str | None) -> None:
+        self.path, self.known, self.resolver, self.named = path, known, resolver, named
 
     def launches(self, node: NodeOrLeaf, host: NodeOrLeaf | None) -> Iterator[Launch]:
         parts = children(node)
@@ -98,7 +107,11 @@ class _Finder:
         head, _, rest = dotted.partition(".")
         if head in ("self", "cls") and rest and "." not in rest:
             return self._attribute(rest, at, depth)
-        found = [Target(p) for p in self.resolver.names(dotted, at, self.path) if self.resolver.kernel(p) is not None]
+        names = absolute(dotted, at, self.known)
+        if self.named is not None:
+            names = [n for n in names if n.startswith(":") or n.rpartition(".")[2] == self.named]
+        places = [p for n in names for p in self.resolver.absolute(n, self.path)]
+        found = [Target(p) for p in places if self.resolver.kernel(p) is not None]
         if not found and not rest:
             for binding in self.known.lookup(head, at):
                 if binding.kind == "assign" and binding.value is not None and binding.value is not at and not _within(at, binding.value):

@@ -89,7 +89,7 @@ def _hosts(path: str, kernel: Place, resolver: Resolver) -> list[HostFunction]:
     except SourceError:  # a neighbour that is no readable source launches nothing
         return []
     by_host: dict[int, tuple[NodeOrLeaf | None, list[Launch]]] = {}
-    for launch, host in find_launches(path, resolver):
+    for launch, host in find_launches(path, resolver, named=kernel.name):
         by_host.setdefault(id(host), (host, []))[1].append(launch)
     out: list[HostFunction] = []
     for host, launches in by_host.values():
@@ -98,8 +98,9 @@ def _hosts(path: str, kernel: Place, resolver: Resolver) -> list[HostFunction]:
         if host is None:
             out.append(HostFunction(Place(path, MODULE), "module", Span(0, len(known.text)), tuple(launches)))
         else:
+            every = [x for x, inside in find_launches(path, resolver, within=host) if inside is host]  # now of all kernels
             outer = host.parent if host.parent is not None and host.parent.type == "decorated" else host
-            out.append(HostFunction(Place(path, qualname(host)), _kind(host, known), trimmed_span(outer, known.text), tuple(launches)))
+            out.append(HostFunction(Place(path, qualname(host)), _kind(host, known), trimmed_span(outer, known.text), tuple(every)))
     return sorted(out, key=lambda h: h.span)
 
 

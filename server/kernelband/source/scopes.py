@@ -169,7 +169,7 @@ def readable(text: str) -> tuple[str, NodeOrLeaf]:
     return text, module
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def scopes(text: str) -> Scopes:
     """The bindings of ``text``; read once per text."""
     return Scopes(text)

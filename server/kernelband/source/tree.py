@@ -23,13 +23,13 @@ BOM = "\ufeff"
 COMPREHENSIONS = ("sync_comp_for", "comp_for")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def parse(text: str) -> Module:
     """The tree of ``text``; parsed once per text. Never raises on broken text."""
     return cast("Module", cast("Any", load_grammar(version=GRAMMAR)).parse(text))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def line_starts(text: str) -> tuple[int, ...]:
     r"""Offset of the first character of each line; lines end at ``\n``, ``\r\n`` or ``\r``, as Python and editors see them."""
     starts, at = [0], 0
@@ -63,11 +63,11 @@ def node_span(node: NodeOrLeaf, text: str) -> Span:
 
 def trimmed_span(node: NodeOrLeaf, text: str) -> Span:
     """``node_span`` without a newline at the end: what a person would select."""
-    first, last = node.get_first_leaf(), cast("Leaf", node.get_last_leaf())
+    first, last = node.get_first_leaf(), cast("Any", node).get_last_leaf()
     while last.type in ("newline", "endmarker") and last is not first:
-        last = cast("Leaf", last.get_previous_leaf())  # there is one: ``first`` comes before
+        last = last.get_previous_leaf()  # there is one: ``first`` comes before
     start = offset_at(text, *node.start_pos)
-    return Span(start, max(offset_at(text, *last.end_pos), start))
+    return Span(start, max(offset_at(text, *cast("Leaf", last).end_pos), start))
 
 
 def children(node: NodeOrLeaf) -> list[NodeOrLeaf]:
@@ -91,7 +91,9 @@ def walk(node: NodeOrLeaf) -> Iterator[NodeOrLeaf]:
     while stack:
         at = stack.pop()
         yield at
-        stack.extend(reversed(children(at)))
+        inside = cast("list[NodeOrLeaf] | None", getattr(at, "children", None))  # not by isinstance: this is the inner loop of everything
+        if inside:
+            stack.extend(inside[::-1])
 
 
 def ancestors(node: NodeOrLeaf) -> Iterator[BaseNode]:
