@@ -174,6 +174,14 @@ class Loader:
         file = self.sources.find(module) if module.partition(".")[0] in self.top_level else None
         return None if file is None or file["sha256"] is None else self.sources.content(file["sha256"])
 
+    def texts(self, variant: Optional[str]) -> Dict[str, str]:
+        """Text by module name: of all modules loaded so far, the variant's edited ones in its version."""
+        found = self.sources.originals()
+        if variant is not None:
+            edited = self._siblings(variant).edited
+            found.update({module: self.sources.content(file["sha256"]) for module, file in edited.items()})
+        return found
+
     # ------------------------------------------------------------ for the finder and the siblings
 
     def open_original(self, file: ModuleFile) -> Text:

@@ -92,6 +92,10 @@ class Sources:
         """What was opened under that file name."""
         return self._texts.get(filename)
 
+    def originals(self) -> Dict[str, str]:
+        """Text by module name of what was opened under its real path."""
+        return {text.module: text.text for filename, text in self._texts.items() if filename == text.path}
+
     def place(self, code: CodeType) -> Optional[Function]:
         """The workspace function that a code object belongs to; None for code from elsewhere."""
         text = self._texts.get(code.co_filename)

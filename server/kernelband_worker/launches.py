@@ -1,0 +1,295 @@
+"""Sees every Triton launch with the arguments that the device gets: after autotuner and heuristics, whoever calls, however deep.
+
+Seen are ``kernel[grid](...)``, ``kernel.run(...)`` and ``kernel.warmup(...)`` followed by ``CompiledKernel[grid](...)``. An autotuner's
+trial runs are not launches of the program and are passed over. With ``suppress`` nothing is compiled or run; with no GPU the
+interpreter runs it (``cpu``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from triton.compiler import CompiledKernel
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from kernelband_worker import triton_versions
+from kernelband_worker.sources import real_path
+from kernelband_worker.state import State
+from kernelband_worker.wire import Function
+
+if TYPE_CHECKING:
+    from kernelband_worker.cpu.machine import Machine
+    from kernelband_worker.cpu.traffic import Traffic
+
+
+@dataclass
+class LaunchEvent:
+    """One launch, as the device got it."""
+
+    kernel: JITFunction
+    function: Function
+    arguments: Dict[str, Any] = field(repr=False)  # bound by name
+    grid: Tuple[int, int, int]
+    options: Dict[str, Any]  # num_warps, num_stages, num_ctas and the backend's others
+    specialization: Dict[str, Any]  # signature, constants, attributes, options, specialization_data, key
+    config: Optional[Dict[str, Any]]  # the autotuner's choice
+    frames: List[Function]  # workspace functions on the stack, innermost first
+    traffic: Optional[Traffic]  # role cpu
+
+
+Handler = Callable[[LaunchEvent], None]
+
+
+@contextlib.contextmanager
+def observe(
+    state: State,
+    handler: Handler,
+    *,
+    suppress: bool = False,
+    programs: int = 64,
+    configs: Optional[Mapping[str, Mapping[str, Any]]] = None,
+) -> Iterator[None]:
+    """Call ``handler(event)`` after each launch inside the block.
+
+    Args:
+        state: of the executor; its role says where launches run.
+        handler: called on the thread that launched, while the launching functions are still on its stack.
+        suppress: neither compile nor run; outputs stay as they are.
+        programs: role cpu: at most so many programs of a launch are interpreted, 0 for all.
+        configs: the autotuner's recorded choice by ``module:qualname`` of the kernel, for where it can't time: suppressed or without a
+            GPU. Without one its first configuration is taken.
+    """
+    machine: Optional[Machine] = None
+    if state.role == "cpu":
+        from kernelband_worker.cpu.machine import machine_of
+
+        machine = machine_of(state)
+    watch = Watch(state, handler, suppress=suppress, programs=programs, configs=configs or {}, machine=machine)
+    with watch.installed():
+        yield
+
+
+class Watch:
+    """The patched entry points of Triton while a block is observed."""
+
+    def __init__(
+        self,
+        state: State,
+        handler: Handler,
+        *,
+        suppress: bool,
+        programs: int,
+        configs: Mapping[str, Mapping[str, Any]],
+        machine: Optional[Machine],
+    ) -> None:
+        self._state = state
+        self._handler = handler
+        self._suppress = suppress
+        self._programs = programs
+        self._configs = configs
+        self._machine = machine
+        self._timing = not suppress and machine is None  # whether an autotuner can time
+        self._here = threading.local()  # a backward pass launches from a thread of its own
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Stand between the program and Triton's launch paths."""
+        before = (JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__)
+        self._run, self._autotuner_run, self._bench, self._getitem = before
+        # Below whatever stands there already: without a GPU that interprets, and its original is Triton's own.
+        self._triton_run = getattr(self._run, "kernelband_original", self._run)
+        watch = self
+
+        def run(kernel: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            return watch._launch(kernel, args, kwargs, grid, warmup)
+
+        def autotuner_run(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
+            return watch._tuned(tuner, args, kwargs)
+
+        def bench(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
+            with watch._passing_over():
+                return watch._bench(tuner, *args, **kwargs)
+
+        def getitem(compiled: CompiledKernel, grid: Any) -> Any:
+            return watch._compiled(compiled, grid)
+
+        run.kernelband_original = self._triton_run  # type: ignore[attr-defined]
+        JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__ = run, autotuner_run, bench, getitem
+        try:
+            yield
+        finally:
+            JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__ = before
+
+    # ------------------------------------------------------------ the paths
+
+    def _launch(self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any], grid: Any, warmup: bool) -> Any:
+        if getattr(self._here, "passing", 0):
+            return self._run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+        if warmup:
+            if self._timing:
+                return self._run(kernel, *args, grid=grid, warmup=True, **kwargs)
+            return Specialised(self, kernel, args, kwargs)
+        arguments = triton_versions.bind(kernel, args, kwargs)
+        sizes = triton_versions.canonical_grid(grid, arguments)
+        result = None
+        if self._timing:
+            result = self._run(kernel, *args, grid=sizes, warmup=False, **kwargs)
+        elif self._machine is None or self._suppress:
+            for hook in kernel.pre_run_hooks:
+                hook(*args, **kwargs)
+        self._finish(kernel, args, kwargs, arguments, sizes)
+        return result
+
+    def _finish(
+        self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any], arguments: Dict[str, Any], grid: Tuple[int, int, int]
+    ) -> None:
+        """Interpret where that is wanted, learn the specialisation, tell the handler."""
+        frames = self._frames()
+        traffic = None
+        if self._machine is not None and not self._suppress:
+            traffic = self._machine.launch(kernel, arguments, grid, self._programs)
+        learnt = triton_versions.learn(kernel, args, kwargs, self._triton_run)
+        specialization = {
+            "signature": learnt.signature,
+            "constants": learnt.constants,
+            "attributes": learnt.attributes,
+            "options": learnt.options,
+            "specialization_data": learnt.data,
+            "key": learnt.key(kernel),
+        }
+        function, config = self._function(kernel), self._config(kernel)
+        self._handler(LaunchEvent(kernel, function, arguments, grid, learnt.options, specialization, config, frames, traffic))
+
+    def _compiled(self, compiled: CompiledKernel, grid: Any) -> Callable[..., None]:
+        runner = self._getitem(compiled, grid)
+
+        def launch(*args: Any, **kwargs: Any) -> None:
+            runner(*args, **kwargs)
+            kernel, arguments, options = triton_versions.bind_compiled(compiled, args)
+            if isinstance(kernel, JITFunction):
+                sizes = triton_versions.canonical_grid(grid, arguments)
+                self._finish(kernel, (), {**arguments, **options}, arguments, sizes)
+
+        return launch
+
+    def launch_specialised(self, kernel: JITFunction, arguments: Dict[str, Any], options: Dict[str, Any], grid: Any) -> None:
+        """A launch of what ``warmup`` gave back."""
+        self._finish(kernel, (), {**options, **arguments}, arguments, triton_versions.canonical_grid(grid, arguments))
+
+    def compile(self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """What ``warmup`` really gives: compiled for the target, when the program asks for its registers or shared memory."""
+        return self._triton_run(kernel, *args, grid=(1, 1, 1), warmup=True, **kwargs)
+
+    # ------------------------------------------------------------ autotuning
+
+    @contextlib.contextmanager
+    def _passing_over(self) -> Iterator[None]:
+        self._here.passing = getattr(self._here, "passing", 0) + 1
+        try:
+            yield
+        finally:
+            self._here.passing -= 1
+
+    def _tuned(self, tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        tuners = self._here.__dict__.setdefault("tuners", [])
+        tuners.append(tuner)
+        held = tuner.cache
+        try:
+            if not self._timing and len(tuner.configs) > 1:
+                tuner.nargs = dict(zip(tuner.arg_names, args))
+                tuner.cache = _Chosen(self._choose(tuner, kwargs))
+            return self._autotuner_run(tuner, *args, **kwargs)
+        finally:
+            tuner.cache = held
+            tuners.pop()
+
+    def _choose(self, tuner: Autotuner, kwargs: Dict[str, Any]) -> Any:
+        kernel = tuner.fn
+        while not isinstance(kernel, JITFunction):
+            kernel = kernel.fn
+        function = self._function(kernel)
+        recorded = self._configs.get(f"{function['module']}:{function['qualname']}")
+        if recorded:
+            for config in tuner.configs:
+                known = config.all_kwargs()
+                if all(known.get(name) == value for name, value in recorded.items()):
+                    return config
+        return tuner.prune_configs(kwargs)[0]
+
+    def _config(self, kernel: JITFunction) -> Optional[Dict[str, Any]]:
+        for tuner in reversed(getattr(self._here, "tuners", [])):
+            if tuner.base_fn is kernel.fn:
+                return dict(tuner.best_config.all_kwargs())
+        return None
+
+    # ------------------------------------------------------------ places
+
+    def _function(self, kernel: JITFunction) -> Function:
+        code = kernel.fn.__code__
+        place = self._state.loader.place(code) if self._state.loader is not None else None
+        module = place["module"] if place is not None else kernel.fn.__module__
+        return {"module": module, "path": real_path(code.co_filename), "qualname": kernel.fn.__qualname__}
+
+    def _frames(self) -> List[Function]:
+        found: List[Function] = []
+        frame = sys._getframe(1)
+        while frame is not None:
+            # Module bodies, lambdas and comprehensions are no functions that a case could start at.
+            if self._state.loader is not None and not frame.f_code.co_name.startswith("<"):
+                place = self._state.loader.place(frame.f_code)
+                if place is not None:
+                    found.append(place)
+            frame = frame.f_back
+        return found
+
+
+class _Chosen(Dict[Any, Any]):
+    """An autotuner's cache that has the answer for every key: nothing is timed, no hook of a trial run is called."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self._config = config
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._config
+
+
+class Specialised:
+    """What ``warmup`` gives back where nothing is launched on a device: a launch is an event, and it is compiled only when asked for
+    what the compiler knows (``n_regs``, ``metadata.shared`` ..., from which the fused softmax tutorial makes its grid).
+    """
+
+    def __init__(self, watch: Watch, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        self._kb_watch = watch
+        self._kb_kernel = kernel
+        self._kb_made = (args, kwargs)
+        self._kb_real: Any = None
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        def launch(*args: Any, stream: Any = None) -> None:  # noqa: ARG001 - CompiledKernel's signature
+            kernel = self._kb_kernel
+            warmed_args, warmed_kwargs = self._kb_made
+            warmed = triton_versions.bind(kernel, warmed_args, warmed_kwargs)
+            names = list(kernel.arg_names)
+            constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
+            passed = names if len(args) >= len(names) else [name for name in names if name not in constant]
+            arguments = {**warmed, **dict(zip(passed, args))}
+            options = {name: value for name, value in warmed_kwargs.items() if name not in names}
+            self._kb_watch.launch_specialised(kernel, arguments, options, grid)
+
+        return launch
+
+    def __getattr__(self, name: str) -> Any:
+        if self._kb_real is None:
+            self._kb_real = self._kb_watch.compile(self._kb_kernel, *self._kb_made)
+        if name in ("n_regs", "n_spills", "n_max_threads", "function", "module"):
+            self._kb_real._init_handles()  # as a program on a GPU has done before it reads them
+        return getattr(self._kb_real, name)
