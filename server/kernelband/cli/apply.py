@@ -1,0 +1,89 @@
+"""``kernelband apply RUN/VARIANT``: into the files, into a folder, or as a patch on stdout."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from kernelband.cli.target import db_option, open_history, parse_variant
+from kernelband.errors import SourceError, StaleText
+from kernelband.history import runs, trials
+from kernelband.search.patches import patch_from_json
+from kernelband.source import Workspace, unified_diff
+
+
+@click.command(name="apply")
+@click.argument("variant", metavar="RUN/VARIANT")
+@click.option("--diff", is_flag=True, help="Print the patch (git apply takes it); write nothing.")
+@click.option("--output", metavar="DIR", help="Write the edited files into DIR instead of in place.")
+@db_option
+def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
+    """Put a variant into the files that it was made of. Refuses a file that has changed since."""
+    run, number = parse_variant(variant)
+    with open_history(db) as store:
+        row = runs.find(store, run)
+        patch = patch_from_json(trials.variant(store, row.id, number).patch)
+        base = runs.base_texts(store, row.id)
+        root = _common_root(row.path, base)
+        if diff:
+            click.echo(unified_diff({f.path: base[f.path] for f in patch.files}, patch, root), nl=False)
+            return
+        workspace = Workspace.for_file(row.path)
+        texts = {f.path: _current(workspace, f.path) for f in patch.files}
+        edited = patch.apply(texts)  # refuses stale text before anything is written
+        new = {f.path: workspace.encode(f.path, edited[f.path]) for f in patch.files}
+        if output is not None:
+            _write_elsewhere(new, Path(output), root)
+        else:
+            _write_in_place(new)
+            trials.decide(store, row.id, number, "accept")
+        for path in new:
+            shown = Path(output) / Path(path).relative_to(root) if output is not None else path
+            click.echo(f"Wrote {shown}")
+
+
+def _current(workspace: Workspace, path: str) -> str:
+    if not Path(path).exists():
+        raise StaleText(f"{path} is gone: the variant edits it. Restore it, or use --diff for the patch.")
+    return workspace.read(path)
+
+
+def _common_root(path: str, base: Mapping[str, str]) -> str:
+    folders = [os.path.dirname(p) for p in (path, *base)]
+    return os.path.commonpath(folders)
+
+
+def _write_elsewhere(new: Mapping[str, bytes], folder: Path, root: str) -> None:
+    for path, data in new.items():
+        to = folder / Path(path).relative_to(root)
+        try:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_bytes(data)
+        except OSError as error:
+            raise SourceError(f"{to} can't be written: {error.strerror}.") from error
+
+
+def _write_in_place(new: Mapping[str, bytes]) -> None:
+    """All new contents go to files beside the old ones first, then each is renamed over its file: mode kept, no half-written file."""
+    ready: list[tuple[str, str]] = []
+    try:
+        for path, data in new.items():
+            handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".kernelband-")
+            ready.append((beside, path))
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(beside, os.stat(path).st_mode & 0o7777)
+        while ready:
+            os.replace(*ready[0])
+            ready.pop(0)
+    except OSError as error:
+        raise SourceError(f"{error.filename or 'A file'} can't be written: {error.strerror}. Use --diff or --output DIR.") from error
+    finally:
+        for beside, _ in ready:
+            Path(beside).unlink(missing_ok=True)

@@ -1,0 +1,82 @@
+"""How the command line ends: one sentence for the user and a documented exit code, whatever happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+import platformdirs
+
+from kernelband import __version__
+from kernelband.errors import KernelBandError
+
+CRASHED = 70  # EX_SOFTWARE: a mistake of ours
+INTERRUPTED = 130
+
+
+def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
+    """Run ``app`` and leave the process."""
+    try:
+        code = app.main(list(arguments), prog_name="kernelband", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        say("Interrupted.")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # `kernelband show | head`: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KernelBandError as error:
+        say(error.message)
+        if error.detail:
+            say("\n".join("  " + line for line in error.detail.rstrip().splitlines()[-30:]))
+        if "--json" in arguments:
+            print(
+                json.dumps({"event": "error", "message": error.message, "detail": error.detail, "exit_code": error.exit_code}), flush=True
+            )
+        sys.exit(error.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last resort: a person never sees a traceback of ours
+        log = write_crash(error, arguments)
+        where = f"The details are in {log}: please report it with that file." if log else "The details could not be written to a file."
+        say(f"KernelBand met a problem of its own ({type(error).__name__}: {_first_line(error)}). {where}")
+        sys.exit(CRASHED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def say(text: str) -> None:
+    """To stderr, whatever its encoding can't write replaced."""
+    click.echo(text, err=True)
+
+
+def write_crash(error: BaseException, arguments: Sequence[str]) -> Path | None:
+    """The traceback in a file of its own (0600) for a report; None when there is nowhere to write."""
+    lines = [
+        f"kernelband {__version__}, Python {platform.python_version()} on {platform.platform()}",
+        f"arguments: {list(arguments)}",
+        "",
+        *traceback.format_exception(error),
+    ]
+    try:
+        folder = platformdirs.user_log_path("kernelband")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8", errors="replace") as file:
+            file.write("\n".join(lines))
+    except OSError:
+        return None
+    return path
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "no message")[:200]

@@ -1,0 +1,70 @@
+"""``kernelband history``: the runs that are kept, and ``--forget``."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+import attrs
+import click
+
+from kernelband.cli.target import db_option, json_option, open_history
+from kernelband.history import Store, runs, trials
+from kernelband.history.records import RunRow
+
+
+@click.command()
+@click.option("--file", "file", metavar="FILE", help="Only the runs of this file.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest first.")
+@click.option("--forget", metavar="RUN", help="Delete a run with all that it found.")
+@db_option
+@json_option
+def history(file: str | None, limit: int, forget: str | None, db: str | None, as_json: bool) -> None:
+    """List the runs that are kept, the newest first."""
+    with open_history(db) as store:
+        if forget is not None:
+            row = runs.forget(store, forget)
+            store.shrink()
+            click.echo(json.dumps({"forgotten": row.id}) if as_json else f"Forgot run {row.id} ({row.kernel} in {_short(row.path)}).")
+            return
+        rows = runs.listing(store, os.path.realpath(file) if file else None, limit)
+        if as_json:
+            click.echo(json.dumps([attrs.asdict(r) for r in rows], indent=1))
+            return
+        if not rows:
+            click.echo(f"No runs are kept{' of ' + file if file else ''}.")
+            return
+        _table(store, rows)
+
+
+def _table(store: Store, rows: tuple[RunRow, ...]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("run", "when", "kernel", "file", "device", "policy", "trials", "state", "result"):
+        table.add_column(column, justify="right" if column == "trials" else "left", no_wrap=column in ("run", "when"))
+    for row in rows:
+        count = len(trials.trials(store, row.id))
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.created))
+        table.add_row(row.id, when, row.kernel, _short(row.path), row.device, row.policy, str(count), row.state, outcome(store, row))
+    Console().print(table)
+
+
+def outcome(store: Store, row: RunRow) -> str:
+    """The result in a few words; a predicted run never shows a figure."""
+    summary: dict[str, Any] = row.summary
+    if row.mode == "predicted":
+        best = summary.get("best")
+        return f"predicted: variant {best} likely faster" if best else "predicted: no candidate to bet on"
+    verified = [f for f in trials.finals(store, row.id) if f.verified]
+    if verified and verified[0].score is not None:
+        return f"variant {verified[0].variant} verified {verified[0].score:.2f}x"
+    return "nothing verified" if row.state == "finished" else ""
+
+
+def _short(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

@@ -1,0 +1,70 @@
+"""Budgets and the phase clock, with time in hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kernelband.errors import UsageError
+from kernelband.search import events
+from kernelband.search.budget import DEFAULT_SECONDS, Budget, PhaseClock
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.mark.parametrize(("trials", "seconds"), [(0, None), (-1, 5.0), (None, 0.0), (3, -2.0), (None, float("nan"))])
+def test_nothing_to_spend_is_refused(trials: int | None, seconds: float | None) -> None:
+    with pytest.raises(UsageError, match="allows nothing"):
+        Budget(trials, seconds)
+
+
+def test_default_is_a_minute_unless_trials_are_counted() -> None:
+    assert Budget(None, None).seconds == DEFAULT_SECONDS
+    assert Budget(5, None).seconds is None
+    assert Budget(5, None).left == float("inf")
+
+
+def test_whichever_ends_first() -> None:
+    clock = Clock()
+    budget = Budget(3, 10.0, now=clock)
+    assert budget.allows(2)
+    assert not budget.allows(3)
+    assert not budget.allows(0, reserve=10.0)
+    clock.at += 9.5
+    assert budget.allows(0)
+    clock.at += 0.5
+    assert not budget.allows(0)
+
+
+def test_a_resumed_run_has_what_is_left() -> None:
+    clock = Clock()
+    budget = Budget(None, 60.0, used=50.0, now=clock)
+    clock.at += 4
+    assert budget.elapsed == 54
+    assert budget.left == 6
+    assert budget.eta(0, 3.0) == 6
+
+
+def test_spans_nest_and_add_up() -> None:
+    clock = Clock()
+    phases = PhaseClock(now=clock)
+    clock.at += 1
+    with phases.span("check"):
+        clock.at += 2
+        with phases.span("waiting"):
+            clock.at += 4
+        clock.at += 8
+    assert phases.snapshot() == {"check": 10.0, "waiting": 4.0, "other": 1.0}
+    assert sum(phases.snapshot().values()) == clock.at - 100
+
+
+def test_events_are_json() -> None:
+    event = events.TrialEnded(1, 1, 0, "tiling", "x", "faster", "", 1.0, 1, score=1.5)
+    assert json.loads(json.dumps(event.to_json()))["event"] == "trial_ended"
