@@ -1,0 +1,58 @@
+"""The author without a model: the moves of a strategy, as they are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Set
+
+from kernelband.propose._base import Draft
+from kernelband.source.model import Program, text_hash
+from kernelband.source.tree import BOM
+from kernelband.strategies import Facts, Proposal
+from kernelband.strategies import strategy as find_strategy
+
+
+class Rewriter:
+    """Proposes each (move, parameters) of a parent once, and each text once. Same arguments, same draft."""
+
+    name = "rewriter"
+
+    def write(self, program: Program, strategy: str, facts: Facts, already: Set[str], limit: int) -> Draft:
+        """Up to ``limit`` proposals that are new, would change the program and would parse."""
+        keys: set[str] = set(already)
+        texts: set[str] = {_identity(program.texts)}
+        proposals: list[Proposal] = []
+        refused: list[str] = []
+        exhausted = True
+        for proposal in find_strategy(strategy).propose(program, facts):
+            if proposal.key in keys:
+                continue
+            if len(proposals) >= limit:
+                exhausted = False
+                break
+            keys.add(proposal.key)
+            after = proposal.patch.apply(program.texts)
+            reason = _broken(proposal, after)
+            if reason is None and _identity(after) in texts:
+                reason = "it writes the same text as an earlier proposal"
+            if reason is not None:
+                refused.append(f"{proposal.key}: {reason}")
+                continue
+            texts.add(_identity(after))
+            proposals.append(proposal)
+        return Draft(tuple(proposals), exhausted, tuple(refused))
+
+
+def _identity(texts: dict[str, str]) -> str:
+    """One hash over the program's files."""
+    return text_hash("\0".join(f"{path}\0{texts[path]}" for path in sorted(texts)))
+
+
+def _broken(proposal: Proposal, after: dict[str, str]) -> str | None:
+    """Why the edited files can't be used; None when they parse."""
+    try:
+        for file in proposal.patch.files:
+            ast.parse(after[file.path].removeprefix(BOM), file.path)
+    except (SyntaxError, ValueError) as error:
+        return f"it would not parse: {error}"
+    return None

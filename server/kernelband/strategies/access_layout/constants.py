@@ -1,0 +1,89 @@
+"""``constant_strides``: strides, and sizes that the grid does not depend on, become compile-time constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelband.source.model import Edit, Program, Span
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, View
+from kernelband.strategies.code.view import moving
+
+MOST_VALUES = 8  # distinct values in the cases: each is a compilation of its own
+
+
+class ConstantStrides:
+    """``: tl.constexpr`` on run-time integers that describe a layout."""
+
+    name = "constant_strides"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("access_layout", self.name, _propose, program, facts)
+
+
+def constant(view: View, name: str) -> Edit | None:
+    """The edit that makes a parameter a constexpr; None where its uses or its annotation stand against it."""
+    kernel = view.kernel
+    argument = next((a for a in kernel.node.args.args if a.arg == name), None)
+    if argument is None or argument.annotation is not None or name in kernel.constexprs or kernel.bindings(name) or kernel.model.helpers:
+        return None
+    values = view.numbers(name)
+    if not values or len(values) > MOST_VALUES or _has_attribute(kernel.node, name):
+        return None
+    end = kernel.module.span(argument).end
+    return Edit(Span(end, end), f": {kernel.language}.constexpr")
+
+
+def _has_attribute(node: ast.AST, name: str) -> bool:
+    """``n.to(...)``: a constant has no such method."""
+    return any(isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name for n in ast.walk(node))
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    if not view.whole:
+        return
+    names = [n for n in view.kernel.parameters if n not in view.kernel.constexprs]
+    passed = {n: [x.arguments[n] for x in view.launches if n in x.arguments] for n in names}
+    strides = [n for n in names if passed[n] and all(_stride(v) for v in passed[n])]
+    sizes = [n for n in names if n not in strides and passed[n] and _guards(view, n) and not _in_grid(view, n)]
+    module = view.kernel.module
+    for kind, group in (("sizes", sizes), ("strides", strides), ("both", strides + sizes if strides and sizes else [])):
+        found = {n: edit for n in group if (edit := constant(view, n)) is not None}
+        if found:
+            listed = ", ".join(found)
+            yield at.proposal(
+                {"which": kind},
+                [(module.path, e) for e in found.values()],
+                "exact",
+                f"Compile-time constants: {listed}. Each new value compiles once more.",
+                "The cases use "
+                + ", ".join(f"{n} = {_list(view.numbers(n))}" for n in found)
+                + ": few enough to fold into addresses, masks and loops.",
+            )
+
+
+def _list(values: list[int]) -> str:
+    return " or ".join(map(str, values[:3])) + (" ..." if len(values) > 3 else "")
+
+
+def _stride(value: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "stride" for n in ast.walk(value))
+
+
+def _guards(view: View, name: str) -> bool:
+    """The parameter bounds a mask or a loop."""
+    compared = {n.id for c in ast.walk(view.kernel.node) if isinstance(c, ast.Compare) for n in ast.walk(c) if isinstance(n, ast.Name)}
+    looped = {n.id for x in view.kernel.loops() for n in ast.walk(x.call) if isinstance(n, ast.Name)}
+    return name in compared | looped
+
+
+def _in_grid(view: View, name: str) -> bool:
+    """The number of programs follows from it: then it is a size of the data, and changes from call to call."""
+    for launch in view.launches:
+        value = launch.arguments.get(name)
+        code = ast.unparse(value) if value is not None else None
+        if any(isinstance(n, ast.expr) and ast.unparse(n) == code for n in launch.grid_nodes()):
+            return True
+    return False

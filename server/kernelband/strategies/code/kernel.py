@@ -1,0 +1,278 @@
+"""A kernel's body: which language functions it calls, what each access depends on, its loops and reductions.
+
+Dependence is by name and ignores order: a name depends on whatever any of its assignments reads. That errs on the side of more
+dependence, which makes preconditions refuse rather than lie.
+
+Tokens of a dependence: ``#NAME`` an ``arange`` over the constexpr NAME, ``@0`` the program id of an axis, ``NAME`` a parameter,
+``~NAME`` a loop's variable.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+from kernelband.source.model import Kernel
+from kernelband.strategies.code.module import FunctionNode, Module
+
+LANGUAGE = "triton.language"
+#: Order of summation matters in these; in the rest of REDUCTIONS it does not.
+SUMS = frozenset({"sum", "cumsum", "cumprod", "dot", "dot_scaled", "reduce", "associative_scan", "xor_sum", "softmax", "histogram"})
+REDUCTIONS = SUMS | {"max", "min", "argmax", "argmin", "sort", "cummax", "cummin"}
+ATOMICS = frozenset({"atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas"})
+RANGES = frozenset({"range", "static_range"})
+
+
+@frozen(eq=False)
+class Access:
+    """A ``tl.load`` or ``tl.store`` through a pointer. ``blocks`` are the constexprs whose ``arange`` reaches the pointer."""
+
+    call: ast.Call
+    store: bool
+    pointer: ast.expr
+    mask: ast.expr | None
+    other: ast.expr | None
+    depends: frozenset[str]
+    loops: tuple[ast.For, ...]  # innermost first
+
+    @property
+    def blocks(self) -> frozenset[str]:
+        return frozenset(x[1:] for x in self.depends if x.startswith("#"))
+
+    @property
+    def by_program(self) -> bool:
+        """Another program accesses other elements."""
+        return any(x.startswith("@") for x in self.depends)
+
+
+@frozen(eq=False)
+class Loop:
+    """``for NAME in range(start, stop, step)`` of the kernel. ``kind``: "" for the built-in range, else the language's name of it."""
+
+    node: ast.For
+    call: ast.Call
+    variable: str
+    kind: str  # "builtin" | "range" | "static_range"
+    start: ast.expr | None
+    stop: ast.expr
+    step: ast.expr | None
+    innermost: bool
+    accesses: tuple[Access, ...]
+    has_dot: bool
+
+
+@frozen(eq=False)
+class KernelView:
+    """A kernel's function in its module, with the dependence of every name in it."""
+
+    module: Module
+    model: Kernel
+    node: FunctionNode
+    language: str  # how this module spells triton.language: "tl"
+    depends: dict[str, frozenset[str]] = field(repr=False)
+    unwrapped: dict[str, frozenset[str]] = field(repr=False)  # the same, without what a ``%`` wraps round
+
+    @classmethod
+    def read(cls, module: Module, model: Kernel) -> KernelView | None:
+        node = module.function(model.place.qualname)
+        language = _language(module.tree)
+        if node is None or language is None:
+            return None
+        empty = cls(module, model, node, language, {}, {})
+        return cls(module, model, node, language, empty.flow(wrap=True), empty.flow(wrap=False))
+
+    # ------------------------------------------------------------ names
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(a.arg for a in (*self.node.args.posonlyargs, *self.node.args.args, *self.node.args.kwonlyargs))
+
+    @property
+    def constexprs(self) -> frozenset[str]:
+        return frozenset(p.name for p in self.model.parameters if p.constexpr)
+
+    def tl(self, node: ast.AST) -> str | None:
+        """Name of the language function that ``node`` calls: "load" for ``tl.load(...)``."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            return node.func.attr if node.func.value.id == self.language else None
+        return None
+
+    def calls(self, names: frozenset[str] | set[str]) -> list[ast.Call]:
+        """Calls of those language functions, in source order; ``x.sum()`` counts as ``tl.sum(x)``."""
+        found: list[ast.Call] = []
+        for node in ast.walk(self.node):
+            if not isinstance(node, ast.Call):
+                continue
+            name = self.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) and node.func.attr in REDUCTIONS else None)
+            if name in names:
+                found.append(node)
+        return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+
+    def bindings(self, name: str) -> list[ast.stmt]:
+        """Statements of the kernel that bind ``name``."""
+        return [s for s in ast.walk(self.node) if isinstance(s, ast.stmt) and s is not self.node and name in bound_names(s)]
+
+    def free_name(self, wanted: str) -> str:
+        """``wanted``, with underscores until nothing in the kernel is called that."""
+        taken = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)} | set(self.parameters)
+        while wanted in taken:
+            wanted += "_"
+        return wanted
+
+    # ------------------------------------------------------------ dependence
+
+    def flow(self, *, wrap: bool) -> dict[str, frozenset[str]]:
+        """Tokens that each name depends on, to a fixed point. Without ``wrap``, ``a % b`` hides the aranges of ``a``."""
+        known: dict[str, frozenset[str]] = {p: frozenset({p}) for p in self.parameters}
+        changed = True
+        while changed:
+            changed = False
+            for statement in ast.walk(self.node):
+                for name, reads in self._bound(statement, known, wrap=wrap):
+                    merged = known.get(name, frozenset()) | reads
+                    if merged != known.get(name):
+                        known[name] = merged
+                        changed = True
+        return known
+
+    def _bound(self, node: ast.AST, known: dict[str, frozenset[str]], *, wrap: bool) -> Iterator[tuple[str, frozenset[str]]]:
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+            reads = self._tokens(node.value, known, wrap=wrap)
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for name in target_names(target):
+                    yield name, reads
+        elif isinstance(node, ast.For):
+            reads = self._tokens(node.iter, known, wrap=wrap)
+            for name in target_names(node.target):
+                yield name, reads | {f"~{name}"}
+
+    def _tokens(self, node: ast.AST, known: dict[str, frozenset[str]], *, wrap: bool) -> frozenset[str]:
+        if isinstance(node, ast.Name):
+            return known.get(node.id, frozenset())
+        called = self.tl(node)
+        if isinstance(node, ast.Call) and called == "arange":
+            ends = node.args[1:] or [k.value for k in node.keywords if k.arg == "end"]
+            return frozenset(f"#{ast.unparse(e)}" for e in ends)
+        if isinstance(node, ast.Call) and called == "program_id":
+            axis = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "axis"), None)
+            return frozenset({f"@{ast.unparse(axis)}" if axis is not None else "@?"})
+        if isinstance(node, ast.Call) and called in ("zeros", "full", "num_programs"):
+            return frozenset()
+        inside: frozenset[str] = frozenset()
+        for child in ast.iter_child_nodes(node):
+            inside |= self._tokens(child, known, wrap=wrap)
+        if not wrap and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return frozenset(x for x in inside if not x.startswith("#"))
+        return inside
+
+    def tokens(self, node: ast.AST, *, wrap: bool = True) -> frozenset[str]:
+        """What an expression of the kernel depends on."""
+        return self._tokens(node, self.depends if wrap else self.unwrapped, wrap=wrap)
+
+    # ------------------------------------------------------------ what is in it
+
+    @property
+    def sums(self) -> bool:
+        """Another block or number of warps may add in another order. A helper that can't be seen counts."""
+        return bool(self.calls(SUMS) or self.calls(ATOMICS) or self.model.helpers)
+
+    def accesses(self) -> list[Access]:
+        """Pointer loads and stores, in source order. Block pointers and descriptors are not among them."""
+        found: list[Access] = []
+        for call in self.calls({"load", "store"}):
+            store = self.tl(call) == "store"
+            if (
+                not call.args
+                or any(isinstance(a, ast.Starred) for a in call.args)
+                or any(k.arg in (None, "boundary_check") for k in call.keywords)
+            ):
+                continue
+            named = {k.arg: k.value for k in call.keywords if k.arg}
+            place = 2 if store else 1
+            mask = named.get("mask", call.args[place] if len(call.args) > place else None)
+            other = None if store else named.get("other", call.args[2] if len(call.args) > 2 else None)
+            loops = tuple(n for n in self.module.around(call) if isinstance(n, ast.For))
+            found.append(Access(call, store, call.args[0], mask, other, self.tokens(call.args[0]), loops))
+        return found
+
+    def unguarded(self, block: str) -> bool:
+        """Some access runs over ``block`` elements with neither a mask nor a ``%`` for them: only a divisor may replace it."""
+        token = f"#{block}"
+        for access in self.accesses():
+            masked = access.mask is not None and token in self.tokens(access.mask)
+            if token in self.tokens(access.pointer, wrap=False) and not masked:
+                return True
+        return bool(self.calls({"make_block_ptr", "make_tensor_descriptor"}))
+
+    def loops(self) -> list[Loop]:
+        """The counted loops, in source order."""
+        accesses = self.accesses()
+        found: list[Loop] = []
+        for node in ast.walk(self.node):
+            if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call) or not isinstance(node.target, ast.Name):
+                continue
+            call = node.iter
+            kind = "builtin" if isinstance(call.func, ast.Name) and call.func.id == "range" else self.tl(call)
+            if kind not in ("builtin", *RANGES) or not 1 <= len(call.args) <= 3 or any(isinstance(a, ast.Starred) for a in call.args):
+                continue
+            start, stop, step = (None, call.args[0], None) if len(call.args) == 1 else (call.args[0], call.args[1], (*call.args, None)[2])
+            inside = [n for s in node.body for n in ast.walk(s)]
+            found.append(
+                Loop(
+                    node,
+                    call,
+                    node.target.id,
+                    kind or "",
+                    start,
+                    stop,
+                    step,
+                    innermost=not any(isinstance(n, ast.For | ast.While) for n in inside),
+                    accesses=tuple(a for a in accesses if node in a.loops),
+                    has_dot=any(self.tl(n) in ("dot", "dot_scaled") for n in inside),
+                )
+            )
+        return sorted(found, key=lambda x: x.node.lineno)
+
+    def aranges(self) -> list[str]:
+        """Constexprs that an ``arange`` runs over, in order of first use: the tile's sides."""
+        sides = [ast.unparse(c.args[1]) for c in self.calls({"arange"}) if len(c.args) == 2]
+        return [x for x in dict.fromkeys(sides) if x in self.constexprs]
+
+
+def target_names(target: ast.expr) -> list[str]:
+    """Names that an assignment target binds."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, ast.Tuple | ast.List):
+        return [n for e in target.elts for n in target_names(e)]
+    return target_names(target.value) if isinstance(target, ast.Starred) else []
+
+
+def bound_names(statement: ast.AST) -> list[str]:
+    """Names that a statement itself binds (not the statements in it)."""
+    if isinstance(statement, ast.Assign):
+        return [n for t in statement.targets for n in target_names(t)]
+    if isinstance(statement, ast.AnnAssign | ast.AugAssign | ast.For):
+        return target_names(statement.target)
+    if isinstance(statement, ast.With):
+        return [n for i in statement.items if i.optional_vars is not None for n in target_names(i.optional_vars)]
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [statement.name]
+    return []
+
+
+def _language(tree: ast.Module) -> str | None:
+    """The name that the module gives to triton.language."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == LANGUAGE and alias.asname:
+                    return alias.asname
+        elif isinstance(node, ast.ImportFrom) and node.module == "triton":
+            for alias in node.names:
+                if alias.name == "language":
+                    return alias.asname or alias.name
+    return None

@@ -1,0 +1,249 @@
+"""A launch in its host function: what is passed, where each number is written, and the edits that change it together with the grid."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+from kernelband.source.model import Edit, Launch
+from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.module import FunctionNode, Module
+
+OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
+Edits = list[tuple[str, Edit]]  # (path, edit)
+
+
+@frozen(eq=False)
+class Knob:
+    """A number that the user wrote for a constexpr or an option, and every place that has to change with it."""
+
+    name: str
+    value: int
+    places: tuple[tuple[Module, ast.expr], ...]  # the literals, the grid's own copies included
+    in_grid: bool  # the number of programs follows from it
+
+    def edit(self, new: int | str) -> Edits:
+        """The edits that make it ``new``; none when it has that value."""
+        return [] if new == self.value else [(m.path, m.replace(node, str(new))) for m, node in self.places]
+
+
+@frozen(eq=False)
+class LaunchView:
+    """``kernel[grid](...)``, resolved: arguments by the kernel's parameter, and the grid's expression."""
+
+    module: Module
+    model: Launch
+    host: FunctionNode | None
+    call: ast.Call
+    grid: ast.expr  # the tuple, list or number that it comes down to
+    meta: str | None  # the parameter of ``lambda META: ...``
+    arguments: dict[str, ast.expr] = field(repr=False)
+    splat: bool  # ``**kwargs``: more may be passed than is written
+
+    @classmethod
+    def read(cls, module: Module, model: Launch, parameters: tuple[str, ...]) -> LaunchView | None:
+        call = next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and module.span(n) == model.span), None)
+        if call is None or not isinstance(call.func, ast.Subscript):
+            return None
+        host = next((n for n in module.around(call) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)), None)
+        arguments: dict[str, ast.expr] = {}
+        for name, value in zip(parameters, call.args, strict=False):
+            if isinstance(value, ast.Starred):
+                break
+            arguments[name] = value
+        arguments |= {k.arg: k.value for k in call.keywords if k.arg}
+        splat = any(k.arg is None for k in call.keywords)
+        view = cls(module, model, host, call, call.func.slice, None, arguments, splat)
+        grid, meta = view.follow_grid(call.func.slice)
+        return cls(module, model, host, call, grid, meta, arguments, splat)
+
+    def follow_grid(self, grid: ast.expr) -> tuple[ast.expr, str | None]:
+        """The grid behind names, lambdas and local functions, and the name of its META parameter."""
+        for _ in range(4):
+            if isinstance(grid, ast.Lambda):
+                names = [a.arg for a in grid.args.args]
+                return grid.body, names[0] if len(names) == 1 else None
+            if not isinstance(grid, ast.Name):
+                break
+            bindings = self.bindings(grid.id)
+            if len(bindings) != 1:
+                break
+            bound = bindings[0]
+            if isinstance(bound, ast.FunctionDef):
+                last = bound.body[-1]
+                if isinstance(last, ast.Return) and last.value is not None and len(bound.args.args) == 1:
+                    return last.value, bound.args.args[0].arg
+                break
+            if not isinstance(bound, ast.Assign) or len(bound.targets) != 1 or not isinstance(bound.targets[0], ast.Name):
+                break
+            grid = bound.value
+        return grid, None
+
+    def bindings(self, name: str) -> list[ast.stmt]:
+        """Statements of the host function that bind ``name``."""
+        scope = self.host or self.module.tree
+        return [s for s in ast.walk(scope) if isinstance(s, ast.stmt) and s is not scope and name in bound_names(s)]
+
+    # ------------------------------------------------------------ numbers
+
+    def number(self, name: str) -> tuple[int, ast.expr] | None:
+        """The literal behind a variable of the host function: assigned once, a parameter's default, or a module's constant of its own."""
+        bindings = self.bindings(name)
+        parameter = self.host is not None and name in {
+            a.arg for a in (*self.host.args.posonlyargs, *self.host.args.args, *self.host.args.kwonlyargs)
+        }
+        if len(bindings) == 1 and not parameter:
+            return _assigned(bindings[0], name)
+        if bindings or self.host is None:
+            return None
+        if parameter:
+            return _default(self.host, name)
+        tops = [s for s in self.module.tree.body if name in bound_names(s)]
+        everywhere = [n for n in ast.walk(self.module.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+        inside = {n for n in ast.walk(self.host) if isinstance(n, ast.Name)}
+        return _assigned(tops[0], name) if len(tops) == 1 and all(n in inside for n in everywhere) else None
+
+    def knob(self, name: str) -> Knob | None:
+        """The number passed for the constexpr ``name``; None when it is computed, unknown, or the grid's copies of it are ambiguous."""
+        value = self.arguments.get(name)
+        if value is None:
+            return None
+        if isinstance(value, ast.Name):
+            found = self.number(value.id)
+            if found is None:
+                return None
+            return Knob(name, found[0], ((self.module, found[1]),), self.grid_reads(name))
+        literal = integer(value)
+        if literal is None:
+            return None
+        copies = [] if self.meta is not None and self._reads_meta(name) else list(self._copies(literal))
+        if copies and [integer(v) for k, v in self.arguments.items() if k not in OPTIONS].count(literal) > 1:
+            return None  # two constexprs of that value: which one the grid means can't be told
+        return Knob(name, literal, ((self.module, value), *((self.module, c) for c in copies)), bool(copies) or self.grid_reads(name))
+
+    def grid_reads(self, name: str) -> bool:
+        """The number of programs follows the constexpr ``name``: through META, the variable passed for it, or a copy of its number."""
+        value = self.arguments.get(name)
+        if self._reads_meta(name):
+            return True
+        if isinstance(value, ast.Name):
+            return any(isinstance(n, ast.Name) and n.id == value.id for n in self.grid_nodes())
+        literal = integer(value) if value is not None else None
+        return literal is not None and any(True for _ in self._copies(literal))
+
+    def grid_nodes(self) -> Iterator[ast.AST]:
+        """The grid's nodes, and those of the host variables that it is made of."""
+        seen: set[str] = set()
+        queue: list[ast.AST] = [self.grid]
+        while queue:
+            for node in ast.walk(queue.pop()):
+                yield node
+                if isinstance(node, ast.Name) and node.id not in seen:
+                    seen.add(node.id)
+                    queue += [b.value for b in self.bindings(node.id) if isinstance(b, ast.Assign)]
+
+    def _reads_meta(self, name: str) -> bool:
+        return any(
+            isinstance(n, ast.Subscript)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == self.meta
+            and isinstance(n.slice, ast.Constant)
+            and n.slice.value == name
+            for n in ast.walk(self.grid)
+        )
+
+    def _copies(self, value: int) -> Iterator[ast.expr]:
+        """Where the grid divides by ``value`` written as a number: ``cdiv(n, 1024)``, ``n // 1024``, ``(n + 1024 - 1) // 1024``."""
+        for node in ast.walk(self.grid):
+            if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
+                yield node.args[1]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and integer(node.right) == value:
+                yield node.right
+                for inner in ast.walk(node.left):
+                    if isinstance(inner, ast.Constant) and integer(inner) == value:
+                        yield inner
+
+    # ------------------------------------------------------------ options and arguments
+
+    def set_options(self, new: dict[str, int | str]) -> Edits | None:
+        """num_warps and so on written at the launch; None where ``**kwargs`` may already pass them."""
+        edits: Edits = []
+        missing: list[str] = []
+        for name, value in new.items():
+            written = next((k.value for k in self.call.keywords if k.arg == name), None)
+            if written is None:
+                missing.append(f"{name}={value}")
+            elif self.module.code(written) != str(value):
+                edits.append((self.module.path, self.module.replace(written, str(value))))
+        if not missing:
+            return edits
+        added = None if self.splat else self.module.add_arguments(self.call, missing)
+        return None if added is None else edits + [(self.module.path, e) for e in added]
+
+    def add_arguments(self, new: list[str]) -> Edits | None:
+        """``name=value`` items at the end of the launch."""
+        added = None if self.splat else self.module.add_arguments(self.call, new)
+        return None if added is None else [(self.module.path, e) for e in added]
+
+    def sides(self) -> list[ast.expr] | None:
+        """The grid's sides, x first; None when they aren't written out."""
+        if isinstance(self.grid, ast.Tuple | ast.List):
+            return None if any(isinstance(e, ast.Starred) for e in self.grid.elts) else list(self.grid.elts)
+        return None
+
+    def parameter_of(self, expression: ast.expr) -> str | None:
+        """The kernel's parameter that gets the same value as ``expression`` (compared as code)."""
+        wanted = ast.unparse(expression)
+        return next((k for k, v in self.arguments.items() if k not in OPTIONS and ast.unparse(v) == wanted), None)
+
+
+def integer(node: ast.expr | None) -> int | None:
+    """A literal integer's value."""
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def divisor(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """(n, block) of ``cdiv(n, block)`` or ``(n + block - 1) // block``."""
+    if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and not node.keywords:
+        return node.args[0], node.args[1]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.left, ast.BinOp):
+        block = ast.unparse(node.right)
+        left = ast.unparse(node.left)
+        for n in ast.walk(node.left):
+            if isinstance(n, ast.expr) and left in (f"{ast.unparse(n)} + {block} - 1", f"{ast.unparse(n)} + ({block} - 1)"):
+                return n, node.right
+    return None
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
+    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds; None for a chain, which binds more than the one."""
+    if isinstance(statement, ast.AnnAssign):
+        target, value = statement.target, statement.value
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+    else:
+        return None
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        places = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
+        value = places[0] if len(places) == 1 else None
+    elif not isinstance(target, ast.Name):
+        return None
+    literal = integer(value)
+    return None if literal is None or value is None else (literal, value)
+
+
+def _default(function: FunctionNode, name: str) -> tuple[int, ast.expr] | None:
+    positional = [*function.args.posonlyargs, *function.args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = list(zip(positional[::-1], function.args.defaults[::-1], strict=False))
+    pairs += list(zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True))
+    for argument, default in pairs:
+        literal = integer(default)
+        if argument.arg == name and default is not None and literal is not None:
+            return literal, default
+    return None

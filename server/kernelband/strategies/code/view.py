@@ -1,0 +1,145 @@
+"""A program with its facts, ready for a move; and the way from edits to a proposal."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from attrs import field, frozen
+from kernelband_worker.wire import LaunchFacts
+
+from kernelband.errors import SourceError
+from kernelband.source.model import Edit, Program
+from kernelband.source.patch import make_patch
+from kernelband.source.tree import BOM
+from kernelband.strategies._base import Facts, Numerics, Proposal
+from kernelband.strategies.code.kernel import KernelView
+from kernelband.strategies.code.launch import Edits, LaunchView
+from kernelband.strategies.code.module import Module
+
+BYTES = {
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+    "int64": 8,
+    "float64": 8,
+}
+
+
+@frozen(eq=False)
+class View:
+    """``Program`` and ``Facts`` as one: trees of the files, the kernel, its launches."""
+
+    program: Program
+    facts: Facts
+    kernel: KernelView
+    launches: tuple[LaunchView, ...]
+    modules: dict[str, Module] = field(repr=False)
+
+    @classmethod
+    def read(cls, program: Program, facts: Facts) -> View | None:
+        """None when the kernel's file does not parse, or none of its launches can be edited."""
+        modules: dict[str, Module] = {}
+        for path, text in program.texts.items():
+            module = Module.read(path, text)
+            if module is not None:
+                modules[path] = module
+        place = program.kernel.place
+        kernel = KernelView.read(modules[place.path], program.kernel) if place.path in modules else None
+        if kernel is None:
+            return None
+        launches: list[LaunchView] = []
+        for host in program.hosts:
+            for launch in host.launches:
+                module = modules.get(host.place.path)
+                view = LaunchView.read(module, launch, kernel.parameters) if module is not None and launch.kernel == place else None
+                if view is not None:
+                    launches.append(view)
+        return cls(program, facts, kernel, tuple(launches), modules)
+
+    @property
+    def whole(self) -> bool:
+        """Every launch of the kernel can be edited: only then may its signature or its grid's meaning change."""
+        return bool(self.launches) and len(self.launches) == len(self.program.launches)
+
+    # ------------------------------------------------------------ facts
+
+    @property
+    def target_launches(self) -> list[LaunchFacts]:
+        """The launches of the kernel in the cases, those that are timed first."""
+        ranked = sorted(self.facts.cases, key=lambda c: c.get("role") != "time")
+        return [x for c in ranked if not c.get("neighbour_of") for x in c["launches"] if x["target"]]
+
+    def numbers(self, name: str) -> list[int]:
+        """Values that the cases pass for an argument, constexpr or not, without repeats, in the order of the cases."""
+        found = [{**x["scalars"], **x["constants"]}.get(name) for x in self.target_launches]
+        return [x for x in dict.fromkeys(found) if type(x) is int]
+
+    def option(self, name: str, default: int) -> int:
+        """num_warps or num_stages of the first timed launch."""
+        for launch in self.target_launches:
+            return int({"num_warps": launch["num_warps"], "num_stages": launch["num_stages"]}[name])
+        return default
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of the largest element among the launches' floating or integer tensors that are not tables; 4 when nothing is known."""
+        sizes = [BYTES.get(t["dtype"], 4) for x in self.target_launches for t in x["tensors"].values() if len(t["shape"]) > 1]
+        return max(sizes or [BYTES.get(t["dtype"], 4) for x in self.target_launches for t in x["tensors"].values()] or [4])
+
+    @property
+    def programs(self) -> list[int]:
+        """Programs of each launch in the cases."""
+        out: list[int] = []
+        for launch in self.target_launches:
+            count = 1
+            for side in launch["grid"]:
+                count *= side
+            out.append(count)
+        return out
+
+    def summation(self) -> Numerics:
+        """The class of an edit that may change the order of additions in this kernel."""
+        return "reassociates" if self.kernel.sums else "exact"
+
+
+@frozen(eq=False)
+class At:
+    """Where a proposal comes from: fills in what all proposals of a move share."""
+
+    view: View
+    strategy: str
+    move: str
+
+    def proposal(self, parameters: dict[str, Any], edits: Edits | None, numerics: Numerics, what: str, why: str) -> Proposal | None:
+        """The proposal, or None: no edits, edits that collide, or a text that would not parse."""
+        if not edits:
+            return None
+        by_path: dict[str, list[Edit]] = {}
+        for path, edit in edits:
+            if edit not in by_path.setdefault(path, []):
+                by_path[path].append(edit)
+        texts = self.view.program.texts
+        try:
+            patch = make_patch(texts, by_path)
+            after = patch.apply(texts)
+            for file in patch.files:
+                ast.parse(after[file.path].removeprefix(BOM))
+        except (SourceError, SyntaxError, ValueError):
+            return None
+        return Proposal(self.strategy, self.move, parameters, patch, numerics, what, why) if patch.files else None
+
+
+def moving(strategy: str, move: str, body: Callable[[At], Iterable[Proposal | None]], program: Program, facts: Facts) -> Iterator[Proposal]:
+    """Proposals that ``body`` makes of the program's view, without the holes; nothing when there is no view."""
+    view = View.read(program, facts)
+    if view is not None:
+        for proposal in body(At(view, strategy, move)):
+            if proposal is not None:
+                yield proposal

@@ -1,0 +1,123 @@
+"""``one_block``: loops over a row become one block that holds the row, loaded once.
+
+The block becomes the power of two that holds the row (up to 64 KB), and the row's length a constant. A loop whose bounds are constants
+and that runs once is no loop: the compiler drops it, and then sees that the next pass loads the same elements and drops those loads too.
+Longer rows still loop, so every size stays right.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelband.source.model import Edit, Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.access_layout.constants import constant
+from kernelband.strategies.code import At, LaunchView, Loop, View
+from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.view import moving
+
+ROW_BYTES = 65536
+
+
+class OneBlock:
+    """BLOCK = next_power_of_2(N) and ``N: tl.constexpr``, with warps to match."""
+
+    name = "one_block"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("fusion", self.name, _propose, program, facts)
+
+
+def _walks(view: View) -> tuple[list[Loop], str, str] | None:
+    """The loops ``for off in range(0, N, BLOCK)`` over one row, with N and BLOCK; all innermost, none with a product."""
+    loops = [x for x in view.kernel.loops() if isinstance(x.stop, ast.Name) and isinstance(x.step, ast.Name)]
+    pairs = {(x.stop.id, x.step.id) for x in loops if isinstance(x.stop, ast.Name) and isinstance(x.step, ast.Name)}
+    if len(pairs) != 1 or any(not x.innermost or x.has_dot or x.kind == "static_range" for x in loops):
+        return None
+    size, block = pairs.pop()
+    starts = all(x.start is not None and ast.unparse(x.start) == "0" for x in loops)
+    return (loops, size, block) if starts and block in view.kernel.constexprs and size in view.kernel.parameters else None
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    walk = _walks(view)
+    if walk is None or not view.whole or view.kernel.model.autotuned:
+        return
+    loops, size, block = walk
+    longest = max(view.numbers(size), default=0)
+    limit = ROW_BYTES // max(view.itemsize, 1)
+    if not 0 < longest <= limit or view.kernel.unguarded(block):
+        return
+    fixed: Edit | None = None
+    if size not in view.kernel.constexprs:
+        fixed = constant(view, size)
+        if fixed is None:
+            return
+    edits: Edits = [(view.kernel.module.path, fixed)] if fixed is not None else []
+    for launch in view.launches:
+        more = _block(launch, size, block, limit)
+        if more is None:
+            return
+        edits += more
+    if not edits:
+        return
+    times = "once" if len(loops) == 1 else f"once instead of {len(loops)} times"
+    kilobytes = longest * view.itemsize // 1024
+    for warps in (8, 16, 4, 32):
+        options = [x.set_options({"num_warps": warps}) for x in view.launches]
+        if warps * 32 > longest or any(o is None for o in options):
+            continue
+        yield at.proposal(
+            {"num_warps": warps},
+            edits + [e for o in options for e in o or []],
+            "reassociates",
+            f"One block holds the row, loaded {times}: {block} = next_power_of_2({size}), {limit} at most; {size} constant; {warps} warps.",
+            f"The longest row of the cases, {longest} elements, is {kilobytes} KB: it fits in the registers of one program.",
+        )
+
+
+def _block(launch: LaunchView, size: str, block: str, limit: int) -> Edits | None:
+    """The launch's block as a power of two that holds ``size``; nothing when it is one already."""
+    passed, length = launch.arguments.get(block), launch.arguments.get(size)
+    if passed is None or length is None or launch.grid_reads(block):
+        return None
+    shown = launch.arguments[block]
+    if isinstance(passed, ast.Name) and (bindings := launch.bindings(passed.id)):
+        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and "next_power_of_2" in ast.unparse(bindings[0].value):
+            return []
+    if "next_power_of_2" in ast.unparse(passed):
+        return []
+    knob = launch.knob(block)
+    triton = _triton(launch)
+    if knob is None or triton is None:
+        return None
+    at = knob.places[0][1]
+    statement = next((n for n in launch.module.around(at) if isinstance(n, ast.stmt)), None)
+    parameter_or_constant = statement is None or isinstance(statement, ast.FunctionDef) or statement in launch.module.tree.body
+    if isinstance(shown, ast.Name) and (parameter_or_constant or not _known(launch, length, statement)):
+        at = shown  # written at the launch instead, where the length is known
+    return [(launch.module.path, launch.module.replace(at, f"min({limit}, {triton}.next_power_of_2({launch.module.code(length)}))"))]
+
+
+def _known(launch: LaunchView, length: ast.expr, statement: ast.stmt | None) -> bool:
+    """Every variable of the length is bound before the statement."""
+    if statement is None or launch.host is None:
+        return False
+    names = {n.id for n in ast.walk(length) if isinstance(n, ast.Name)}
+    for name in names:
+        for bound in launch.bindings(name):
+            if bound.lineno >= statement.lineno and name in bound_names(bound):
+                return False
+    return True
+
+
+def _triton(launch: LaunchView) -> str | None:
+    for node in ast.walk(launch.module.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "triton":
+                    return alias.asname or alias.name
+    return None

@@ -1,0 +1,182 @@
+"""``grouped_order``: tiles of a two-dimensional output in narrow groups instead of whole rows, so that programs in flight share operands."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, View
+from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.launch import divisor
+from kernelband.strategies.code.view import moving
+
+GROUPS = (8, 4, 16, 2)
+
+
+class GroupedOrder:
+    """``tl.swizzle2d`` after the lines that compute the two program indices; another group size where there is one already."""
+
+    name = "grouped_order"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("reordering", self.name, _propose, program, facts)
+
+
+@frozen(eq=False)
+class Order:
+    """Row-major indices: ``outer`` counts rows, ``inner`` runs fastest; ``size_inner`` and ``size_outer`` as code."""
+
+    outer: str
+    inner: str
+    size_outer: str
+    size_inner: str
+    after: ast.stmt
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    if view.kernel.calls({"swizzle2d"}) or any("GROUP" in c.upper() for c in view.kernel.constexprs):
+        yield from _group_sizes(at)
+        return
+    order = _one_dimension(view) or _two_dimensions(view)
+    if order is None or not view.kernel.calls({"dot", "dot_scaled"}):
+        return
+    module, tl = view.kernel.module, view.kernel.language
+    for group in GROUPS:
+        line = (
+            f"{order.outer}, {order.inner} = {tl}.swizzle2d({order.outer}, {order.inner}, {order.size_outer}, {order.size_inner}, {group})"
+        )
+        edit = module.after(order.after, [line])
+        yield at.proposal(
+            {"group": group},
+            None if edit is None else [(module.path, edit)],
+            "exact",
+            f"Programs take tiles in groups of {group} rows instead of row by row (tl.swizzle2d).",
+            f"Programs in flight walk whole rows of tiles and read all of the other operand; in groups of {group} they share both in L2.",
+        )
+
+
+def _group_sizes(at: At) -> Iterator[Proposal | None]:
+    for name in sorted(c for c in at.view.kernel.constexprs if "GROUP" in c.upper()):
+        if name in at.view.kernel.aranges():
+            continue
+        knobs = [k for k in (x.knob(name) for x in at.view.launches) if k is not None]
+        if len(knobs) != len(at.view.launches) or any(k.in_grid for k in knobs):
+            continue
+        for group in (1, *GROUPS):
+            yield at.proposal(
+                {"group": group},
+                [e for k in knobs for e in k.edit(group)],
+                "exact",
+                f"{name} {knobs[0].value} -> {group}.",
+                "How many rows of tiles share operands in L2 depends on the tile and the cache: other group sizes are worth a try.",
+            )
+
+
+def _simple(statement: ast.stmt) -> tuple[str, ast.expr] | None:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id, statement.value
+    return None
+
+
+def _once(view: View, name: str) -> bool:
+    return len(view.kernel.bindings(name)) == 1
+
+
+def _one_dimension(view: View) -> Order | None:
+    """``outer = pid // size`` and ``inner = pid % size`` of one program id, both in the kernel's own block."""
+    kernel = view.kernel
+    quotients: dict[tuple[str, str], tuple[str, int]] = {}
+    remainders: dict[tuple[str, str], tuple[str, int]] = {}
+    for place, statement in enumerate(kernel.node.body):
+        pair = _simple(statement)
+        if pair is None or not isinstance(pair[1], ast.BinOp) or not isinstance(pair[1].left, ast.Name):
+            continue
+        key = pair[1].left.id, ast.unparse(pair[1].right)
+        if isinstance(pair[1].op, ast.FloorDiv):
+            quotients[key] = pair[0], place
+        elif isinstance(pair[1].op, ast.Mod):
+            remainders[key] = pair[0], place
+    for key, (outer, place) in quotients.items():
+        pid, size = key
+        source = kernel.bindings(pid)
+        if key not in remainders or len(source) != 1:
+            continue
+        inner, other = remainders[key]
+        value = _simple(source[0])
+        axis = kernel.tokens(value[1]) if value is not None else frozenset()
+        last = max(place, other)
+        if axis != {"@0"} or kernel.tl(value[1] if value else source[0]) != "program_id" or not (_once(view, outer) and _once(view, inner)):
+            continue
+        if any(outer in _read(s) or inner in _read(s) for s in kernel.node.body[:last]):
+            continue  # an index is used before both are known
+        return Order(outer, inner, _rows(view, pid, size, last), size, kernel.node.body[last])
+    return None
+
+
+def _read(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _rows(view: View, pid: str, size: str, last: int) -> str:
+    """How many rows of tiles there are, as the kernel's author would say it."""
+    kernel, tl = view.kernel, view.kernel.language
+    definition = next((p[1] for s in kernel.node.body[:last] if (p := _simple(s)) is not None and p[0] == size), None)
+    inner = divisor(definition) if definition is not None else None
+    sides = [s for launch in view.launches for s in launch.sides() or []]
+    for side in sides:
+        if not (isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult)) or inner is None or not view.whole:
+            break
+        for factor in (side.left, side.right):
+            found = divisor(factor)
+            names = _parameters(view, found) if found is not None else None
+            if names is not None and names[0] != ast.unparse(inner[0]):
+                named = next(
+                    (
+                        p[0]
+                        for s in kernel.node.body[:last]
+                        if (p := _simple(s)) and ast.unparse(p[1]) == f"{tl}.cdiv({names[0]}, {names[1]})"
+                    ),
+                    None,
+                )
+                return named or f"{tl}.cdiv({names[0]}, {names[1]})"
+    return f"{tl}.num_programs(0) // {size}"
+
+
+def _parameters(view: View, pair: tuple[ast.expr, ast.expr]) -> tuple[str, str] | None:
+    """Names inside the kernel of a host's ``cdiv(n, block)``, the same at every launch."""
+    found: set[tuple[str | None, str | None]] = set()
+    for launch in view.launches:
+        block = pair[1]
+        if isinstance(block, ast.Subscript) and isinstance(block.slice, ast.Constant):
+            name: str | None = str(block.slice.value)
+        else:
+            name = launch.parameter_of(block)
+        found.add((launch.parameter_of(pair[0]), name))
+    if len(found) != 1:
+        return None
+    n, block_name = found.pop()
+    return (n, block_name) if n is not None and block_name is not None else None
+
+
+def _two_dimensions(view: View) -> Order | None:
+    """``i = tl.program_id(0)`` and ``j = tl.program_id(1)``: axis 0 runs fastest, so it is the inner one."""
+    kernel, tl = view.kernel, view.kernel.language
+    names: dict[str, tuple[str, int]] = {}
+    for place, statement in enumerate(kernel.node.body):
+        pair = _simple(statement)
+        if pair is not None and kernel.tl(pair[1]) == "program_id":
+            names[next(iter(kernel.tokens(pair[1])))] = pair[0], place
+    if set(names) != {"@0", "@1"} or len(kernel.calls({"program_id"})) != 2:
+        return None
+    (inner, first), (outer, second) = names["@0"], names["@1"]
+    last = max(first, second)
+    if not (_once(view, outer) and _once(view, inner)) or any({outer, inner} & _read(s) for s in kernel.node.body[:last]):
+        return None
+    if any(len(x.sides() or ()) != 2 for x in view.launches) or any(n in bound_names(s) for s in kernel.node.body[:last] for n in ("tl",)):
+        return None
+    return Order(outer, inner, f"{tl}.num_programs(1)", f"{tl}.num_programs(0)", kernel.node.body[last])

@@ -1,0 +1,182 @@
+"""``persistent``: a fixed number of programs, each taking tile after tile, instead of one program per tile."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from kernelband.source.model import Edit, Program, Span
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.kernel import ATOMICS, bound_names
+from kernelband.strategies.code.launch import Edits, divisor, integer
+from kernelband.strategies.code.view import moving
+
+PER_MULTIPROCESSOR = (8, 4, 16, 2)
+MANY = 4  # worth it from so many waves of one program per multiprocessor
+
+
+class Persistent:
+    """Wraps the body in ``for pid in range(tl.program_id(0), tiles, tl.num_programs(0))`` and caps the grid."""
+
+    name = "persistent"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("reordering", self.name, _propose, program, facts)
+
+
+@frozen(eq=False)
+class Shape:
+    """The statement that reads the program id, its name, and how many tiles there are in the kernel's and in the host's words."""
+
+    statement: ast.stmt
+    pid: str
+    place: int
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    shape = _shape(view)
+    programs = max(view.programs, default=0)
+    sms = view.facts.device.multiprocessors
+    if shape is None or programs < MANY * sms or view.kernel.model.autotuned:
+        return
+    tiles = _tiles(view)
+    if tiles is None:
+        return
+    count, extra = tiles
+    for each in PER_MULTIPROCESSOR:
+        if programs < 2 * each * sms:
+            continue
+        edits = _wrap(view, shape, count)
+        if edits is None:
+            return
+        for launch in view.launches:
+            side = (launch.sides() or [launch.grid])[0]
+            edits.append((launch.module.path, launch.module.replace(side, f"min({launch.module.code(side)}, {sms} * {each})")))
+            if extra:
+                added = launch.add_arguments([f"{count}={launch.module.code(side)}"])
+                if added is None:
+                    return
+                edits += added
+        if extra:
+            added_parameters = view.kernel.module.add_parameters(view.kernel.node, [(count, None)])
+            if added_parameters is None:
+                return
+            edits += [(view.kernel.module.path, e) for e in added_parameters]
+        yield at.proposal(
+            {"per_multiprocessor": each},
+            edits,
+            "exact",
+            f"At most {sms} x {each} programs walk over the tiles in a loop, instead of one program per tile.",
+            f"{programs} programs are {programs / sms:.0f} for each of {sms} multiprocessors, each started and drained for one tile.",
+        )
+
+
+def _shape(view: View) -> Shape | None:
+    """The kernel reads one program id, once, at the top; nothing of one tile reaches the next."""
+    kernel = view.kernel
+    body = kernel.node.body
+    ids = kernel.calls({"program_id"})
+    if len(ids) != 1 or not view.whole or kernel.calls(set(ATOMICS) | {"num_programs", "debug_barrier"}):
+        return None
+    place = next((i for i, s in enumerate(body) if isinstance(s, ast.Assign) and s.value is ids[0]), None)
+    if place is None or kernel.tokens(ids[0]) != {"@0"}:
+        return None
+    statement = body[place]
+    assert isinstance(statement, ast.Assign)
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        return None
+    pid = statement.targets[0].id
+    rest = body[place + 1 :]
+    inside = [n for s in rest for n in ast.walk(s)]
+    if not rest or any(isinstance(n, ast.Return | ast.While | ast.FunctionDef) for n in inside) or len(kernel.bindings(pid)) != 1:
+        return None
+    before = set(kernel.parameters) | {n for s in body[: place + 1] for n in bound_names(s)}
+    changed = {n for s in inside for n in bound_names(s)}
+    if changed & before or _carried(rest):
+        return None
+    return Shape(statement, pid, place)
+
+
+def _carried(rest: list[ast.stmt]) -> bool:
+    """A name is read before the iteration has bound it: it would come from the tile before."""
+    bound: set[str] = set()
+    everything = {n for s in rest for x in ast.walk(s) for n in bound_names(x)}
+    for statement in rest:
+        if isinstance(statement, ast.If):
+            return any(
+                isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in everything - bound for n in ast.walk(statement.test)
+            ) or _loose(statement, bound, everything)
+        reads = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if isinstance(statement, ast.AugAssign):
+            reads |= set(bound_names(statement))
+        own = {n for x in ast.walk(statement) for n in bound_names(x)} if isinstance(statement, ast.For) else set[str]()
+        if reads & (everything - bound - own):
+            return True
+        bound |= {n for x in ast.walk(statement) for n in bound_names(x)}
+    return False
+
+
+def _loose(statement: ast.If, bound: set[str], everything: set[str]) -> bool:
+    """A branch binds names, or reads ones that are not bound yet: too much to follow."""
+    inside = list(ast.walk(statement))
+    binds = {n for x in inside for n in bound_names(x)} - bound
+    reads = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return bool(binds) or bool(reads & (everything - bound))
+
+
+def _tiles(view: View) -> tuple[str, bool] | None:
+    """The number of tiles in the kernel's words, and whether a parameter has to be added for it."""
+    found: set[str | None] = set()
+    for launch in view.launches:
+        sides = launch.sides()
+        if sides is None or not sides or any(integer(s) != 1 for s in sides[1:]) or _uses_meta_only(launch, sides[0]):
+            return None
+        pair = divisor(sides[0])
+        if pair is not None:
+            n = launch.parameter_of(pair[0])
+            meta = isinstance(pair[1], ast.Subscript) and isinstance(pair[1].slice, ast.Constant)
+            block = (
+                str(pair[1].slice.value)
+                if isinstance(pair[1], ast.Subscript) and isinstance(pair[1].slice, ast.Constant)
+                else launch.parameter_of(pair[1])
+            )
+            found.add(f"{view.kernel.language}.cdiv({n}, {block})" if n is not None and block is not None and (meta or block) else None)
+        else:
+            found.add(launch.parameter_of(sides[0]))
+    if len(found) == 1 and None not in found:
+        return str(found.pop()), False
+    if any(launch.meta is not None for launch in view.launches):
+        return None  # the host can't say the number outside of the grid's function
+    return view.kernel.free_name("num_tiles"), True
+
+
+def _uses_meta_only(launch: LaunchView, side: ast.expr) -> bool:
+    """The side reads META in a way that the kernel can't repeat."""
+    reads = any(isinstance(n, ast.Name) and n.id == launch.meta for n in ast.walk(side))
+    return reads and divisor(side) is None
+
+
+def _wrap(view: View, shape: Shape, count: str) -> Edits | None:
+    """The loop's header in place of the program id, and every line after it one step further in."""
+    module, tl = view.kernel.module, view.kernel.language
+    rest = view.kernel.node.body[shape.place + 1 :]
+    indent = module.indent(shape.statement)
+    if indent is None or any(module.indent(s) is None for s in rest):
+        return None
+    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in ast.walk(s)):
+        return None  # indenting would change the string
+    step = "\t" if "\t" in indent else "    "
+    header = f"for {shape.pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0)):"
+    edits: Edits = [(module.path, module.replace(shape.statement, header))]
+    at, end = module.line_end(module.span(shape.statement).end), module.span(rest[-1]).end
+    while at < end:
+        at += 2 if module.text.startswith("\r\n", at) else 1
+        stop = module.line_end(at)
+        if at < end and module.text[at:stop].strip():
+            edits.append((module.path, Edit(Span(at, at), step)))
+        at = stop
+    return edits

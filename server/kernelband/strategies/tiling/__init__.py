@@ -1,0 +1,15 @@
+"""Tiling: how much of the output one program makes, with how many warps and stages."""
+
+from kernelband.strategies._base import Card, Strategy
+from kernelband.strategies.tiling.move import Tiles
+
+TILING = Strategy(
+    Card(
+        name="tiling",
+        target="l2",
+        what="Chooses block sizes, warps and stages together, and the grid with them.",
+        when="Block sizes are written as numbers in the launch, the host function or an autotune list.",
+        why="A larger tile reads each operand fewer times; a smaller one fills more multiprocessors; warps and stages must fit the tile.",
+    ),
+    (Tiles(),),
+)

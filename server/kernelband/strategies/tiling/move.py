@@ -1,0 +1,201 @@
+"""``tiles``: the joint space of blocks, warps and stages, wherever the user wrote them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import islice
+
+from kernelband.source.model import Config, Edit, Program, Span
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.view import moving
+from kernelband.strategies.tiling import space
+from kernelband.strategies.tiling.space import LIMIT, Product, Tile
+
+
+class Tiles:
+    """Blocks x warps x stages of one launch, or of the chosen configuration of an autotune list."""
+
+    name = "tiles"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("tiling", self.name, _propose, program, facts)
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    if view.program.kernel.autotuned or view.kernel.model.configs:
+        yield from _configs(at)
+        return
+    for launch in view.launches:
+        where = (
+            {} if len(view.launches) == 1 else {"launch": f"{launch.model.host.qualname if launch.model.host else ''}:{launch.model.line}"}
+        )
+        knobs = {
+            name: knob
+            for name in covered(view, launch)
+            if name not in view.kernel.model.heuristics and (knob := launch.knob(name)) is not None and knob.value > 0
+        }
+        warps, stages = (
+            _written(launch, "num_warps", view.option("num_warps", 4)),
+            _written(launch, "num_stages", view.option("num_stages", 3)),
+        )
+        present = {n: k.value for n, k in knobs.items()}
+        for tile in islice(_candidates(view, present, warps, stages), LIMIT):
+            edits: Edits = [e for n, k in knobs.items() if n in tile.blocks for e in k.edit(tile.blocks[n])]
+            options = _options(tile, warps, stages)
+            set_options = launch.set_options(options) if options else []
+            if set_options is not None and (edits or set_options):
+                in_grid = any(knobs[n].in_grid for n in tile.blocks if tile.blocks[n] != present[n])
+                yield _make(at, tile, where, edits + set_options, present, (warps, stages), in_grid=in_grid)
+
+
+def covered(view: View, launch: LaunchView | None) -> list[str]:
+    """The tile's constexprs that may have another value: the grid or a loop covers the rest of the axis."""
+    kernel = view.kernel
+    stepped = {
+        ast.unparse(n) for x in kernel.loops() for e in (x.stop, x.step) if e is not None for n in ast.walk(e) if isinstance(n, ast.Name)
+    }
+    # A variable such as ``num_k = tl.cdiv(K, BLOCK_K)`` stands between the block and the loop.
+    for name in list(stepped):
+        for statement in kernel.bindings(name):
+            if isinstance(statement, ast.Assign):
+                stepped |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    return [x for x in kernel.aranges() if x in stepped or (launch is not None and launch.grid_reads(x))]
+
+
+def _written(launch: LaunchView, name: str, otherwise: int) -> int:
+    value = next((k.value for k in launch.call.keywords if k.arg == name), None)
+    if isinstance(value, ast.Constant) and type(value.value) is int:
+        return value.value
+    return otherwise
+
+
+def _options(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
+    options: dict[str, int | str] = {}
+    if tile.num_warps != warps:
+        options["num_warps"] = tile.num_warps
+    if tile.num_stages is not None and tile.num_stages != stages:
+        options["num_stages"] = tile.num_stages
+    return options
+
+
+def _candidates(view: View, present: dict[str, int], warps: int, stages: int) -> Iterator[Tile]:
+    dot = bool(view.kernel.calls({"dot", "dot_scaled"}))
+    if not present:
+        sides = [v for n in view.kernel.aranges() for v in view.numbers(n)]
+        found: Iterator[Tile] = space.warps_only(max(sides, default=0), view.itemsize, dot=dot)
+    elif dot:
+        product = _product(view, present)
+        found = iter(space.products(product, view.facts.device) if product else space.neighbours(list(present), present, warps, stages))
+    else:
+        found = iter(space.blocks_and_warps(list(present)[:2], present, view.itemsize, view.programs, view.facts.device))
+    for tile in found:
+        same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
+        sound = all(v == present[n] or not view.kernel.unguarded(n) or present[n] % v == 0 for n, v in tile.blocks.items())
+        if not same and sound:
+            yield tile
+
+
+def _product(view: View, present: dict[str, int]) -> Product | None:
+    """Roles of the sides, from the one product of the kernel: K is what both operands run over."""
+    dots = view.kernel.calls({"dot"})
+    if len(dots) != 1 or len(dots[0].args) < 2:
+        return None
+    left, right = ({t[1:] for t in view.kernel.tokens(a) if t.startswith("#")} for a in dots[0].args[:2])
+    m, n, k = sorted(left - right), sorted(right - left), sorted(left & right)
+    if not (len(m) == len(n) == len(k) == 1) or {m[0], n[0], k[0]} != set(present):
+        return None
+    types = [t["dtype"] for x in view.target_launches for t in x["tensors"].values() if len(t["shape"]) > 1]
+    dtype = types[0] if types else "float16"
+    return Product(m[0], n[0], k[0], present, tuple(view.programs), view.itemsize, "tf32" if dtype == "float32" else dtype)
+
+
+def _make(
+    at: At, tile: Tile, where: dict[str, str], edits: Edits, present: dict[str, int], options: tuple[int, int], *, in_grid: bool
+) -> Proposal | None:
+    stages = tile.num_stages if tile.num_stages is not None else options[1]
+    changes = [(n, present[n], v) for n, v in tile.blocks.items()] + [
+        ("num_warps", options[0], tile.num_warps),
+        ("num_stages", options[1], stages),
+    ]
+    told = [f"{n} {a} -> {b}" for n, a, b in changes if a != b]
+    what = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) + (", with the grid" if in_grid else "") + "."
+    parameters = {
+        **tile.blocks,
+        "num_warps": tile.num_warps,
+        **({"num_stages": tile.num_stages} if tile.num_stages is not None else {}),
+        **where,
+    }
+    only_stages = all(n == "num_stages" for n, a, b in changes if a != b)
+    return at.proposal(parameters, edits, "exact" if only_stages else at.view.summation(), what, _why(at.view, tile, present))
+
+
+def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
+    device = view.facts.device
+    dots = view.kernel.calls({"dot", "dot_scaled"})
+    if dots and len(tile.blocks) == 3:
+        product = _product(view, present)
+        if product is not None:
+            m, n, k = (tile.blocks[x] for x in (product.m, product.n, product.k))
+            old = present[product.m] * present[product.n] / (present[product.m] + present[product.n]) / product.itemsize * 2
+            new = m * n / (m + n) / product.itemsize * 2
+            shared = (tile.num_stages or 0) * (m + n) * k * product.itemsize / 1024
+            return (
+                f"A {m}x{n} tile does {new:.0f} operations for each byte that it fetches, {old:.0f} before, "
+                f"with {shared:.0f} KB of operands in flight of {device.shared_per_program // 1024} KB."
+            )
+    block = 1
+    for value in tile.blocks.values() or [max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)]:
+        block *= value
+    if not block or dots:
+        return f"The present tile is one of many that fit {device.name}."
+    each = block * view.itemsize / (tile.num_warps * 32)
+    return f"Each of {tile.num_warps * 32} threads gets {each:.0f} bytes of a {block}-element block; 16 to 64 keep wide accesses in flight."
+
+
+# ---------------------------------------------------------------- autotune lists
+
+
+def _configs(at: At) -> Iterator[Proposal | None]:
+    """Edits of the configuration that the autotuner chose: the list keeps its other members, and the tuner the last word."""
+    view = at.view
+    module, model = view.kernel.module, view.kernel.model
+    chosen = _chosen(view, model.configs)
+    if chosen is None:
+        return
+    names = [n for n in covered(view, view.launches[0] if view.launches else None) if n in chosen.constants]
+    present = {n: int(chosen.constants[n].text) for n in names if chosen.constants[n].text.isdecimal()}
+    numbers = {n: int(e.text) for n, e in chosen.options.items() if e.text.isdecimal()}
+    warps, stages = numbers.get("num_warps", 4), numbers.get("num_stages", 3)
+    call = next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and module.span(n) == chosen.span), None)
+    if call is None:
+        return
+    for tile in islice(_candidates(view, present, warps, stages), LIMIT):
+        edits: Edits = [(module.path, Edit(chosen.constants[n].span, str(v))) for n, v in tile.blocks.items() if v != present[n]]
+        missing: list[str] = []
+        for name, value in _options(tile, warps, stages).items():
+            span: Span | None = chosen.options[name].span if name in chosen.options else None
+            if span is not None and name in numbers:
+                edits.append((module.path, Edit(span, str(value))))
+            elif span is None:
+                missing.append(f"{name}={value}")
+        added = module.add_arguments(call, missing) if missing else []
+        if added is not None:
+            edits += [(module.path, e) for e in added]
+            yield _make(at, tile, {"config": str(model.configs.index(chosen))}, edits, present, (warps, stages), in_grid=False)
+
+
+def _chosen(view: View, configs: tuple[Config, ...]) -> Config | None:
+    """The configuration that most launches of the cases were given; the first one when that is not known."""
+    if not configs:
+        return None
+    for launch in view.target_launches:
+        picked = launch["config"] or {}
+        for config in configs:
+            written = {n: e.text for n, e in {**config.constants, **config.options}.items()}
+            if picked and all(str(picked.get(n, t)) == t for n, t in written.items()):
+                return config
+    return configs[0]

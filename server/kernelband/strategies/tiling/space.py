@@ -1,0 +1,153 @@
+"""The candidates of a tile: which block sizes, warps and stages are worth proposing, the most promising first.
+
+The order is a rough model of time, documented at each function. It only has to put good tiles early: compiling and the forecast come after.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from math import ceil, log2
+
+from attrs import frozen
+
+from kernelband.hardware import Device
+
+STAGES = (2, 3, 4, 5)
+LIMIT = 60  # proposals of one parent
+
+
+@frozen
+class Tile:
+    """A point of the space. ``blocks`` by constexpr."""
+
+    blocks: dict[str, int]
+    num_warps: int
+    num_stages: int | None  # None: left as it is
+
+
+@frozen
+class Product:
+    """What is known of a matrix product: the sides' constexprs, the present tile, and its grids in tiles of that size."""
+
+    m: str
+    n: str
+    k: str
+    present: dict[str, int]
+    programs: tuple[int, ...]
+    itemsize: int
+    dtype: str
+
+
+def products(product: Product, device: Device) -> list[Tile]:
+    """Tiles of a matrix product, by estimated seconds.
+
+    Limits: accumulators of 8 to 128 registers a thread; operands of all stages within a program's shared memory; on Hopper and later a
+    warp group (4 warps) works on 64 rows, so fewer rows than that can't use the tensor cores' wide form.
+    Estimate for each case: waves of programs x what one multiprocessor needs for its share of the tile, the larger of tensor-core time and
+    time to fetch operands from L2. Factors: 2 stages hide less latency, a K block of 128 bytes matches the widest shared-memory swizzle.
+    Within a tile the best warps and stages come first; other tiles go before the tile's second choice.
+    """
+    rated: list[tuple[float, Tile]] = []
+    for m, n, k, warps in itertools.product((16, 32, 64, 128, 256), (16, 32, 64, 128, 256), (32, 64, 128), (4, 8)):
+        accumulators = m * n / (warps * 32)
+        if not 8 <= accumulators <= 128 or m * n < 1024:
+            continue
+        for stages in STAGES:
+            shared = stages * (m + n) * k * product.itemsize
+            if shared > device.shared_per_program - 1024:
+                continue
+            seconds = sum(_product_seconds(product, device, (m, n, k), warps, shared, programs) for programs in product.programs or (1024,))
+            seconds *= {2: 1.15, 3: 1.0, 4: 1.0, 5: 1.03}[stages] * {64: 1.12, 128: 1.0}.get(k * product.itemsize, 1.06)
+            if m < 64 and device.backend == "cuda" and int(device.arch) >= 90:
+                seconds *= 1.6
+            rated.append((seconds, Tile({product.m: m, product.n: n, product.k: k}, warps, stages)))
+    return _spread(rated, lambda t: tuple(t.blocks.values()))
+
+
+def _product_seconds(product: Product, device: Device, tile: tuple[int, int, int], warps: int, shared: int, programs: int) -> float:
+    m, n, _ = tile
+    tiles = programs * product.present[product.m] * product.present[product.n] / (m * n)
+    registers = warps * 32 * min(m * n / (warps * 32) + 48, device.max_registers_per_thread)
+    resident = max(
+        1,
+        min(
+            device.max_programs_per_sm,
+            device.max_warps_per_sm // warps,
+            int(device.registers_per_sm // registers),
+            device.shared_per_sm // (shared + 1024),
+        ),
+    )
+    slots = device.multiprocessors * resident
+    waves = ceil(tiles / slots) if tiles < 8 * slots else tiles / slots
+    flops = device.tensor_flops.get(product.dtype) or max([*device.tensor_flops.values(), device.fp32_flops])
+    # For one element of K, on one multiprocessor that its resident programs share.
+    compute = 2 * m * n / (flops / device.multiprocessors)
+    fetch = (m + n) * product.itemsize / (device.l2_bytes_per_s / device.multiprocessors)
+    hidden = 1.0 if resident * warps >= 8 else 1.25  # too few warps to issue while others wait
+    return waves * resident * max(compute, fetch) * hidden
+
+
+def blocks_and_warps(names: Sequence[str], present: dict[str, int], itemsize: int, programs: Sequence[int], device: Device) -> list[Tile]:
+    """Tiles of element-wise and reducing kernels, by distance from a rule of thumb.
+
+    Rule: 16 to 64 bytes of each tensor per thread and access (one to four 16-byte accesses in flight), and at least two programs for each
+    multiprocessor; a block beyond 8192 elements or a thread beyond 64 is left out.
+    """
+    rated: list[tuple[float, Tile]] = []
+    sizes = [tuple(2**i for i in range(8, 14))] if len(names) == 1 else [tuple(2**i for i in range(3, 9))] * len(names)
+    for values in itertools.product(*sizes):
+        block = 1
+        shrink = 1.0
+        for name, value in zip(names, values, strict=True):
+            block *= value
+            shrink *= value / present[name]
+        if not 256 <= block <= 8192:
+            continue
+        for warps in (1, 2, 4, 8, 16):
+            each = block / (warps * 32)
+            if not 1 <= each <= 64:
+                continue
+            distance = abs(log2(each * itemsize / 32))
+            if programs and max(programs) / shrink < 2 * device.multiprocessors:
+                distance += 2
+            if len(names) > 1:
+                distance += 0.2 * sum(abs(log2(v / present[n])) for n, v in zip(names, values, strict=True))
+            rated.append((distance + 0.01 * abs(log2(warps / 4)), Tile(dict(zip(names, values, strict=True)), warps, None)))
+    return _spread(rated, lambda t: tuple(t.blocks.values()))
+
+
+def neighbours(names: Sequence[str], present: dict[str, int], warps: int, stages: int) -> list[Tile]:
+    """Tiles around the present one, for kernels with products whose roles aren't clear (attention): the nearest first."""
+    rated: list[tuple[float, Tile]] = []
+    for factors in itertools.product((0.5, 1, 2, 4), repeat=len(names)):
+        blocks = {n: int(present[n] * f) for n, f in zip(names, factors, strict=True)}
+        if any(not 16 <= b <= 256 for b in blocks.values()) or (
+            len(blocks) > 1 and max(blocks.values()) * sorted(blocks.values())[-2] > 2**15
+        ):
+            continue
+        for w, s in itertools.product((4, 8), (2, 3, 4)):
+            steps = sum(abs(log2(f)) for f in factors) + abs(log2(w / warps)) + 0.5 * abs(s - stages)
+            rated.append((steps, Tile(blocks, w, s)))
+    return [t for _, t in sorted(rated, key=lambda x: x[0])]
+
+
+def warps_only(block: int, itemsize: int, *, dot: bool) -> Iterator[Tile]:
+    """Warps (and stages, with products) where no block can be chosen: nearest 32 bytes a thread first."""
+    if dot:
+        yield from (Tile({}, w, s) for s in (3, 2, 4, 5) for w in (4, 8))
+        return
+    options = [w for w in (1, 2, 4, 8, 16, 32) if block <= 0 or 1 <= block / (w * 32) <= 256]
+    yield from (Tile({}, w, None) for w in sorted(options, key=lambda w: abs(log2(max(block, 1) / (w * 32) * itemsize / 32))))
+
+
+def _spread(rated: list[tuple[float, Tile]], group: object) -> list[Tile]:
+    """By rating, but the best of each group before any second, and so on."""
+    assert callable(group)
+    seen: dict[object, int] = {}
+    keyed: list[tuple[float, int, Tile]] = []
+    for place, (rating, tile) in enumerate(sorted(rated, key=lambda x: x[0])):
+        turn = seen.get(group(tile), 0)
+        seen[group(tile)] = turn + 1
+        keyed.append((rating * (1 + 0.1 * turn) + 0.05 * turn, place, tile))
+    return [t for _, _, t in sorted(keyed, key=lambda x: x[:2])]

@@ -1,0 +1,70 @@
+"""``elements_per_thread``: warps computed from a block that is itself computed from the shape."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.view import moving
+
+ELEMENTS = (16, 8, 32, 4)
+MOST_WARPS = 16
+
+
+class ElementsPerThread:
+    """``num_warps=min(max(BLOCK // (32 * n), 1), 16)`` at launches whose block is ``triton.next_power_of_2`` of a size."""
+
+    name = "elements_per_thread"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("vectorization", self.name, _propose, program, facts)
+
+
+def power_of_two(view: View, launch: LaunchView) -> str | None:
+    """Code of the only block of this launch, when it is a power of two that follows from the shape."""
+    blocks = [b for b in view.kernel.aranges() if b in launch.arguments]
+    if len(blocks) != 1:
+        return None
+    passed = launch.arguments[blocks[0]]
+    value = passed
+    if isinstance(passed, ast.Name):
+        bindings = launch.bindings(passed.id)
+        if len(bindings) != 1 or not isinstance(bindings[0], ast.Assign):
+            return None
+        value = bindings[0].value
+    computed = any(isinstance(n, ast.Call) and ast.unparse(n.func).endswith("next_power_of_2") for n in ast.walk(value))
+    # A minimum or maximum with another number keeps it one only when that number is.
+    plain = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in ("next_power_of_2", "min", "max")
+    return launch.module.code(passed) if computed and plain else None
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    if view.kernel.model.autotuned or not view.launches:
+        return
+    blocks = [power_of_two(view, x) for x in view.launches]
+    widest = max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)
+    if any(b is None for b in blocks):
+        return
+    present = view.option("num_warps", 4)
+    for elements in ELEMENTS:
+        edits: Edits = []
+        for launch, block in zip(view.launches, blocks, strict=True):
+            more = launch.set_options({"num_warps": f"min(max({block} // {32 * elements}, 1), {MOST_WARPS})"})
+            if more is None:
+                return
+            edits += more
+        held = (
+            f"{widest // (32 * present)} elements of a {widest}-element row" if widest else "a number of elements that grows with the row"
+        )
+        yield at.proposal(
+            {"elements": elements},
+            edits,
+            view.summation(),
+            f"Warps follow the block: {elements} elements per thread, 1 to {MOST_WARPS} warps.",
+            f"With {present} warps for every shape each thread holds {held}.",
+        )
