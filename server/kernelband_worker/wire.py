@@ -225,7 +225,23 @@ class TensorFacts(TypedDict):
     mutated: bool
 
 
-class LaunchFacts(TypedDict):
+class LineTraffic(TypedDict):
+    """One load or store of the source, as the interpreter saw it over the sampled programs."""
+
+    path: str
+    line: int
+    kind: str  # "load" | "store"
+    masked: bool
+    mask_always_true: bool  # it never hid an element
+    sectors_ratio: float  # 32-byte sectors touched over the fewest possible; 1 is fully coalesced
+
+
+class _LaunchFactsMore(TypedDict, total=False):
+    lines: List[LineTraffic]  # from the interpreter
+    unique_bytes: Optional[int]  # loaded and stored, each element counted once: what memory must move at least
+
+
+class LaunchFacts(_LaunchFactsMore):
     """One launch, in order, as the device got it."""
 
     kernel: Function
@@ -412,7 +428,11 @@ class CaseCheck(TypedDict):
     outputs: List[OutputCheck]
 
 
-class CheckResult(TypedDict):
+class _CheckResultMore(TypedDict, total=False):
+    launches: Dict[str, List[LaunchFacts]]  # role cpu: the variant's own launches by case id, with their traffic
+
+
+class CheckResult(_CheckResultMore):
     cases: List[CaseCheck]
     not_exercised: List[str]  # edited functions that no case reached
     interpreted: bool  # arithmetic and bounds on sampled programs only

@@ -16,7 +16,7 @@ from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import CompileFacts, CompileParams, LaunchSpec, Target
 
 
-def run(state: State, params: CompileParams) -> CompileFacts:
+def compile_launch(state: State, params: CompileParams) -> CompileFacts:
     """The operation.
 
     Raises:

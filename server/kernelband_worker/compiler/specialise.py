@@ -21,7 +21,7 @@ from kernelband_worker.wire import LaunchSpec, SpecialiseParams, SpecialiseResul
 _TWO_GIB = 2**31 - 1
 
 
-def run(state: State, params: SpecialiseParams) -> SpecialiseResult:
+def specialise(state: State, params: SpecialiseParams) -> SpecialiseResult:
     """The operation. Launches come in order, case by case; equal ones are kept, for the grid and scalars of each count.
 
     Raises:
@@ -47,8 +47,9 @@ def launches_of(state: State, variant: Optional[str], case: str) -> List[Any]:
     events: List[Any] = []
     replay = open_case(state, case)
     prepared = replay.inputs(0)
+    chosen = {f"{x['kernel']['module']}:{x['kernel']['qualname']}": x["config"] for x in replay.case["launches"] if x["config"]}
     try:
-        with observe(state, events.append, suppress=True):
+        with observe(state, events.append, suppress=True, configs=chosen):
             replay.call(variant, prepared)
     except OperationFailed:
         raise
@@ -86,7 +87,7 @@ def _spec(state: State, event: Any, case: str) -> LaunchSpec:
     decoded = json.loads(data)
     return {
         "kernel": event.function,
-        "key": hashlib.sha256(f"{kernel.cache_key}|{data}|{_target(state)}".encode()).hexdigest(),
+        "key": facts["key"],
         "specialization_data": data,
         "signature": signature,
         "constants": constants,
@@ -108,8 +109,8 @@ def _data(event: Any, facts: Dict[str, Any]) -> str:
             facts["signature"],
             facts["constants"],
             facts["attributes"],
-            options=facts.get("options", event.options),
-            of_jit=lambda jit: f"{jit.fn.__module__}:{jit.fn.__qualname__}",
+            options=facts["options"],
+            of_jit=lambda jit: _place(state, jit),
         )
     except TypeError as error:
         raise OperationFailed(
@@ -117,6 +118,11 @@ def _data(event: Any, facts: Dict[str, Any]) -> str:
             "unsupported",
             path=event.function["path"],
         ) from error
+
+
+def _place(state: State, jit: Any) -> str:
+    place = state.opened.place(jit.fn.__code__)
+    return f"{place['module'] if place else jit.fn.__module__}:{jit.fn.__qualname__}"
 
 
 def _name(key: Any, names: List[str]) -> str:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from kernelband_worker.compiler import settings
-from kernelband_worker.compiler.compile import run
+from kernelband_worker.compiler.compile import compile_launch
 from kernelband_worker.state import State
 
 settings.settle(os.environ)
@@ -108,7 +108,7 @@ def compiled(state):
     """``compiled(launch, target, instructions)``: the facts."""
 
     def call(spec: dict, target: dict = CUDA90, instructions: bool = True) -> dict:
-        return run(state, {"variant": None, "launch": spec, "target": target, "instructions": instructions})
+        return compile_launch(state, {"variant": None, "launch": spec, "target": target, "instructions": instructions})
 
     return call
 
