@@ -26,7 +26,8 @@ class EventSampler:
 
     def __call__(self, letter: str) -> float:
         device, side = self.device, self.sides[letter]
-        for attempt in range(MOST_TRIES):
+        elapsed_us = 0.0
+        for _ in range(MOST_TRIES):
             side.restore()
             device.flush()
             device.sleep(self.sleep_us)
@@ -37,10 +38,11 @@ class EventSampler:
             submitted_us = (device.now() - start) * 1e6
             device.synchronize()
             del kept  # freed after the end was marked
-            if submitted_us <= self.sleep_us or attempt == MOST_TRIES - 1:
+            elapsed_us = device.elapsed_us(first, last)
+            if submitted_us <= self.sleep_us:
                 break
             self.sleep_us = 2.0 * submitted_us
-        return device.elapsed_us(first, last)
+        return elapsed_us
 
 
 class GraphSampler:

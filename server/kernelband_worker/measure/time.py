@@ -49,7 +49,7 @@ def time_cases(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     bench = _workbench(state)
     start = clock.perf_counter()
     try:
-        cases: List[CaseTime] = [_time_case(state, bench, case_id, wanted) for case_id in wanted["cases"]]
+        cases: List[CaseTime] = [_time_case(state, bench, case_id, wanted) for case_id in wanted.get("cases", [])]
     except torch.cuda.OutOfMemoryError as error:
         bench.inputs.clear()
         torch.cuda.empty_cache()

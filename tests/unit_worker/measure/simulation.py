@@ -1,4 +1,4 @@
-"""A simulated GPU with a clock of its own: a host that submits, a stream that works it off, a cache that a flush empties. For tests only."""
+"""A simulated GPU with a clock of its own: a host that submits, a stream that works it off, a cache to flush. For tests only."""
 
 from __future__ import annotations
 

@@ -1,0 +1,96 @@
+"""One block of timing on an executor, measured again when the GPU was disturbed, as measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from attrs import evolve, field, frozen
+
+from kernelband.judge.protocol import Candidate, Case, Executor, Measurement, Quantity, Settings, Stage, time_deadline
+from kernelband_worker.wire import CaseTime, TimeParams, TimeResult
+
+
+@frozen
+class Place:
+    """Where a block belongs: which process, and after how many pairs of the same process."""
+
+    stage: Stage
+    process: int
+    after: int = 0
+    fresh: bool = False  # the first call of its executor: the user's program is imported in it
+
+
+@frozen
+class Block:
+    """``shares`` and ``methods`` by case."""
+
+    measurements: tuple[Measurement, ...]
+    shares: dict[str, float] = field(factory=dict[str, float])
+    methods: dict[str, str] = field(factory=dict[str, str])
+
+
+def measure(
+    executor: Executor,
+    candidate: Candidate,
+    cases: Sequence[Case],
+    *,
+    pairs: int,
+    place: Place,
+    settings: Settings,
+    lock: str | None,
+    methods: Mapping[str, str] | None = None,
+    profile: bool = False,
+) -> Block:
+    """Times a candidate. A case that was disturbed is measured again, twice at most, then its mark stays.
+
+    Raises:
+        ExecutorFault: the executor timed out, died or ran out of memory.
+        KernelBandError: the operation failed.
+    """
+    found: list[Measurement] = []
+    shares: dict[str, float] = {}
+    used: dict[str, str] = {}
+    left = list(cases)
+    for attempt in range(settings.repeats + 1):
+        params: TimeParams = {"variant": candidate.variant, "cases": [c["id"] for c in left], "pairs": pairs, "profile": profile}
+        if methods:
+            params["methods"] = {c["id"]: methods[c["id"]] for c in left if c["id"] in methods}
+        deadline = time_deadline(left, pairs, settings) + (settings.start_s if place.fresh else 0.0)
+        result = cast("TimeResult", executor.call("time", params, deadline, lock))
+        again: list[Case] = []
+        for time in result["cases"]:
+            block = _measurements(time, candidate, place)
+            case = next(c for c in left if c["id"] == time["case"])
+            if time["disturbed"] and attempt < settings.repeats:
+                again.append(case)
+                block = [evolve(m, superseded=True) for m in block]
+            found += block
+            used[time["case"]] = time["method"]
+            if time["target_share"] is not None:
+                shares[time["case"]] = time["target_share"]
+        if not again:
+            break
+        left = again
+    return Block(tuple(found), shares, used)
+
+
+def _measurements(time: CaseTime, candidate: Candidate, place: Place) -> list[Measurement]:
+    quantities: tuple[Quantity, ...] = ("device", "call")
+    return [
+        Measurement(
+            candidate.id,
+            time["case"],
+            place.stage,
+            place.process,
+            place.after + i,
+            pair["input_set"],
+            quantity,
+            pair["original_us"],
+            pair["variant_us"],
+            time["method"],
+            time["disturbed"],
+        )
+        for quantity in quantities
+        for i, pair in enumerate(time[quantity])
+    ]

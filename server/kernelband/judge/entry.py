@@ -1,0 +1,28 @@
+"""The user's own entry, run with the variant in the place of the original: its asserts have the last word."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from kernelband.judge.protocol import Candidate, Executor, Settings
+from kernelband_worker.wire import Entry, EntryRunParams, EntryRunResult
+
+
+def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: Settings, lock: str | None) -> str:
+    """Runs it in a fresh executor, where the variant bears the original's names.
+
+    Returns:
+        Nothing when the entry passes, else one sentence.
+
+    Raises:
+        ExecutorFault: the executor timed out, died or ran out of memory.
+        KernelBandError: the operation failed.
+    """
+    if candidate.files is not None:
+        executor.call("variant/load", candidate.files, settings.least_deadline_s + settings.start_s)
+    params: EntryRunParams = {"variant": candidate.variant, "entry": entry, "seconds": settings.entry_s}
+    deadline = settings.least_deadline_s + settings.start_s + settings.entry_s
+    result = cast("EntryRunResult", executor.call("entry/run", params, deadline, lock))
+    if result["ok"]:
+        return ""
+    return f"The entry {entry['name']} fails with it: {result['reason'] or 'no reason was given'}"

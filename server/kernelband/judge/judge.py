@@ -1,0 +1,191 @@
+"""The judge that the search calls: checks first, then times, and answers with a verdict whatever the variant does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import evolve
+
+from kernelband.errors import KernelBandError
+from kernelband.hardware import Device
+from kernelband.judge.blocks import Block, Place, measure
+from kernelband.judge.check import check
+from kernelband.judge.comparison import compare, counted, upper_bound
+from kernelband.judge.faults import fault_of
+from kernelband.judge.numerics import judge_check
+from kernelband.judge.protocol import Candidate, Case, Executor, Measurement, Settings, Task, Verdict
+from kernelband.judge.result import Result
+from kernelband.judge.speed_of_light import too_fast
+from kernelband_worker.wire import CheckResult
+
+
+class Judge:
+    """Judges candidates on a task. Keeps nothing of a candidate; of the task, what was learnt about the original (methods, shares).
+
+    Args:
+        task: cases, objective, entry.
+        gpu: UUID of the GPU whose lock is held during checks and timing; None where there is none.
+        device: the ceilings for the speed of light; None: not looked at.
+        settings: the protocol's numbers.
+        tell: hears one sentence about each longer step.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        gpu: str | None = None,
+        device: Device | None = None,
+        settings: Settings | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.task = task
+        self.gpu = gpu
+        self.device = device
+        self.settings = settings or Settings()
+        self.tell = tell
+        self.shares: dict[str, float] = {}
+        self.profiled: set[str] = set()
+
+    def screen(self, executor: Executor, candidate: Candidate, process: int = 0) -> Verdict:
+        """A trial: check on all cases of role check and time, then 5 pairs per timing case, then 10 more unless it is surely slower.
+
+        Raises:
+            KernelBandError: what isn't the variant's fault (no GPU, a case that can't be replayed, the worker is gone).
+        """
+        start = time.monotonic()
+        found: list[Measurement] = []
+        checked: list[CheckResult] = []
+        try:
+            self.load(executor, candidate)
+            checked.append(self.check(executor, candidate, self.task.of_role("check", "time"), sets=self.settings.check_sets))
+            correctness, reason = judge_check(checked[-1], candidate.numerics)
+            if correctness != "passed":
+                return self._verdict(candidate, Result(correctness=correctness, reason=reason, stage="screening"), [], checked, start)
+            cases = self.task.of_role("time")
+            block = self.measure(executor, candidate, cases, self.settings.first_pairs, Place("screening", process))
+            found += block.measurements
+            if upper_bound(found, self.task.objective) >= 1.0:
+                rest = self.settings.pairs - self.settings.first_pairs
+                place = Place("screening", process, after=self.settings.first_pairs)
+                found += self.measure(executor, candidate, cases, rest, place).measurements
+            result = self.result(found, checked[-1], reason)
+            result = self.doubt(executor, candidate, result, checked)
+        except KernelBandError as error:
+            return self._verdict(candidate, self.faulty(error, bool(checked)), found, checked, start)
+        return self._verdict(candidate, result, found, checked, start)
+
+    def interpret(self, executor: Executor, candidate: Candidate) -> Verdict:
+        """Without a GPU: correctness by the interpreter on sampled programs, and no performance at all.
+
+        Raises:
+            KernelBandError: what isn't the variant's fault.
+        """
+        start = time.monotonic()
+        checked: list[CheckResult] = []
+        try:
+            self.load(executor, candidate)
+            cases = self.task.of_role("check", "time")
+            checked.append(check(executor, candidate, cases, sets=1, settings=self.settings, programs=self.settings.programs))
+            correctness, reason = judge_check(checked[-1], candidate.numerics)
+        except KernelBandError as error:
+            return self._verdict(candidate, self.faulty(error, bool(checked)), [], checked, start)
+        not_exercised = tuple(checked[-1]["not_exercised"])
+        return self._verdict(candidate, Result(correctness=correctness, reason=reason, not_exercised=not_exercised), [], checked, start)
+
+    # ------------------------------------------------------------ the steps, also those of the final
+
+    def load(self, executor: Executor, candidate: Candidate, *, fresh: bool = False) -> None:
+        if candidate.files is not None:
+            executor.call("variant/load", candidate.files, self.settings.least_deadline_s + (self.settings.start_s if fresh else 0.0))
+
+    def check(
+        self, executor: Executor, candidate: Candidate, cases: Sequence[Case], *, sets: int | None, fresh: bool = False
+    ) -> CheckResult:
+        return check(executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, fresh=fresh)
+
+    def measure(
+        self,
+        executor: Executor,
+        candidate: Candidate,
+        cases: Sequence[Case],
+        pairs: int,
+        place: Place,
+        *,
+        methods: Mapping[str, str] | None = None,
+    ) -> Block:
+        """A block. The first one in the search also learns the target kernel's share of each case."""
+        ids = {c["id"] for c in cases}
+        profile = place.stage == "screening" and not ids <= self.profiled
+        block = measure(
+            executor,
+            candidate,
+            cases,
+            pairs=pairs,
+            place=place,
+            settings=self.settings,
+            lock=self.gpu,
+            methods=methods,
+            profile=profile,
+        )
+        if profile:
+            self.profiled |= ids
+        self.shares.update(block.shares)
+        return block
+
+    def result(self, found: Sequence[Measurement], checked: CheckResult, said: str, baseline: Sequence[Measurement] = ()) -> Result:
+        """The result of measurements that exist; ``baseline`` given means that they are final ones."""
+        stage = "final" if baseline else "screening"
+        compared = compare(found, self.task.of_role("time"), self.task.objective, stage=stage, baseline=baseline, shares=self.shares)
+        evidence = self.evidence(found)
+        return Result(
+            correctness="passed",
+            performance=compared.performance,
+            integrity="suspect" if evidence else "ok",
+            stage=stage,
+            reason=" ".join(s for s in (evidence, said, compared.reason) if s),
+            cases=compared.cases,
+            score=compared.score,
+            weighted=compared.weighted,
+            worst=compared.worst,
+            not_exercised=tuple(checked["not_exercised"]),
+        )
+
+    def evidence(self, found: Sequence[Measurement]) -> str:
+        """The sentence that makes a result suspect, or nothing."""
+        if self.device is None:
+            return ""
+        for case in self.task.of_role("time"):
+            times = sorted(m.variant_us for m in counted(found) if m.case == case["id"] and m.quantity == "device" and m.method != "wall")
+            said = too_fast(case, self.device, times[len(times) // 2]) if times else None
+            if said:
+                return said
+        return ""
+
+    def doubt(self, executor: Executor, candidate: Candidate, result: Result, checked: list[CheckResult]) -> Result:
+        """A suspect is checked again on every input set that there is, held-out cases included. It stays suspect whatever that shows."""
+        if result.integrity != "suspect":
+            return result
+        self.tell(f"{candidate.id[:8]} is faster than the hardware allows: checking it again on everything.")
+        checked.append(self.check(executor, candidate, self.task.of_role("check", "time", "held_out"), sets=None))
+        correctness, reason = judge_check(checked[-1], candidate.numerics)
+        if correctness == "passed":
+            return evolve(result, reason=f"{result.reason} It passed a second check on all {len(checked[-1]['cases'])} inputs.")
+        return evolve(result, correctness=correctness, reason=f"{result.reason} {reason}")
+
+    def faulty(self, error: KernelBandError, checked: bool) -> Result:
+        """The result of a trial that ended in an error.
+
+        Raises:
+            KernelBandError: the error itself, when the variant isn't to blame.
+        """
+        fault = fault_of(error)
+        if fault is None:
+            raise error
+        return Result(correctness="passed" if checked else "untested", fault=fault, reason=error.message)
+
+    def _verdict(
+        self, candidate: Candidate, result: Result, found: Sequence[Measurement], checked: Sequence[CheckResult], start: float
+    ) -> Verdict:
+        return Verdict(candidate.id, result, tuple(found), checked[-1] if checked else None, time.monotonic() - start)

@@ -1,0 +1,137 @@
+"""The numbers of the protocol and the words of the judge: what it is given, what it gives back (JUDGING, sections 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from attrs import field, frozen
+
+from kernelband.judge.result import Result
+from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
+
+Objective = Literal["device", "call"]
+Numerics = Literal["exact", "reassociates", "lowers_precision"]
+Quantity = Literal["device", "call"]
+Stage = Literal["screening", "final"]
+
+ORIGINAL = "original"  # the variant of a measurement that timed the original against itself
+
+
+@frozen
+class Settings:
+    """The protocol's numbers. Times in seconds."""
+
+    first_pairs: int = 5
+    pairs: int = 15
+    processes: int = 5
+    finalists: int = 3
+    repeats: int = 2  # of a disturbed block
+    check_sets: int = 2  # input sets checked in the search; the final checks all
+    programs: int = 64  # sampled programs per launch under the interpreter
+    entry_s: float = 60.0
+    least_deadline_s: float = 10.0
+    start_s: float = 30.0  # added to the first call of a fresh executor: it imports the user's program
+
+
+class Executor(Protocol):
+    """An executor with an open session, as the worker's client gives it."""
+
+    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+        """Runs an operation.
+
+        Raises:
+            ExecutorFault: it timed out, died or ran out of memory.
+            KernelBandError: the operation failed; ``kind`` is one of wire.ERROR_KINDS where the error carries it.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Ends it with its process group."""
+        ...
+
+
+class MakeExecutor(Protocol):
+    """Starts a fresh executor of this name, with the run's session open."""
+
+    def __call__(self, name: str) -> Executor: ...
+
+
+@frozen
+class Candidate:
+    """A variant to be judged. ``files`` None is the original itself: an A/A run."""
+
+    files: VariantFiles | None = field(repr=False)
+    numerics: Numerics = "exact"
+
+    @property
+    def id(self) -> str:
+        return ORIGINAL if self.files is None else self.files["id"]
+
+    @property
+    def variant(self) -> str | None:
+        return None if self.files is None else self.files["id"]
+
+
+@frozen
+class Measurement:
+    """One pair, as measured. ``disturbed`` marks what was measured again, or would have been."""
+
+    variant: str
+    case: str
+    stage: Stage
+    process: int
+    pair: int
+    input_set: int
+    quantity: Quantity
+    original_us: float
+    variant_us: float
+    method: str
+    disturbed: str | None = None
+    superseded: bool = False  # a later block of the same process replaced it: kept, never counted
+
+
+@frozen
+class Verdict:
+    """What the judge found of a candidate, with everything that it rests on."""
+
+    candidate: str
+    result: Result
+    measurements: tuple[Measurement, ...] = field(default=(), repr=False)
+    check: CheckResult | None = field(default=None, repr=False)
+    seconds: float = 0.0
+
+
+@frozen
+class FinalReport:
+    """Verdicts in the order of the candidates, and the original against itself in the same processes."""
+
+    verdicts: tuple[Verdict, ...]
+    baseline: tuple[Measurement, ...] = field(repr=False)
+
+
+@frozen
+class Task:
+    """What is judged on: the cases of a run, and the entry that winners must pass."""
+
+    cases: tuple[Case, ...]
+    objective: Objective = "device"
+    entry: Entry | None = None
+
+    def of_role(self, *roles: str) -> tuple[Case, ...]:
+        """The replayable cases that have one of these roles."""
+        return tuple(c for c in self.cases if c["role"] in roles and c["replayable"])
+
+
+def check_deadline(cases: Sequence[Case], sets: int, settings: Settings) -> float:
+    """Seconds for a check: each comparison of a case gets half a second and fifty times its device time."""
+    return settings.least_deadline_s + sum(max(1, sets) * (0.5 + 50 * _device_s(c)) for c in cases)
+
+
+def time_deadline(cases: Sequence[Case], pairs: int, settings: Settings) -> float:
+    """Seconds for timing: room for a variant that is several times slower than the original; slower still is a timeout."""
+    return settings.least_deadline_s + sum(2.0 + 0.05 * pairs + 300 * _device_s(c) for c in cases)
+
+
+def _device_s(case: Case) -> float:
+    return (case["device_us"] if case["device_us"] is not None else 10_000.0) * 1e-6

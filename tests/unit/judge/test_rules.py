@@ -1,0 +1,141 @@
+"""Correctness from a check, identity of programs, and the speed of light."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from attrs import evolve
+
+from kernelband.hardware import Device
+from kernelband.judge import Candidate, Judge, Task
+from kernelband.judge.identity import equal, identity
+from kernelband.judge.numerics import judge_check
+from kernelband.judge.speed_of_light import floor_of, too_fast
+from tests.unit.judge.simulation import SimulatedExecutor, case
+
+H200 = Device(
+    key="h200", name="NVIDIA H200", backend="cuda", arch=90, warp_size=32, multiprocessors=132, registers_per_sm=65536,
+    max_registers_per_thread=255, shared_per_sm=233472, shared_per_program=232448, max_warps_per_sm=64, max_programs_per_sm=32,
+    l2_bytes=50 << 20, memory_bytes=141 << 30, dram_bytes_per_s=4.8e12, l2_bytes_per_s=1e13, fp32_flops=67e12,
+    tensor_flops={"float16": 989e12, "tf32": 494e12, "float8": 1979e12}, launch_us=3.0,
+)  # fmt: skip
+
+
+def checked(ok=True, deterministic=True, reason=None, ratio=None, **more):
+    output = {"name": "return", "dtype": "float32", "shape": [8], "wrong": 0, "total": 8, "max_abs": 0.0, "rms": 1.0}
+    output.update(atol=0.0, rtol=0.0, error_ratio=ratio)
+    one = {"case": "c1", "input_set": 0, "ok": ok, "deterministic": deterministic, "reason": reason, "outputs": [output]}
+    return {"cases": [one], "not_exercised": [], "interpreted": False, "out_of_bounds": [], "seconds": 0.0, **more}
+
+
+@pytest.mark.parametrize(
+    ("check", "numerics", "correctness", "says"),
+    [
+        (checked(), "exact", "passed", ""),
+        (checked(ok=False, reason="3 of 8 differ."), "exact", "wrong", "3 of 8 differ."),
+        (checked(ok=False), "exact", "wrong", "case c1, input set 0"),
+        (checked(ok=False, deterministic=False), "exact", "nondeterministic", "Two runs"),
+        (checked(deterministic=False), "exact", "nondeterministic", "Two runs"),
+        (checked(ratio=1.9), "reassociates", "passed", ""),
+        (checked(ratio=2.5), "reassociates", "wrong", "2.5 times the original's"),
+        (checked(ratio=math.nan), "reassociates", "wrong", "nan times"),
+        (checked(ratio=2.5), "lowers_precision", "passed", ""),
+        (checked(interpreted=True), "exact", "interpreted", "sampled programs"),
+        (checked(ok=False, interpreted=True), "exact", "wrong", ""),
+        (checked(cases=[]), "exact", "untested", "No case"),
+        (checked(not_exercised=["f", "g"]), "exact", "passed", "Not exercised by any case: f, g."),
+        (checked(out_of_bounds=[{"path": "k.py", "line": 7, "message": "x + 8"}]), "exact", "wrong", "k.py:7"),
+    ],
+)
+def test_judge_check(check, numerics, correctness, says):
+    found, reason = judge_check(check, numerics)
+    assert found == correctness
+    assert says in reason
+    assert says or not reason or correctness == "wrong"
+
+
+def specialised(code="k", grid=(4, 1, 1), scalars=None, host="h1", cases=("c1", "c2")):
+    launches = [{"key": code, "case": c, "grid": list(grid), "scalars": scalars or {"n": 8}} for c in cases]
+    return {"launches": launches, "host_hash": {"softmax": host, "kernel": "anything", "other": code}}
+
+
+def facts(**more):
+    return {"code_hash": "abc", "num_warps": 4, "num_ctas": 1, "shared_bytes": 0, **more}
+
+
+def named(spec, compiled=None):
+    return identity(spec, {"k": facts(), "j": facts(**(compiled or {}))}, {"softmax"})
+
+
+def test_the_same_program_under_another_key_is_equal():
+    assert equal(named(specialised()), named(specialised("j")))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        named(specialised("j"), {"code_hash": "abd"}),
+        named(specialised("j"), {"num_warps": 8}),
+        named(specialised("j"), {"num_ctas": 2}),
+        named(specialised("j"), {"shared_bytes": 1024}),
+        named(specialised(grid=(8, 1, 1))),
+        named(specialised(scalars={"n": 9})),
+        named(specialised(host="h2")),
+        named(specialised(cases=("c1",))),
+        named(specialised(cases=("c1", "c1", "c2"))),
+        identity(specialised("unknown"), {}, {"softmax"}),
+        None,
+    ],
+)
+def test_anything_else_is_not(other):
+    assert not equal(named(specialised()), other)
+
+
+def test_two_unknowns_are_not_equal():
+    assert not equal(None, None)
+    assert not equal(named(specialised(cases=())), named(specialised(cases=())))
+
+
+def memory_case(**more):
+    return case("c1", compulsory_bytes=960_000_000, **more)
+
+
+def test_floor_of_a_memory_bound_case():
+    floor = floor_of(memory_case(), H200)
+    assert floor.us == pytest.approx((960e6 - (50 << 20)) / 4.8e12 * 1e6)
+    stores = memory_case(launches=[{"stores_bytes": 10_000_000, "dot_flops": None, "target": True}])
+    assert floor_of(stores, H200).us == pytest.approx(950e6 / 4.8e12 * 1e6)
+
+
+def test_floor_of_a_compute_bound_case():
+    flops = 2 * 8192**3
+    tensors = [{"dtype": "float16", "mutated": False}]
+    matmul = memory_case(launches=[{"stores_bytes": None, "dot_flops": flops, "target": True}], tensors=tensors)
+    assert floor_of(matmul, H200).us == pytest.approx(flops / 989e12 * 1e6)
+    assert "matrix products" in floor_of(matmul, H200).why
+
+
+def test_unknown_bytes_have_no_floor():
+    assert floor_of(case("c1"), H200) is None
+    assert too_fast(case("c1"), H200, 1e-9) is None
+
+
+def test_too_fast():
+    assert too_fast(memory_case(), H200, 190.0) is None
+    said = too_fast(memory_case(), H200, 100.0)
+    assert "100.0 µs" in said
+    assert "4.80 TB/s" in said
+
+
+def test_a_suspect_is_checked_on_everything_and_stays_suspect():
+    cases = (memory_case(device_us=250.0), case("h1", "held_out"))
+    executor = SimulatedExecutor({"v": 2.0}, random.Random(0))
+    result = Judge(Task(cases), device=H200).screen(executor, Candidate({"id": "v", "files": []})).result
+    assert result.integrity == "suspect"
+    assert "faster than the hardware" in result.reason
+    assert "passed a second check" in result.reason
+    assert executor.calls[-1][0] == "check"
+    assert sorted(executor.calls[-1][1]["cases"]) == ["c1", "h1"]
+    assert not evolve(result, stage="final").verified
