@@ -1,0 +1,119 @@
+"""Every move's edit computes what the original computes: real modules under Triton's interpreter, in the worker's Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import attrs
+import pytest
+from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, program_of
+
+from kernelband.strategies import STRATEGIES
+
+ROOT = Path(__file__).parents[3]
+PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
+EACH = 4  # proposals per move
+SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program takes several tiles of a small input
+NAMES = ("vector_add", "fused_softmax", "layer_norm", "matmul")
+
+
+def interpret(name, texts):
+    job = json.dumps({"example": name, "texts": texts})
+    script = str(Path(__file__).with_name("interpret.py"))
+    done = subprocess.run([PYTHON, script], input=job, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def chosen(program, given):
+    """A few proposals of each move: the first ones, and the last."""
+    moves = {}
+    for strategy in STRATEGIES:
+        for proposal in strategy.propose(program, given):
+            moves.setdefault((strategy.card.name, proposal.move), []).append(proposal)
+    return {p.key: p for found in moves.values() for p in [*found[: EACH - 1], found[-1]]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_move_of_the_examples(name, tmp_path):
+    program = example(name, tmp_path)
+    proposals = chosen(program, attrs.evolve(example_facts(name, program), device=SMALL))
+    path = program.kernel.place.path
+    original = program.texts[path]
+    texts = [original, *(p.patch.apply(program.texts)[path] for p in proposals.values())]
+    wrong = {k: r for k, r in zip(["original", *proposals], interpret(name, texts), strict=True) if r is not None}
+    assert not wrong
+    # The judge of this test can tell: a text that is off by a little is caught.
+    broken = {
+        "vector_add": ("x + y", "x + y + 0.001"),
+        "fused_softmax": ("n_cols\n    row", "n_cols - 1\n    row"),
+        "layer_norm": ("range(0, N,", "range(0, N - 1000,"),
+        "matmul": ("K - k *", "K - 1 - k *"),
+    }[name]
+    assert broken[0] in original
+    assert interpret(name, [original, original.replace(*broken)])[1] is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_moves_compose(name, tmp_path):
+    """A variant is a parent like any other: the first proposal of each strategy, each on the text of the one before."""
+    program = example(name, tmp_path)
+    given = attrs.evolve(example_facts(name, program), device=SMALL)
+    path = program.kernel.place.path
+    texts, told = [program.texts[path]], ["original"]
+    for strategy in reversed(STRATEGIES):
+        seen = set()
+        for proposal in strategy.propose(program, given):
+            if proposal.move not in seen and proposal.move != "tiles":
+                seen.add(proposal.move)
+                texts.append(proposal.patch.apply(program.texts)[path])
+                told.append(proposal.key)
+        if len(texts) > 1:
+            program = again(program, {path: texts[-1]}, tmp_path)
+    tile = next(STRATEGIES[0].propose(program, given), None)
+    if tile is not None:
+        texts.append(tile.patch.apply(program.texts)[path])
+        told.append(tile.key)
+    wrong = {k: r for k, r in zip(told, interpret(name, texts), strict=True) if r is not None}
+    assert not wrong
+    assert len(texts) > 3
+
+
+ROWS = '''
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, w_ptr, y_ptr, norm_ptr, stride, n_cols, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=0.0)
+    w = tl.load(w_ptr + cols, mask=cols < n_cols)
+    norm = tl.sqrt(tl.sum(x * x, axis=0) / n_cols + eps)
+    tl.store(norm_ptr + row, norm)
+    tl.store(y_ptr + row * stride + cols, x / norm * w, mask=cols < n_cols)
+
+
+def scale_rows(x, w):
+    y = torch.empty_like(x)
+    norm = torch.empty(x.shape[0])
+    scale_kernel[(x.shape[0],)](x, w, y, norm, x.stride(0), x.shape[1], 1e-6, BLOCK=triton.next_power_of_2(x.shape[1]))
+    return torch.cat([y, norm[:, None]], 1)
+'''
+
+
+def test_several_rows_per_program(tmp_path):
+    program = program_of(ROWS, tmp_path)
+    scalars = {"stride": 96, "n_cols": 96, "eps": 1e-6}
+    given = facts(launch(program, [5000, 1, 1], {"BLOCK": 128}, scalars, {"x_ptr": ([5000, 96], "float32")}), device=SMALL)
+    proposals = chosen(program, given)
+    assert any(".rows_per_program(" in k for k in proposals)
+    path = program.kernel.place.path
+    texts = [program.texts[path], *(p.patch.apply(program.texts)[path] for p in proposals.values())]
+    wrong = {k: r for k, r in zip(["original", *proposals], interpret("sample", texts), strict=True) if r is not None}
+    assert not wrong
