@@ -31,7 +31,7 @@ class Workbench:
     shares: Dict[str, Optional[float]] = field(default_factory=dict)
 
 
-def time_cases(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def time(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     """TimeParams -> TimeResult.
 
     Raises:
@@ -65,17 +65,15 @@ def time_cases(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams) -> CaseTime:
     from kernelband_worker.cases.replay import open_case
 
+    from kernelband_worker.measure.replayed import of_the_program, repeatable, sides
+
     replay: Any = open_case(state, case_id)
     case: Case = replay.case
     variant = wanted.get("variant")
 
     def sides_of(input_set: int) -> Dict[str, Side]:
         prepared = bench.inputs.get(case_id, input_set, max(1, case["memory_bytes"] // 2), lambda: replay.inputs(input_set))
-
-        def side(which: Optional[str]) -> Side:
-            return Side(lambda: replay.call(which, prepared), lambda: replay.restore(prepared))
-
-        return {"A": side(None), "B": side(variant)}
+        return sides(replay, prepared, variant)
 
     wish = Wish(
         pairs=wanted.get("pairs", PAIRS),
@@ -91,9 +89,15 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
         bench.device.calibrate()
         snapshots.append(bench.snapshot())
 
-    with _no_collection():
-        timing = time_block(bench.device, sides_of, wish, ready)
-        snapshots.append(bench.snapshot())
+    try:
+        with _no_collection():
+            timing = time_block(bench.device, sides_of, wish, ready)
+            snapshots.append(bench.snapshot())
+    except Exception as error:
+        known = of_the_program(error, variant)
+        if known is None:
+            raise
+        raise known from error
     if case_id not in bench.shares or (bench.shares[case_id] is None and wanted.get("profile", False)):
         share = known_share(case)
         bench.shares[case_id] = measured_share(sides_of(0)["A"], case) if share is None and wanted.get("profile", False) else share
@@ -107,14 +111,6 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
         "disturbed": disturbed(snapshots[0], snapshots[-1]),
         "clocks": [s.as_json() for s in snapshots],
     }
-
-
-def repeatable(case: Case) -> bool:
-    """Calls may follow each other without a restore: nothing is mutated but floats.
-
-    A counter or an index table that two calls advance can send the second one out of bounds; float data only drifts.
-    """
-    return all(not t["mutated"] or t["dtype"].startswith(("float", "bfloat", "complex")) for t in case["tensors"])
 
 
 def _workbench(state: State) -> Workbench:
@@ -134,7 +130,6 @@ def _workbench(state: State) -> Workbench:
 def _no_collection() -> Iterator[None]:
     """The collector's pauses of milliseconds would fall into one side's samples."""
     was = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         yield

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kernelband_worker.measure.time import repeatable, time_cases
+from kernelband_worker.measure.replayed import repeatable
+from kernelband_worker.measure.time import time
 from kernelband_worker.state import OperationFailed, State
 
 
@@ -14,7 +15,7 @@ def state(role):
 @pytest.mark.parametrize("role", ["cpu", "compile"])
 def test_other_roles_measure_nothing(role):
     with pytest.raises(OperationFailed, match="no GPU") as raised:
-        time_cases(state(role), {"variant": None, "cases": [], "pairs": 5})
+        time(state(role), {"variant": None, "cases": [], "pairs": 5})
     assert raised.value.kind == "no_gpu"
 
 
