@@ -1,0 +1,143 @@
+"""Is a variant likely to be faster, from facts alone? For ranking, and for where there is no GPU. Never a time or a ratio for people.
+
+The formula, per launch, in microseconds::
+
+    t = launch + max(memory, cache, tensor + arithmetic) / filled
+
+    memory      dram_bytes * sectors / (B_dram * e)   e = min(1, bytes in flight / bytes needed in flight), Little's law
+    cache       (moved_bytes * sectors + spilled bytes of all threads) / B_l2
+    tensor      dot_flops / (peak * s)                s = 1 for the architecture's own instruction, 0.6 for an older one, half if serialized
+    arithmetic  flops / peak of float32
+    filled      share of the slots that the grid fills (wave quantisation)
+
+Bytes in flight on a multiprocessor are resident warps x lanes x width of a load x loads per thread (8 at most); needed are
+B_dram x latency / multiprocessors. Latency is taken as 0.8 us (loaded DRAM latency, microbenchmarks of Ampere and Hopper agree within
+0.6-1 us). Terms that one side lacks are left out on both. Bank conflicts, L2 hits and instruction latency are not modelled: therefore the
+wide margin, and "unclear" unless a fact that belongs to the limiting term moved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from attrs import frozen
+
+from kernelband.hardware.changes import Change, Kind, changes
+from kernelband.hardware.device import Device
+from kernelband.hardware.roofline import tensor_rate
+from kernelband.hardware.work import Work
+
+Tier = Literal["likely faster", "unclear", "likely slower"]
+Term = Literal["launch", "memory", "cache", "compute"]
+
+LATENCY_S = 0.8e-6
+MARGIN = 1.25  # of the score, below which nothing is claimed
+LOADS_IN_FLIGHT = 8
+_OWN_INSTRUCTION = {90: "wgmma", 100: "tcgen05", 103: "tcgen05", "gfx942": "mfma", "gfx950": "mfma"}
+
+#: Which facts can move which term.
+_BELONGS: Mapping[Term, frozenset[Kind]] = {
+    "launch": frozenset({"launches"}),
+    "memory": frozenset({"launches", "dram", "sectors", "width", "occupancy", "filled", "spills"}),
+    "cache": frozenset({"launches", "moved", "sectors", "width", "filled", "spills"}),
+    "compute": frozenset({"tensor cores", "serialized", "flops", "filled", "spills", "occupancy"}),
+}
+
+
+@frozen
+class Forecast:
+    """``fact`` is the sentence behind the tier. ``score`` ranks variants (above 1 is better) and is never shown."""
+
+    tier: Tier
+    fact: str
+    score: float
+
+
+@frozen
+class Estimate:
+    """Of one launch, in microseconds; for ranking only. ``limit`` is the largest term."""
+
+    us: float
+    limit: Term
+
+
+def estimate(device: Device, work: Work, *, traffic: bool = True) -> Estimate:
+    """The formula. ``traffic`` False leaves the cache term out, for comparing with a side that lacks it."""
+    held = work.occupancy(device)
+    sectors = max(1.0, (work.sectors or 1.0) if traffic else 1.0)
+    width = (work.bits or 32.0) / 8
+    in_flight = max(held.warps, 1) * device.warp_size * width * min(work.loads_in_flight, LOADS_IN_FLIGHT)
+    needed = device.dram_bytes_per_s * LATENCY_S / device.multiprocessors
+    memory = (work.dram_bytes or 0.0) * sectors / (device.dram_bytes_per_s * min(1.0, in_flight / needed))
+    spilled = ((work.facts["spill_store_bytes"] or 0) + (work.facts["spill_load_bytes"] or 0)) * work.facts["num_warps"] * device.warp_size
+    moved = (work.moved_bytes or 0.0) * sectors if traffic else 0.0
+    cache = (moved + spilled * work.programs) / device.l2_bytes_per_s
+    compute = _tensor_seconds(device, work) + (work.flops or 0.0) / device.fp32_flops
+    terms: dict[Term, float] = {"memory": memory, "cache": cache, "compute": compute}
+    largest = max(terms, key=lambda term: terms[term])
+    body = 1e6 * terms[largest] / max(work.waves(device).filled, 1e-3)
+    return Estimate(device.launch_us + body, largest if body > device.launch_us else "launch")
+
+
+def _tensor_seconds(device: Device, work: Work) -> float:
+    if not work.dot_flops:
+        return 0.0
+    kind = work.facts["tensor_core"]
+    if kind is None:
+        return work.dot_flops / device.fp32_flops
+    own = _OWN_INSTRUCTION.get(device.arch, "mma")
+    strength = (1.0 if kind == own else 0.6) * (0.5 if work.serialized else 1.0)
+    return work.dot_flops / (tensor_rate(device, work.dtype or "float16") * strength)
+
+
+def forecast(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Forecast:
+    """Compare a variant's launches with its original's, over the same cases."""
+    refused = next((w.facts.get("unusable") for w in after if w.facts.get("unusable")), None)
+    if refused:
+        return Forecast("likely slower", refused, 0.0)
+    stuck = next((w for w in after if w.occupancy(device).programs == 0), None)
+    if stuck is not None:
+        held = stuck.occupancy(device)
+        return Forecast("likely slower", f"{stuck.kernel} doesn't fit on a multiprocessor: too much of {held.limiter}", 0.0)
+    if not before or not after:
+        return Forecast("unclear", "nothing is known of its launches", 1.0)
+    if [(w.facts["code_hash"], w.programs) for w in before] == [(w.facts["code_hash"], w.programs) for w in after]:
+        return Forecast("unclear", "it compiles to the same machine code with the same grid", 1.0)
+    score, limits = _score(device, before, after)
+    moved = changes(device, before, after)
+    fact = _fact(moved, limits, better=score > 1)
+    if score >= MARGIN and fact is not None and not _regresses(moved):
+        return Forecast("likely faster", fact.sentence, score)
+    if score <= 1 / MARGIN and fact is not None:
+        return Forecast("likely slower", fact.sentence, score)
+    if "launch" in limits and len(limits) == 1:
+        return Forecast("unclear", "the launch itself takes longer than the work", score)
+    return Forecast("unclear", moved[0].sentence if moved else "no fact moved clearly", score)
+
+
+def _score(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tuple[float, frozenset[Term]]:
+    """Geometric mean over cases of estimated time before over after, and what limits the original."""
+    traffic = all(w.moved_bytes is not None for w in (*before, *after))
+    ratios: list[float] = []
+    limits: set[Term] = set()
+    for case in dict.fromkeys(w.case for w in before):
+        old = [estimate(device, w, traffic=traffic) for w in before if w.case == case]
+        new = [estimate(device, w, traffic=traffic) for w in after if w.case == case]
+        if not new:
+            continue
+        ratios.append(sum(e.us for e in old) / sum(e.us for e in new))
+        limits.add(max(old, key=lambda e: e.us).limit)
+    return (math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0), frozenset(limits)
+
+
+def _fact(moved: Sequence[Change], limits: frozenset[Term], *, better: bool) -> Change | None:
+    """The largest change in the right direction that belongs to what limits; any in the wrong direction explains a slowdown."""
+    relevant: frozenset[Kind] = frozenset[Kind]().union(*(_BELONGS[term] for term in limits)) if limits else frozenset()
+    return next((c for c in moved if c.better == better and (not better or c.kind in relevant)), None)
+
+
+def _regresses(moved: Sequence[Change]) -> bool:
+    """Whether a fact became clearly worse that the formula knows little about: then nothing is promised."""
+    return any(not c.better and c.kind in ("spills", "serialized", "tensor cores") for c in moved)

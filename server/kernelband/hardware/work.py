@@ -1,0 +1,151 @@
+"""One launch as prediction sees it: what the compiler says of its code, joined with what the interpreter saw it do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from kernelband.hardware.device import Device
+from kernelband.hardware.occupancy import Occupancy, Waves, occupancy, waves
+from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
+
+_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2}
+#: Operand dtypes of matrix products, narrowest first; float32 operands are computed in tf32 unless the kernel says otherwise.
+_OPERANDS = (("float8", "float8"), ("bfloat16", "bfloat16"), ("float16", "float16"), ("float32", "tf32"), ("int8", "int8"))
+
+
+@frozen
+class Work:
+    """A launch. Bytes and operations are of the whole grid; None where nothing is known.
+
+    ``moved_bytes`` go through the caches, an element as often as it is asked for; ``dram_bytes`` is the least that memory must move.
+    ``sectors`` is what accesses touch over the least they could (1 is fully coalesced).
+    """
+
+    case: str
+    kernel: str
+    facts: CompileFacts
+    programs: int
+    dram_bytes: float | None = None
+    moved_bytes: float | None = None
+    flops: float | None = None
+    dot_flops: float | None = None
+    dtype: str | None = None
+    sectors: float | None = None
+
+    def occupancy(self, device: Device) -> Occupancy:
+        """Of this launch's code."""
+        return occupancy(device, self.facts["registers"] or 0, self.facts["shared_bytes"], self.facts["num_warps"])
+
+    def waves(self, device: Device) -> Waves:
+        """Of this launch's grid."""
+        return waves(device, self.programs, self.occupancy(device).programs)
+
+    @property
+    def bits(self) -> float | None:
+        """Mean width of a thread's global accesses, weighted by what they move; None when it has none."""
+        found = [(a["bits"], a["count"]) for a in self.facts["accesses"] if a["space"] == "global"]
+        moved = sum(bits * count for bits, count in found)
+        return sum(bits * bits * count for bits, count in found) / moved if moved else None
+
+    @property
+    def loads_in_flight(self) -> int:
+        """Global loads in one thread's text, at least 1: independent ones wait for memory together."""
+        return max(1, sum(a["count"] for a in self.facts["accesses"] if a["space"] == "global" and not a["store"]))
+
+    @property
+    def serialized(self) -> bool:
+        """Whether its tensor-core instructions wait for each other."""
+        return any(w["code"] == "wgmma-serialized" for w in self.facts["warnings"])
+
+
+def works(
+    specs: Sequence[LaunchSpec],
+    facts: Mapping[str, CompileFacts],
+    cases: Sequence[Case],
+    launches: Mapping[str, Sequence[LaunchFacts]] | None = None,
+) -> tuple[Work, ...]:
+    """Every launch of ``specs`` (of operation specialise) whose code is known.
+
+    Args:
+        specs: launches in order, case by case.
+        facts: by the key of the spec.
+        cases: the cases that the specs are of.
+        launches: traffic by case id, in launch order. None: the program's own, from its capture; for a variant pass what the check of it
+            counted, or an empty mapping when nothing was.
+    """
+    by_case = {case["id"]: case for case in cases}
+    seen: dict[str, int] = {}
+    out: list[Work] = []
+    for spec in specs:
+        case = by_case.get(spec["case"])
+        number = seen.get(spec["case"], 0)
+        seen[spec["case"]] = number + 1
+        if case is None or spec["key"] not in facts:
+            continue
+        counted = case["launches"] if launches is None else launches.get(case["id"], ())
+        traffic = counted[number] if number < len(counted) and _same(counted[number], spec) else None
+        tensors = _tensors(case, spec, number)
+        out.append(_work(spec, facts[spec["key"]], traffic, tensors, _compulsory(case)))
+    return tuple(out)
+
+
+def _same(launch: LaunchFacts, spec: LaunchSpec) -> bool:
+    return launch["kernel"]["qualname"] == spec["kernel"]["qualname"]
+
+
+def _tensors(case: Case, spec: LaunchSpec, number: int) -> LaunchFacts | None:
+    """The capture's launch with that number: shapes and dtypes of a variant's launch are nearly always those of the original's."""
+    launches = case["launches"]
+    return launches[number] if number < len(launches) and _same(launches[number], spec) else None
+
+
+def _compulsory(case: Case) -> float | None:
+    """Of the only launch of a case; with several the case's bytes are not any single one's."""
+    return case["compulsory_bytes"] if len(case["launches"]) == 1 else None
+
+
+def _work(
+    spec: LaunchSpec, facts: CompileFacts, traffic: LaunchFacts | None, tensors: LaunchFacts | None, compulsory: float | None
+) -> Work:
+    moved = _sum(traffic["loads_bytes"], traffic["stores_bytes"]) if traffic else None
+    least = compulsory
+    if least is None and traffic is not None:
+        least = traffic.get("unique_bytes")
+    if least is None and tensors is not None:
+        least = float(sum(_tensor_bytes(tensors).values())) or None
+    if least is not None and moved is not None:
+        least = min(least, moved)
+    return Work(
+        case=spec["case"],
+        kernel=spec["kernel"]["qualname"],
+        facts=facts,
+        programs=math.prod(spec["grid"]),
+        dram_bytes=least,
+        moved_bytes=moved,
+        flops=traffic["flops"] if traffic else None,
+        dot_flops=traffic["dot_flops"] if traffic else None,
+        dtype=operand_dtype(tensors or traffic),
+        sectors=traffic["sectors_per_request"] if traffic else None,
+    )
+
+
+def _sum(first: int | None, second: int | None) -> float | None:
+    return None if first is None or second is None else float(first + second)
+
+
+def _tensor_bytes(launch: LaunchFacts) -> dict[int, int]:
+    """Bytes by storage: the largest view of each."""
+    out: dict[int, int] = {}
+    for tensor in launch["tensors"].values():
+        size = math.prod(tensor["shape"]) * _BYTES.get(tensor["dtype"], 1)
+        out[tensor["storage"]] = max(out.get(tensor["storage"], 0), size)
+    return out
+
+
+def operand_dtype(launch: LaunchFacts | None) -> str | None:
+    """In which the launch's matrix products are computed: that of its narrowest floating-point tensor."""
+    dtypes = {tensor["dtype"] for tensor in launch["tensors"].values()} if launch else set[str]()
+    return next((rate for prefix, rate in _OPERANDS if any(d.startswith(prefix) for d in dtypes)), None)

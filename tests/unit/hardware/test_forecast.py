@@ -1,0 +1,97 @@
+"""Conservative: a tier other than unclear needs a fact that belongs to what limits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernelband.hardware.find import find_device
+from kernelband.hardware.forecast import estimate, forecast
+from tests.unit.hardware.conftest import make_work
+
+H100 = find_device("h100")
+COPY = {"dram_bytes": 1e9, "moved_bytes": 1e9, "flops": 1e8, "dot_flops": 0, "sectors": 1.0}
+
+
+def test_the_same_code_with_the_same_grid_is_unclear(work):
+    found = forecast(H100, [work(**COPY)], [work(**COPY)])
+    assert (found.tier, found.score) == ("unclear", 1.0)
+    assert "same machine code" in found.fact
+
+
+def test_fewer_bytes_of_a_memory_bound_kernel(work):
+    found = forecast(H100, [work(**COPY)], [work(**{**COPY, "dram_bytes": 5e8, "moved_bytes": 5e8}, code="b")])
+    assert found.tier == "likely faster"
+    assert "bytes" in found.fact
+    assert "1 GB before" in found.fact
+
+
+def test_small_change_is_unclear(work):
+    assert forecast(H100, [work(**COPY)], [work(**{**COPY, "dram_bytes": 9e8, "moved_bytes": 9e8}, code="b")]).tier == "unclear"
+
+
+def test_width_helps_where_too_little_is_in_flight(work):
+    narrow = work(width=16, loads=1, warps=1, programs=100000, registers=128, **COPY)
+    wide = work(width=128, loads=1, warps=1, programs=100000, registers=128, code="b", **COPY)
+    found = forecast(H100, [narrow], [wide])
+    assert found.tier == "likely faster"
+    assert "2 bytes at a time before, 16 after" in found.fact
+
+
+def test_a_tiny_kernel_is_never_promised_anything(work):
+    tiny = {**COPY, "dram_bytes": 4e4, "moved_bytes": 4e4, "flops": 1e3}
+    found = forecast(H100, [work(width=16, programs=8, **tiny)], [work(programs=8, code="b", **tiny)])
+    assert found.tier == "unclear"
+
+
+def test_spills_that_appear_are_never_a_promise(work):
+    before = work(**{**COPY, "moved_bytes": 8e9, "dram_bytes": 4e9})
+    after = work(**{**COPY, "moved_bytes": 2e9, "dram_bytes": 1e9}, spills=400, code="b")
+    assert forecast(H100, [before], [after]).tier != "likely faster"
+
+
+def test_a_tile_that_can_not_be_launched_is_slower(work):
+    found = forecast(H100, [work(**COPY)], [work(unusable="needs too much", code="b", **COPY)])
+    assert (found.tier, found.fact, found.score) == ("likely slower", "needs too much", 0.0)
+    found = forecast(find_device("rtx4090"), [work(**COPY)], [work(shared=147456, code="b", **COPY)])
+    assert found.tier == "likely slower"
+    assert "shared memory" in found.fact
+
+
+def test_tensor_cores_speed_up_a_product(work):
+    product = {"dram_bytes": 4e8, "moved_bytes": 2e9, "flops": 1e8, "dot_flops": 1e12, "sectors": 1.0, "dtype": "float16"}
+    found = forecast(H100, [work(tensor_core=None, **product)], [work(tensor_core="wgmma", code="b", **product)])
+    assert found.tier == "likely faster"
+    assert "none before, wgmma after" in found.fact
+
+
+def test_fusion_is_one_launch_instead_of_two(work):
+    small = {**COPY, "dram_bytes": 1e6, "moved_bytes": 1e6, "flops": 1e4}
+    found = forecast(H100, [work(**small), work(code="c", **small)], [work(code="b", **small)])
+    assert found.tier == "likely faster"
+    assert "launches: 2 before, 1 after" in found.fact
+
+
+def test_a_side_without_traffic_leaves_the_caches_out(work):
+    known = work(**{**COPY, "moved_bytes": 1e12})
+    blind = work(code="b", dram_bytes=1e9)
+    assert forecast(H100, [known], [blind]).tier == "unclear"
+    assert estimate(H100, known, traffic=False).us < estimate(H100, known).us
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(1e3, 1e11),
+    st.sampled_from([8, 16, 32, 64, 128]),
+    st.integers(1, 100000),
+    st.integers(16, 120),
+    st.sampled_from([1, 2, 4, 8, 16]),
+)
+def test_estimates_are_finite_and_antisymmetric(moved, width, programs, registers, warps):
+    some = make_work(
+        registers=registers, width=width, programs=programs, warps=warps, **{**COPY, "dram_bytes": moved, "moved_bytes": moved}
+    )
+    base = make_work(code="b", **COPY)
+    there, back = forecast(H100, [base], [some]), forecast(H100, [some], [base])
+    assert there.score == pytest.approx(1 / back.score)
+    assert {there.tier, back.tier} in ({"unclear"}, {"unclear", "likely slower"}, {"likely faster", "likely slower"})
