@@ -1,0 +1,79 @@
+"""What is sent to the other Python: a short program on its command line, then the worker's package as a zip."""
+
+from __future__ import annotations
+
+import base64
+import importlib.resources
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+PACKAGE = "kernelband_worker"
+OLDEST_PYTHON = (3, 9)
+SCRATCH_PREFIX = "kernelband-worker-"  # boot.py sweeps what has it
+
+#: Free of quotes, ``!``, ``$``, backslashes and line ends: every login shell passes it on unchanged. The current folder goes off
+#: the path first, or a user's ``base64.py`` would be imported.
+LAUNCH = "import sys;sys.path=[p for p in sys.path if p];import base64;exec(base64.b64decode(sys.argv[1]))"
+
+# Runs on any Python back to 2.7 as far as the version line, so that an old one can be told from no Python at all.
+_PROGRAM = """\
+import os, sys
+if os.name == "nt":
+    import msvcrt
+    msvcrt.setmode(0, os.O_BINARY), msvcrt.setmode(1, os.O_BINARY)
+v = sys.version_info
+os.write(1, ("\\n%s %d.%d.%d\\n" % ("{marker}", v[0], v[1], v[2])).encode("ascii"))
+if v < {oldest}:
+    sys.exit(0)
+import tempfile
+missing, parts = {size}, []
+while missing:
+    part = os.read(0, min(missing, 65536))
+    if not part:
+        sys.exit(0)
+    parts.append(part)
+    missing -= len(part)
+scratch = os.path.realpath(tempfile.mkdtemp(prefix="{prefix}"))
+archive = os.path.join(scratch, "worker.zip")
+with open(archive, "wb") as out:
+    out.write(b"".join(parts))
+sys.path.insert(0, archive)
+from kernelband_worker.boot import main
+main(scratch, archive, "{executor}")
+"""
+
+
+def program(marker: str, size: int, executor: str) -> str:
+    """The command line's program as base64: prints ``marker`` and its version, reads ``size`` bytes of zip, starts the supervisor."""
+    text = _PROGRAM.format(marker=marker, size=size, executor=executor, oldest=OLDEST_PYTHON, prefix=SCRATCH_PREFIX)
+    return base64.b64encode(text.encode("ascii")).decode("ascii")
+
+
+def archive(extra: Mapping[str, bytes]) -> bytes:
+    """The worker's package as a zip: the same bytes for the same sources.
+
+    Args:
+        extra: further files by path in the zip; tests bring operations of their own.
+    """
+    files = {name: entry.read_bytes() for name, entry in _modules(importlib.resources.files(PACKAGE), PACKAGE)}
+    files.update(extra)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in sorted(files):
+            file.writestr(zipfile.ZipInfo(name), files[name], zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _modules(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    for entry in folder.iterdir():
+        name = f"{path}/{entry.name}"
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _modules(entry, name)
+        elif entry.name.endswith(".py"):
+            yield name, entry

@@ -1,0 +1,115 @@
+"""Compiling in parallel without a GPU: executors of role ``compile``, each killable alone."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any
+
+from attrs import frozen
+from kernelband_worker.wire import SessionParams, VariantFiles
+
+from kernelband.errors import WorkerError
+from kernelband.worker.client import Worker
+from kernelband.worker.executor import Executor
+
+DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
+
+# One thread each: the pool is the parallelism.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@frozen
+class _Job:
+    future: Future[dict[str, Any]]
+    operation: str
+    params: Mapping[str, Any]
+    deadline_s: float
+
+
+class CompilePool:
+    """A fixed number of compile executors, started as jobs come; one that hangs is killed, and replaced for its next job.
+
+    Args:
+        worker: in which they run.
+        session: opened in each; names the target.
+        size: how many at once; the worker's cores less one, at least one, if not given.
+        variants: gives the files of a variant that a job names.
+        name: the beginning of their names.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        session: SessionParams | None,
+        *,
+        size: int | None = None,
+        variants: Callable[[str], VariantFiles] | None = None,
+        name: str = "compile",
+    ) -> None:
+        self.size = max(1, size or worker.hello["cpus"] - 1)
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._idle = 0  # threads that wait, less jobs that nobody has taken yet
+        self._threads: list[threading.Thread] = []
+        self._executors = [
+            Executor(worker, f"{name}-{index}", "compile", session=session, variants=variants, environment=_ENVIRONMENT)
+            for index in range(self.size)
+        ]
+
+    def __enter__(self) -> CompilePool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def submit(self, params: Mapping[str, Any], *, operation: str = "compile", deadline_s: float = DEADLINE_S) -> Future[dict[str, Any]]:
+        """Queue a job. Its future fails like ``Executor.call``; a job that hasn't begun can be cancelled.
+
+        Raises:
+            WorkerError: the pool is closed.
+        """
+        future: Future[dict[str, Any]] = Future()
+        with self._lock:
+            if self._closed:
+                raise WorkerError("The compile pool is closed.", kind="lost")
+            self._idle -= 1
+            if self._idle < 0 and len(self._threads) < self.size:
+                executor = self._executors[len(self._threads)]
+                thread = threading.Thread(target=self._work, args=(executor,), daemon=True, name=executor.name)
+                self._threads.append(thread)
+                self._idle += 1
+                thread.start()
+        self._jobs.put(_Job(future, operation, params, deadline_s))
+        return future
+
+    def close(self) -> None:
+        """Cancel what waits, kill what runs."""
+        with self._lock:
+            self._closed = True
+            threads = list(self._threads)
+        with contextlib.suppress(queue.Empty):
+            while (job := self._jobs.get_nowait()) is not None:
+                job.future.cancel()
+        for _ in threads:
+            self._jobs.put(None)
+        for executor, _ in zip(self._executors, threads, strict=False):
+            with contextlib.suppress(WorkerError):  # a lost worker has none left
+                executor.stop()
+        for thread in threads:
+            thread.join(5)
+
+    def _work(self, executor: Executor) -> None:
+        while (job := self._jobs.get()) is not None:
+            if job.future.set_running_or_notify_cancel():
+                try:
+                    job.future.set_result(executor.call(job.operation, job.params, job.deadline_s))
+                except BaseException as error:  # noqa: BLE001  # belongs to the one who waits
+                    job.future.set_exception(error)
+            with self._lock:
+                self._idle += 1

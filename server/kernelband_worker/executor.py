@@ -1,0 +1,200 @@
+"""The worker's second process: torch, the user's code, one operation at a time.
+
+Its protocol has descriptors of its own before anything of the user's is imported; fd 1 is stderr, so prints are log. It ends itself
+and its group when the supervisor is gone.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import importlib
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional
+
+from kernelband_worker import frames, system
+from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.streams import take_streams
+from kernelband_worker.wire import EXECUTOR_DIED, OPERATION_FAILED, ErrorData
+
+#: Operation -> "module:function", imported at first use. A function takes (State, params) and returns the result.
+OPERATIONS: Mapping[str, str] = {
+    "environment": "kernelband_worker.environment:environment",
+    "session/open": "kernelband_worker.session:open_session",
+    "capture": "kernelband_worker.cases.capture:capture",
+    "variant/load": "kernelband_worker.session:load_variant",
+    "specialise": "kernelband_worker.compiler.specialise:specialise",
+    "compile": "kernelband_worker.compiler.compile:compile_launch",
+    "check": "kernelband_worker.compare:check",
+    "time": "kernelband_worker.measure.time:time",
+    "entry/run": "kernelband_worker.cases.entry:run_entry",
+}
+
+_NICE = 10
+_CRASH_EXIT = 70
+_TRACE_LINES = 40
+
+
+def main(operations: Mapping[str, str] = OPERATIONS) -> None:
+    """Serve calls until the supervisor leaves. ``sys.argv`` is (-c, role, pid of the supervisor)."""
+    role, parent = sys.argv[1], int(sys.argv[2])
+    system.die_with_parent(parent)
+    sys.argv[:] = ["kernelband"]
+    sys.dont_write_bytecode = True  # nothing is written beside the user's files
+    reader, writer = take_streams()
+    faulthandler.enable()
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1)  # at a deadline: where it hangs, into the log
+    if role == "compile":
+        system.be_nice(_NICE)
+    Executor(role, reader, writer, operations).run()
+
+
+class Executor:
+    """The loop. The main thread runs operations; a second one reads, so that end of input is seen at once."""
+
+    def __init__(self, role: str, reader: BinaryIO, writer: BinaryIO, operations: Mapping[str, str]) -> None:
+        self._reader, self._writer, self._operations = reader, frames.Writer(writer), operations
+        self._calls: queue.SimpleQueue[Dict[str, Any]] = queue.SimpleQueue()
+        self._answers: Dict[int, queue.SimpleQueue[Dict[str, Any]]] = {}
+        self._numbers = 0
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._state = State(role=role, ask=self._ask, tell=self._tell)
+
+    def run(self) -> None:
+        """Serve; ends with the process."""
+        threading.Thread(target=self._read, daemon=True, name="kernelband protocol").start()
+        while True:
+            call = self._calls.get()
+            answer, usable = self._serve(call)
+            if os.getpid() != self._pid:
+                os._exit(0)  # the user's program has forked, and the copy came back here
+            self._writer.send(answer)
+            if not usable:
+                os._exit(_CRASH_EXIT)
+
+    def _read(self) -> None:
+        try:
+            while True:
+                message = frames.read(self._reader)
+                if message is None:
+                    break
+                if "method" in message:
+                    self._calls.put(message)
+                    continue
+                with self._lock:
+                    waiting = self._answers.pop(message.get("id", -1), None)
+                if waiting is not None:
+                    waiting.put(message)
+        finally:
+            system.end_own_group()
+
+    # ------------------------------------------------------------ State.ask and State.tell
+
+    def _ask(self, method: str, params: Dict[str, Any]) -> Any:
+        answer: queue.SimpleQueue[Dict[str, Any]] = queue.SimpleQueue()
+        with self._lock:
+            self._numbers += 1
+            number = self._numbers
+            self._answers[number] = answer
+        self._writer.send(frames.request(number, method, params))
+        message = answer.get()
+        error = message.get("error")
+        if error is not None:
+            data = dict(error.get("data") or {})
+            raise OperationFailed(str(error.get("message")), str(data.pop("kind", "internal")), **data)
+        return message.get("result")
+
+    def _tell(self, method: str, params: Dict[str, Any]) -> None:
+        self._writer.send(frames.notification(method, params))
+
+    # ------------------------------------------------------------ one call
+
+    def _serve(self, call: Dict[str, Any]) -> tuple[Dict[str, Any], bool]:
+        """The answer, and whether this process can go on."""
+        number, operation = call.get("id"), str(call.get("method"))
+        try:
+            result = _resolve(self._operations, operation)(self._state, call.get("params") or {})
+            answer = frames.response(number, result)
+            frames.encode(answer)
+        except BaseException as error:  # noqa: BLE001  # whatever the user's program raises, SystemExit and KeyboardInterrupt included
+            answer = _failed(number, operation, error)
+            out_of_memory = answer["error"]["data"].get("kind") == "out_of_memory"
+            error.__traceback__ = error.__context__ = error.__cause__ = None  # frames hold tensors
+        else:
+            return answer, True
+        if out_of_memory:
+            _free()
+        unusable = _cuda_error()
+        if unusable is not None:
+            data: ErrorData = {"detail": unusable}
+            if detail := answer["error"]["data"].get("detail"):
+                data["detail"] = f"{unusable}\n{detail}"
+            return frames.failure(
+                number, EXECUTOR_DIED, f"CUDA can't be used any more after {operation}: {unusable.splitlines()[0]}", data
+            ), False
+        return answer, True
+
+
+def _resolve(operations: Mapping[str, str], operation: str) -> Callable[[State, Dict[str, Any]], Any]:
+    place = operations.get(operation)
+    if place is None:
+        raise OperationFailed(f"This worker has no operation {operation!r}.", "bad_request")
+    module, _, name = place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return,unused-ignore]
+    except ModuleNotFoundError as error:
+        from kernelband_worker.environment import missing
+
+        if error.name in ("torch", "triton", "numpy"):
+            raise missing(error.name) from error
+        raise
+
+
+def _failed(number: Any, operation: str, error: BaseException) -> Dict[str, Any]:
+    data: ErrorData
+    if isinstance(error, OperationFailed):
+        data = {"kind": error.kind}
+        data.update(error.data)  # type: ignore[typeddict-item]
+        return frames.failure(number, OPERATION_FAILED, error.message, data)
+    text = f"{type(error).__name__}: {error}"
+    if _is_out_of_memory(error):
+        sentence = f"There wasn't enough memory for {operation}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        return frames.failure(number, OPERATION_FAILED, sentence, {"kind": "out_of_memory", "detail": text})
+    tail = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()[-_TRACE_LINES:]
+    if isinstance(error, SystemExit):
+        sentence = f"The program ended itself during {operation} (sys.exit({error.code!r}))."
+        return frames.failure(number, OPERATION_FAILED, sentence, {"kind": "entry_failed", "detail": "\n".join(tail)})
+    sentence = f"KernelBand's worker failed in {operation} ({text.splitlines()[0][:200]}). That is a fault of KernelBand: please report it."
+    return frames.failure(number, OPERATION_FAILED, sentence, {"kind": "internal", "detail": "\n".join(tail)})
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    torch = sys.modules.get("torch")
+    of_torch = getattr(torch, "OutOfMemoryError", MemoryError)
+    return isinstance(error, (MemoryError, of_torch))
+
+
+def _free() -> None:
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def _cuda_error() -> Optional[str]:
+    """What CUDA says if it can't be used any more; None if it can, or never was. An asynchronous error shows here too."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
+        return None
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:  # torch.AcceleratorError is one
+        return str(error) or type(error).__name__
+    return None

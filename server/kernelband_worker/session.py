@@ -1,0 +1,53 @@
+"""Operations session/open and variant/load: make an executor able to import the user's code and its variants."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict
+
+from kernelband_worker.environment import require
+from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.wire import SessionParams, VariantFiles
+
+
+def open_session(state: State, params: SessionParams) -> Dict[str, Any]:
+    """Install loader and, without a GPU, the target's stand-in. Once per executor.
+
+    Raises:
+        OperationFailed: torch or Triton is missing or too old; a session is open already.
+    """
+    if state.session is not None:
+        raise OperationFailed("A session is open in this executor already.", "bad_request")
+    cache = params.get("cache")
+    if cache:
+        os.environ["TRITON_CACHE_DIR"] = cache  # Triton reads it at every compile
+    require()
+    target = params.get("target")
+    if state.role != "gpu":
+        if target is None:
+            raise OperationFailed(f"A session of role {state.role} needs a target.", "bad_request")
+        # Before any import of the user's: modules ask for devices as they are loaded.
+        if state.role == "cpu":
+            from kernelband_worker.cpu import device
+
+            device.install(target, params.get("device_properties") or {})
+        else:
+            from kernelband_worker.cpu import driver
+
+            driver.install(target, params.get("device_properties") or {})
+    from kernelband_worker.loader import Loader
+
+    loader = Loader(state.ask, params)
+    loader.install()
+    state.session, state.loader = params, loader
+    return {}
+
+
+def load_variant(state: State, params: VariantFiles) -> Dict[str, Any]:
+    """Make a variant's files known; they are imported when first used.
+
+    Raises:
+        OperationFailed: no session is open.
+    """
+    state.opened.register(params)
+    return {}

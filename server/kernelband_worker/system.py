@@ -1,0 +1,190 @@
+"""Every call that differs between operating systems: groups, death signals, file locks, who a process belongs to.
+
+Tested on Linux. The Windows branches keep the machinery running without groups and death signals: a process is ended alone, and
+end of input is what ends the rest. macOS takes the POSIX branches without PR_SET_PDEATHSIG and /proc.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import getpass
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, Any, Dict, Iterator, List, Optional
+
+WINDOWS = os.name == "nt"
+LINUX = sys.platform.startswith("linux")
+_PR_SET_PDEATHSIG = 1
+
+
+def new_group() -> Dict[str, Any]:
+    """Keyword arguments of Popen: a session and group of its own, so no terminal and no Ctrl-C of ours."""
+    if WINDOWS:
+        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    return {"start_new_session": True}
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that ``new_group`` started, with everything in its group. Not there any more is fine."""
+    if WINDOWS:
+        with contextlib.suppress(OSError):
+            process.kill()
+        return
+    signal_group(process.pid, signal.SIGKILL)
+
+
+def signal_group(group: int, number: int) -> None:
+    """Send a signal to a process group, if it still exists (POSIX)."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def kill_marked(marker: str) -> List[int]:
+    """End every process of this user whose environment holds ``marker`` (``NAME=value``): those that left their group.
+
+    Linux only (reads /proc); elsewhere nothing. The caller itself is spared. Returns what was found.
+    """
+    if not LINUX:
+        return []
+    found: List[int] = []
+    wanted = marker.encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            variables = Path("/proc", name, "environ").read_bytes().split(b"\0")
+            if wanted in variables:
+                os.kill(int(name), signal.SIGKILL)
+                found.append(int(name))
+        except OSError:
+            continue  # another user's, or just gone
+    return found
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel for SIGKILL when the parent's starting thread ends; end now if the parent is gone already.
+
+    Only Linux has it. Elsewhere the watcher of end of input does the same, a little later.
+    """
+    if LINUX:
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if not WINDOWS and os.getppid() != parent:
+        os._exit(1)
+
+
+def end_own_group() -> None:
+    """End this process and its group at once; does not return."""
+    if not WINDOWS and os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+
+def be_nice(by: int) -> None:
+    """Lower the priority of this process."""
+    if not WINDOWS:
+        os.nice(by)
+
+
+def cpus() -> int:
+    """CPU cores that this process may use: affinity and container quota counted, at least 1."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            count = min(count, -(-int(quota) // int(period)))
+    return max(1, count)
+
+
+def user() -> str:
+    """The name of the user, or the number if it has no name (containers)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
+
+
+def host() -> str:
+    """The name of this machine, without its domain."""
+    return socket.gethostname().partition(".")[0]
+
+
+def oom_kills() -> Optional[int]:
+    """How many processes the kernel has ended for lack of memory since it started; None where that isn't known."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return None
+
+
+def try_lock(file: int) -> bool:
+    """Take the exclusive lock of an open descriptor without waiting. Released when the descriptor or process ends."""
+    if WINDOWS:
+        import msvcrt
+
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # pyright: ignore
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(file: int) -> None:
+    """Let go of a lock that ``try_lock`` took."""
+    if WINDOWS:
+        import msvcrt
+
+        os.lseek(file, 0, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # pyright: ignore
+        return
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def temporary_folders(prefix: str) -> Iterator[Path]:
+    """This user's folders of that prefix beside which a new temporary folder would be made."""
+    for path in Path(tempfile.gettempdir()).glob(prefix + "*"):
+        with contextlib.suppress(OSError):
+            facts = path.lstat()
+            mine = WINDOWS or facts.st_uid == os.getuid()
+            if mine and path.is_dir() and not path.is_symlink():
+                yield path
+
+
+def wait(process: subprocess.Popen[bytes], seconds: float) -> Optional[int]:
+    """The exit code, or None if it hasn't ended within ``seconds`` (a driver call can't be interrupted)."""
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def close(*streams: Optional[IO[bytes]]) -> None:
+    """Close pipes whose other end may be gone."""
+    for stream in streams:
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
+def age_s(path: Path) -> float:
+    """Seconds since the folder was last changed; 0 if it is gone."""
+    try:
+        return time.time() - path.lstat().st_mtime
+    except OSError:
+        return 0.0

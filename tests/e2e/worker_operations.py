@@ -1,0 +1,189 @@
+"""An executor for the tests of the machinery: the real loop with operations that misbehave. Runs in the worker; stdlib only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Dict
+
+from kernelband_worker.executor import main as serve
+from kernelband_worker.state import OperationFailed, State
+
+
+def main() -> None:
+    """As kernelband_worker.executor.main, with the table below."""
+    serve({name: f"worker_operations:{name}" for name in NAMES})
+
+
+def echo(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    return {"params": params, "pid": os.getpid(), "role": state.role}
+
+
+def facts(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    return {
+        "pid": os.getpid(),
+        "group": os.getpgrp(),
+        "session": os.getsid(0),
+        "nice": os.nice(0),
+        "environment": dict(os.environ),
+        "cwd": os.getcwd(),
+        "stdin": os.readlink("/proc/self/fd/0"),
+        "same": os.fstat(1).st_ino == os.fstat(2).st_ino,
+        "path": sys.path,
+    }
+
+
+def spin(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    while True:
+        pass
+
+
+def sleep_in_c(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """Holds the interpreter's lock all the time, as a bad extension does."""
+    ctypes.PyDLL(None).sleep(600)
+    return {}
+
+
+def sleep(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    time.sleep(params["seconds"])
+    return {"slept": params["seconds"]}
+
+
+def stop_itself(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return {}
+
+
+def die(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    print("last words", flush=True)
+    os.kill(os.getpid(), params["signal"])
+    time.sleep(60)
+    return {}
+
+
+def leave(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    os._exit(params["code"])
+
+
+def children(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """Grandchildren that would stay: one in the group, one in a session of its own, one daemon."""
+    code = "import time; time.sleep(600)"
+    one = subprocess.Popen([sys.executable, "-c", code])
+    two = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    pipe, end = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(600)
+        os.write(end, str(pid).encode())
+        os._exit(0)
+    three = int(os.read(pipe, 20))
+    if params.get("hang"):
+        state.tell("progress", {"text": f"{one.pid} {two.pid} {three}"})
+        time.sleep(600)
+    return {"pids": [one.pid, two.pid, three]}
+
+
+def prints(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """To Python's stdout, to fd 1, from a child."""
+    print("from print", flush=True)
+    os.write(1, b"from fd 1\nContent-Length: 5\r\n\r\n12345")
+    subprocess.run(["/bin/echo", "from a child"], check=True)
+    print("käse\udcff".encode("utf-8", "surrogateescape").decode("utf-8", "replace"), file=sys.stderr, flush=True)
+    return {"read": sys.stdin.read()}
+
+
+def flood(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    while True:
+        os.write(1, b"x" * 9999 + b"\n")
+
+
+def large(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    return {"size": len(params["text"]), "text": params["text"]}
+
+
+def ask(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    return {"answer": state.ask(params["method"], params["params"])}
+
+
+def fail(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    raise OperationFailed(params["message"], params["kind"], detail="the detail")
+
+
+def internal(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    raise ZeroDivisionError("a bug")
+
+
+def quits(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    sys.exit(3)
+
+
+def no_memory(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    raise MemoryError
+
+
+def not_json(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    return {"set": {1, 2}}
+
+
+def garbage(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """Write over the protocol's own descriptor."""
+    for fd in range(3, 20):
+        try:
+            if "pipe" in os.readlink(f"/proc/self/fd/{fd}"):
+                os.write(fd, b"Content-Length: twelve\r\n\r\n")
+        except OSError:
+            continue
+    time.sleep(60)
+    return {}
+
+
+def forks(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """A copy of the process comes back into the loop."""
+    return {"pid": os.fork()}
+
+
+def cuda_is_broken(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """A torch whose CUDA fails for good, as after an illegal memory access."""
+
+    class Cuda:
+        @staticmethod
+        def is_initialized() -> bool:
+            return True
+
+        @staticmethod
+        def synchronize() -> None:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be reported later")
+
+    class Torch:
+        cuda = Cuda()
+
+    sys.modules["torch"] = Torch()  # type: ignore[assignment]
+    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+def threads(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """Ask from several threads at once."""
+    answers: Dict[int, Any] = {}
+
+    def one(index: int) -> None:
+        answers[index] = state.ask("module/find", {"name": f"m{index}"})
+
+    every = [threading.Thread(target=one, args=(index,)) for index in range(20)]
+    for thread in every:
+        thread.start()
+    for thread in every:
+        thread.join()
+    return {"right": all(answers[index]["name"] == f"m{index}" for index in range(20))}
+
+
+NAMES = [
+    "echo", "facts", "spin", "sleep_in_c", "sleep", "stop_itself", "die", "leave", "children", "prints", "flood", "large", "ask", "fail",
+    "internal", "quits", "no_memory", "not_json", "garbage", "forks", "cuda_is_broken", "threads",
+]  # fmt: skip
