@@ -8,7 +8,7 @@ Public surface (other rooms import from here only):
     find_kernels         the kernels of one text
     parse                text -> parso tree, cached per text
     node_span            a node's characters as a Span; ``trimmed_span`` without the newline at its end
-    offset_at, line_column   (line, column) of parso or ast <-> character offset
+    offset_at, line_column   (line, column) of parso <-> character offset
     expression           a node as an Expression with the variables that it reads
     walk, children, value, code   a parso tree with types: nodes in source order, parts, a leaf's characters, a node's characters
     make_patch           edits per path -> one patch; sorts and refuses overlap

@@ -21,7 +21,7 @@ from kernelband.source.tree import ancestors, children, code, expression, line_c
 class Definition:
     """A function as found: proper or put together again from what is left of it."""
 
-    keyword: NodeOrLeaf  # ``def``
+    at: NodeOrLeaf  # where its decorators are looked up: the funcdef, or ``def`` when there is none
     name: NodeOrLeaf
     header: NodeOrLeaf  # a funcdef whose parameters are those of the function
     body: Span
@@ -41,7 +41,7 @@ def find_kernels(path: str, text: str) -> tuple[Kernel, ...]:
     known = scopes(text)
     found: list[Kernel] = []
     for definition in _definitions(known):
-        read = decorators.read(list(definition.expressions), known, definition.keyword, known.text)
+        read = decorators.read(list(definition.expressions), known, definition.at, known.text)
         if read.jit:
             found.append(_kernel(path, definition, read, known.text))
     found = _apart(found, known.text)
@@ -67,7 +67,7 @@ def _definitions(known: Scopes) -> Iterator[Definition]:
             else:
                 continue
             span = trimmed_span(node, text)
-            yield Definition(keyword, name, node, body_span(node, text), tuple(expressions), Span(start, span.end), qualname(node))
+            yield Definition(node, name, node, body_span(node, text), tuple(expressions), Span(start, span.end), qualname(node))
         elif (
             tokens is not None
             and value(node) == "def"

@@ -40,7 +40,10 @@ def line_starts(text: str) -> tuple[int, ...]:
 
 
 def offset_at(text: str, line: int, column: int) -> int:
-    """Offset of a parso (or ast) position: ``line`` from 1, ``column`` in characters from 0. A byte order mark counts for nothing."""
+    """Offset of a parso position: ``line`` from 1, ``column`` in characters from 0 (ast counts bytes of UTF-8 instead).
+
+    A byte order mark counts for nothing.
+    """
     starts = line_starts(text)
     if line > len(starts):
         return len(text)

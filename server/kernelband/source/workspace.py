@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -294,18 +295,22 @@ def _is_package(folder: Path) -> bool:
 
 
 def _may_serve(folder: Path) -> bool:
-    """A folder without ``__init__.py`` never hides a standard module: Python prefers what is a module over what is a mere folder."""
-    return _is_package(folder) or folder.name not in sys.stdlib_module_names
+    """Whether a folder can be a package of the user's. One without ``__init__.py`` needs Python files, and never hides a standard module."""
+    if _is_package(folder):
+        return True
+    if folder.name in sys.stdlib_module_names:
+        return False
+    return next(_python_files(str(folder), deepest=1), None) is not None
 
 
 def _in_package(path: str) -> bool:
     return _is_package(Path(path).parent)
 
 
-def _python_files(root: str) -> Iterator[str]:
-    queue = [root]
+def _python_files(root: str, deepest: int = 30) -> Iterator[str]:
+    queue = deque([(root, 0)])
     while queue:
-        folder = queue.pop(0)
+        folder, depth = queue.popleft()
         try:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda e: e.name)
@@ -313,8 +318,8 @@ def _python_files(root: str) -> Iterator[str]:
             continue
         for entry in listed:
             if entry.is_dir(follow_symlinks=False):
-                if not skipped(Path(entry.path)):
-                    queue.append(entry.path)
+                if depth < deepest and not skipped(Path(entry.path)):
+                    queue.append((entry.path, depth + 1))
             elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
                 yield entry.path
 
