@@ -80,7 +80,7 @@ class Watch:
     def __init__(
         self,
         state: State,
-        handler: Handler,
+        handler: Optional[Handler],
         *,
         suppress: bool,
         programs: int,
@@ -100,9 +100,9 @@ class Watch:
     def installed(self) -> Iterator[None]:
         """Stand between the program and Triton's launch paths."""
         before = (JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__)
-        self._run, self._autotuner_run, self._bench, self._getitem = before
-        # Below whatever stands there already: without a GPU that interprets, and its original is Triton's own.
-        self._triton_run = getattr(self._run, "kernelband_original", self._run)
+        # Triton's own, below a watch that stands there already.
+        own = [getattr(function, "kernelband_original", function) for function in before]
+        self._run, self._autotuner_run, self._bench, self._getitem = own
         watch = self
 
         def run(kernel: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -118,7 +118,8 @@ class Watch:
         def getitem(compiled: CompiledKernel, grid: Any) -> Any:
             return watch._compiled(compiled, grid)
 
-        run.kernelband_original = self._triton_run  # type: ignore[attr-defined]
+        for function, original in zip((run, autotuner_run, bench, getitem), own):
+            function.kernelband_original = original  # type: ignore[attr-defined]
         JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__ = run, autotuner_run, bench, getitem
         try:
             yield
@@ -153,7 +154,9 @@ class Watch:
         traffic = None
         if self._machine is not None and not self._suppress:
             traffic = self._machine.launch(kernel, arguments, grid, self._programs)
-        learnt = triton_versions.learn(kernel, args, kwargs, self._triton_run)
+        if self._handler is None:
+            return
+        learnt = triton_versions.learn(kernel, args, kwargs, self._run)
         specialization = {
             "signature": learnt.signature,
             "constants": learnt.constants,
@@ -183,7 +186,7 @@ class Watch:
 
     def compile(self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """What ``warmup`` really gives: compiled for the target, when the program asks for its registers or shared memory."""
-        return self._triton_run(kernel, *args, grid=(1, 1, 1), warmup=True, **kwargs)
+        return self._run(kernel, *args, grid=(1, 1, 1), warmup=True, **kwargs)
 
     # ------------------------------------------------------------ autotuning
 

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
@@ -23,7 +23,7 @@ from kernelband_worker.wire import Target
 _TOOL_SECONDS = 20
 
 
-def install(target: Target, properties: Mapping[str, int]) -> None:
+def install(target: Target, properties: Optional[Mapping[str, int]] = None) -> None:
     """Make the target the active driver of Triton.
 
     Args:
@@ -31,7 +31,7 @@ def install(target: Target, properties: Mapping[str, int]) -> None:
         properties: what the real driver reports: ``max_shared_mem``, ``max_num_regs``, ``multiprocessor_count``, ``warpSize``,
             ``sm_clock_rate``, ``mem_clock_rate``, ``mem_bus_width``.
     """
-    driver.set_active(TargetDriver(target, properties))
+    driver.set_active(TargetDriver(target, properties or {}))
 
 
 class TargetDriver:
@@ -40,6 +40,7 @@ class TargetDriver:
     def __init__(self, target: Target, properties: Mapping[str, int]) -> None:
         self._target = GPUTarget(target["backend"], target["arch"], target["warp_size"])
         self._properties = dict(properties)
+        self.machine: Any = None  # runs launches, in role cpu
         self.utils = SimpleNamespace(
             get_device_properties=lambda device=0: dict(self._properties),  # noqa: ARG005 - the driver's signature
             load_binary=self._load_binary,

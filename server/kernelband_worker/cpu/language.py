@@ -1,0 +1,137 @@
+"""``triton.language`` as the interpreter needs it, for the time of a launch, and the bodies of kernels as it runs them.
+
+``TRITON_INTERPRET=1`` would turn the library's own jit functions (``tl.sum``, ``tl.cdiv`` ...) into interpreted ones at import, and
+such a process can't compile. Here ``tl`` is patched while a launch is interpreted and put back after it.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import contextlib
+import inspect
+from types import SimpleNamespace
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import triton.language as tl
+from triton.runtime import interpreter
+from triton.runtime.jit import JITFunction
+
+from kernelband_worker.cpu import libdevice
+from kernelband_worker.cpu.builder import Builder
+
+_MISSING = object()
+
+
+class Language:
+    """Patches and bodies of one process. ``builder`` is what patched functions call."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self._bodies: Dict[int, Tuple[JITFunction, Callable[..., Any]]] = {}
+        self._libdevice = {module.__name__: module for module in libdevice.modules()}
+
+    @contextlib.contextmanager
+    def patched(self) -> Iterator[None]:
+        """``tl`` interprets inside the block."""
+        places = [tl, tl.core, tl.math, tl.tensor, tl.dtype, interpreter, JITFunction, *self._libdevice.values()]
+        places += [getattr(tl.core, name) for name in ("tensor_descriptor_base", "condition") if hasattr(tl.core, name)]
+        before = [(place, dict(vars(place))) for place in places]
+        try:
+            interpreter.interpreter_builder = self.builder
+            interpreter.interpreter_semantic = interpreter.TritonSemantic(self.builder)
+            interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+            self._patch_more()
+            yield
+        finally:
+            for place, held in before:
+                for name, value in list(vars(place).items()):
+                    old = held.get(name, _MISSING)
+                    if old is _MISSING:
+                        delattr(place, name)
+                    elif old is not value:
+                        setattr(place, name, old)
+
+    def _patch_more(self) -> None:
+        # numpy 2.4 takes no number from an array of one dimension, however small.
+        tl.tensor.__index__ = lambda self: int(self.handle.data.item())
+        for place in (tl, tl.core):
+            place.reduce = self._reducing(place.reduce)
+            place.associative_scan = self._reducing(place.associative_scan)
+        language = self
+        JITFunction.__call__ = lambda function, *args, **kwargs: language.body(function)(*args, **kwargs)
+        for module in self._libdevice.values():
+            for name in list(libdevice.names(module)):
+                setattr(module, name, libdevice.interpreted(name))
+
+    def _reducing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Reductions and scans in float32 for bfloat16, counted once: n - 1 operations for n elements."""
+
+        def reduce(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - Triton's name
+            several = isinstance(input, (tuple, list, tl.tuple)) if hasattr(tl, "tuple") else isinstance(input, (tuple, list))
+            values: List[Any] = list(input) if several else [input]
+            narrow = [value.dtype == tl.bfloat16 for value in values]
+            lifted = [value.to(tl.float32) if is_narrow else value for value, is_narrow in zip(values, narrow)]
+            counter = None if self.builder.launch is None else self.builder.launch.counter
+            counting = counter is not None and counter.counting
+            if counter is not None:
+                counter.counting = False
+            result = function(tuple(lifted) if several else lifted[0], *args, **kwargs)
+            results = list(result) if isinstance(result, (tuple, list)) else [result]
+            if counter is not None:
+                counter.counting = counting
+                if lifted[0].dtype.is_floating():
+                    counter.operations(max(0, lifted[0].handle.data.size - results[0].handle.data.size))
+            back = [
+                value.to(tl.bfloat16) if at < len(narrow) and narrow[at] and value.dtype == tl.float32 else value
+                for at, value in enumerate(results)
+            ]
+            return tuple(back) if isinstance(result, (tuple, list)) else back[0]
+
+        return reduce
+
+    # ------------------------------------------------------------ bodies
+
+    def body(self, kernel: JITFunction) -> Callable[..., Any]:
+        """A jit function as the interpreter calls it: assignments make tensors, everything else is Python. Lines are the file's."""
+        held = self._bodies.get(id(kernel))
+        if held is None:
+            held = self._bodies[id(kernel)] = (kernel, self._compile(kernel))
+        return held[1]
+
+    def _compile(self, kernel: JITFunction) -> Callable[..., Any]:
+        function = kernel.fn
+        tree = ast.parse(kernel.src)
+        definition = tree.body[0]
+        assert isinstance(definition, ast.FunctionDef)
+        # Defaults were computed where the function was defined; here their names may mean nothing.
+        nothing = ast.copy_location(ast.Constant(value=None), definition)
+        definition.args.defaults = [nothing for _ in definition.args.defaults]
+        definition.args.kw_defaults = [None if default is None else nothing for default in definition.args.kw_defaults]
+        tree = ast.fix_missing_locations(interpreter.ASTTransformer().visit(tree))
+        lines = kernel.raw_src if isinstance(kernel.raw_src, list) else kernel.raw_src.splitlines()
+        above = next(index for index, line in enumerate(lines) if line.strip().startswith("def "))
+        ast.increment_lineno(tree, kernel.starting_line_number + above - 1)
+        code = compile(tree, function.__code__.co_filename, "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
+        # A copy: the interpreter's names aren't the user's module's, and a kernel made in a function sees what that captured.
+        scope = {**vars(interpreter), **function.__globals__, **inspect.getclosurevars(function).nonlocals}
+        scope["interpreter_semantic"] = _Now()
+        self._bind_libdevice(scope)
+        exec(code, scope)
+        made = scope[function.__name__]
+        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        scope[function.__name__] = function.__globals__.get(function.__name__, kernel)
+        return made
+
+    def _bind_libdevice(self, scope: Dict[str, Any]) -> None:
+        """Names imported from libdevice: the module is patched for the launch, a name taken from it isn't."""
+        for name, value in list(scope.items()):
+            if callable(value) and getattr(value, "__module__", None) in self._libdevice:
+                scope[name] = libdevice.interpreted(getattr(value, "__name__", name))
+
+
+class _Now:
+    """The interpreter's semantic of the launch at hand."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(interpreter.interpreter_semantic, name)

@@ -1,0 +1,164 @@
+"""The machine without a GPU: runs launches in the interpreter, some programs of each, and keeps what it finds."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any, Dict, Iterator, List, Tuple
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from triton.runtime import interpreter
+from triton.runtime.driver import driver
+from triton.runtime.interpreter import TensorHandle
+from triton.runtime.jit import JITFunction
+
+from kernelband_worker.cpu.builder import Builder
+from kernelband_worker.cpu.guard import Launch, sites
+from kernelband_worker.cpu.language import Language
+from kernelband_worker.cpu.memory import Memory, regions_of
+from kernelband_worker.cpu.traffic import Traffic
+from kernelband_worker.sources import real_path
+from kernelband_worker.state import OperationFailed, State
+
+#: Programs of a launch whose accesses are looked at in detail (sectors, unique bytes).
+_DETAILED = 8
+_OWN = os.path.dirname(triton.__file__)
+
+
+def machine_of(state: State) -> Machine:  # noqa: ARG001 - one per process; asked for by state like everything else
+    """The machine that ``device.install`` made.
+
+    Raises:
+        OperationFailed: this executor has none.
+    """
+    machine = getattr(driver.active, "machine", None)
+    if machine is None:
+        raise OperationFailed("This executor was not set up to run without a GPU.", "internal")
+    return machine
+
+
+class Machine:
+    """Interprets launches.
+
+    ``out_of_bounds`` holds ``{"path", "line", "message"}`` once per source line and kind of access; ``memory`` says which elements are
+    known (``memory.unknown(tensor)``).
+    """
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.out_of_bounds: List[Dict[str, Any]] = []
+        self._builder = Builder()
+        self._language = Language(self._builder)
+        self._site_of = sites(_OWN)
+
+    def launch(self, kernel: JITFunction, arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
+        """Run at most so many programs of the grid (0: all); kernels with atomics run all of theirs.
+
+        Raises:
+            OperationFailed: the interpreter can't run the kernel, or the kernel itself is wrong; with its line.
+        """
+        if getattr(kernel, "is_gluon", lambda: False)():
+            raise OperationFailed(
+                f"{kernel.__name__} is a Gluon kernel: Gluon needs a GPU, Triton's interpreter doesn't know it.", "unsupported"
+            )
+        if self._builder.launch is not None:
+            raise OperationFailed(f"{kernel.__name__} is launched from inside another kernel.", "unsupported")
+        for hook in kernel.pre_run_hooks:
+            hook(**arguments)
+        with torch._C.DisableTorchFunction():
+            return self._launch(kernel, arguments, grid, programs)
+
+    def _launch(self, kernel: JITFunction, arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
+        total = grid[0] * grid[1] * grid[2]
+        chosen = sample(total, programs)
+        regions = regions_of(arguments)
+        launch = Launch(regions, self.memory, sampled=len(chosen) < total, kernel=kernel.__name__, site_of=self._site_of, found=self._found)
+        self._builder.launch = launch
+        constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
+        detailed = set(chosen if len(chosen) <= _DETAILED else [chosen[i * (len(chosen) - 1) // (_DETAILED - 1)] for i in range(_DETAILED)])
+        executed = 0
+        try:
+            with self._language.patched(), np.errstate(all="ignore"):
+                body = self._language.body(kernel)
+                values = {name: value if name in constant else _value(value) for name, value in arguments.items()}
+                self._builder.set_grid_dim(*grid)
+                for linear in _order(chosen, total, launch):
+                    program = (linear % grid[0], linear // grid[0] % grid[1], linear // (grid[0] * grid[1]))
+                    self._builder.set_grid_idx(*program)
+                    launch.start(program, detailed=linear in detailed)
+                    body(**values)
+                    launch.counter.program_done()
+                    executed += 1
+        except OperationFailed:
+            raise
+        except Exception as error:
+            raise self._failure(kernel, error) from error
+        finally:
+            self._builder.launch = None
+            launch.finish(executed, total)
+        return launch.counter.result(executed, total, [region.end - region.start for region in launch.regions])
+
+    def _found(self, path: str, line: int, kind: str, message: str) -> None:
+        path = real_path(path)
+        if not any((found["path"], found["line"], found["kind"]) == (path, line, kind) for found in self.out_of_bounds):
+            self.out_of_bounds.append({"path": path, "line": line, "kind": kind, "message": message})
+
+    def _failure(self, kernel: JITFunction, error: Exception) -> OperationFailed:
+        path, line = "", 0
+        trace = error.__traceback__
+        while trace is not None:
+            at = self._site_of(trace.tb_frame)
+            if at[0] and at[0] == trace.tb_frame.f_code.co_filename:
+                path, line = real_path(at[0]), trace.tb_lineno
+            trace = trace.tb_next
+        cannot = isinstance(error, NotImplementedError) or (isinstance(error, AttributeError) and "Builder" in str(error))
+        said = str(error) or type(error).__name__
+        if cannot:
+            message = f"{kernel.__name__} can't be run without a GPU: Triton's interpreter doesn't know what line {line} uses ({said})."
+        else:
+            message = f"{kernel.__name__} fails in Triton's interpreter at line {line}: {said}"
+        return OperationFailed(message, "unsupported" if cannot else "entry_failed", path=path, line=line, detail=repr(error))
+
+
+def sample(total: int, programs: int) -> List[int]:
+    """Which programs of a grid are run, by linear number, ascending: the first, the last, and then half evenly spread, half at random.
+
+    The same for the same numbers, in every process.
+    """
+    if programs <= 0 or total <= programs:
+        return list(range(total))
+    if programs == 1:
+        return [total - 1]  # the one most likely to meet a boundary
+    chosen = {0, total - 1}
+    spread = max(2, programs // 2)
+    chosen.update(index * (total - 1) // (spread - 1) for index in range(spread))
+    chooser = random.Random(total * 1_000_003 + programs)  # noqa: S311 - nothing secret
+    while len(chosen) < programs:
+        chosen.add(chooser.randrange(total))
+    return sorted(chosen)
+
+
+def _order(chosen: List[int], total: int, launch: Launch) -> Iterator[int]:
+    """The chosen programs; once one of them works with atomics, every program of the grid, in order."""
+    done = set()
+    for linear in chosen:
+        if launch.counter.atomics:
+            break
+        done.add(linear)
+        yield linear
+    if launch.counter.atomics and len(chosen) < total:
+        for linear in range(total):
+            if linear not in done:
+                yield linear
+
+
+def _value(value: Any) -> Any:
+    """An argument as the interpreter takes it."""
+    if isinstance(value, bool):  # before 3.9 it goes through as an int32 and is refused
+        return tl.tensor(TensorHandle(np.array([value], dtype=np.bool_), tl.int1), tl.int1)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return type(value)(_value(item) for item in value) if type(value) is tuple else interpreter._implicit_cvt(value)
+    return interpreter._implicit_cvt(value)

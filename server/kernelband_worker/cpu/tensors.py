@@ -1,0 +1,278 @@
+"""'cuda' means the CPU: a mode of torch that takes device arguments to the CPU and lets tensors say that they are on the device.
+
+A mode sees every call of torch's API, factory functions included, without patching any. Tensors that the program keeps on the host
+(made with no device, or brought back by ``.cpu()``) are told apart, so that copies between host and device stay copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _device
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from kernelband_worker.cpu.memory import Memory
+
+#: What the device is called by programs for NVIDIA and for AMD alike.
+DEVICE = torch.device("cuda", 0)
+_CPU = torch.device("cpu")
+
+#: Functions whose result's elements each come from the elements at the same place: unknown elements stay where they are.
+_POINTWISE = frozenset(
+    [
+        "to",
+        "clone",
+        "contiguous",
+        "float",
+        "half",
+        "bfloat16",
+        "double",
+        "int",
+        "long",
+        "bool",
+        "type",
+        "detach",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "true_divide",
+        "neg",
+        "abs",
+        "relu",
+        "sigmoid",
+        "tanh",
+        "exp",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "pow",
+        "clamp",
+        "where",
+        "maximum",
+        "minimum",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "silu",
+        "gelu",
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__rsub__",
+        "__mul__",
+        "__rmul__",
+        "__truediv__",
+        "__rtruediv__",
+        "__neg__",
+        "cpu",
+        "cuda",
+        "copy_",
+        "add_",
+        "mul_",
+        "sub_",
+        "div_",
+        "square",
+    ]
+)
+#: Functions that only look, or give nothing that holds elements.
+_LOOKING = frozenset(
+    [
+        "size",
+        "stride",
+        "dim",
+        "numel",
+        "element_size",
+        "data_ptr",
+        "storage_offset",
+        "is_contiguous",
+        "untyped_storage",
+        "__get__",
+        "__len__",
+        "__hash__",
+        "__repr__",
+        "backward",
+        "requires_grad_",
+        "ndimension",
+        "nelement",
+        "is_floating_point",
+        "retain_grad",
+        "register_hook",
+    ]
+)
+
+
+class DeviceMode(TorchFunctionMode):
+    """Active for the whole life of an executor without a GPU."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__()
+        self._memory = memory
+        self._host = WeakTensorKeyDictionary()  # tensors that the program keeps on the host
+        self._constructors = _device._device_constructors()
+        self.default = _CPU  # of torch.set_default_device
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            return self._attribute(func, args)
+        if name in ("cuda", "cpu") and args and isinstance(args[0], torch.Tensor):
+            return self._moved(args[0], to_host=name == "cpu")
+        if name == "get_device" and args:
+            return -1 if self._is_host(args[0]) else 0
+        if name == "pin_memory":
+            return args[0]
+        wanted = self._device_of(func, args, kwargs)
+        args, kwargs = _on_cpu(args), _on_cpu(kwargs)
+        kwargs.pop("pin_memory", None)
+        if name == "to" and wanted is not None:
+            return self._to(func, args, kwargs, to_host=wanted.type == "cpu")
+        result = func(*args, **kwargs)
+        if name == "__set__" and len(args) == 2 and isinstance(args[1], torch.Tensor):  # ``parameter.data = moved``
+            self._place(args[0], host=self._is_host(args[1]))
+            return result
+        if name not in _LOOKING:
+            self._follow(name, args, kwargs, result, wanted)
+        return result
+
+    # ------------------------------------------------------------ where tensors are
+
+    def _is_host(self, tensor: Any) -> bool:
+        return isinstance(tensor, torch.Tensor) and tensor in self._host
+
+    def _place(self, tensor: torch.Tensor, *, host: bool) -> None:
+        if host:
+            self._host[tensor] = True
+        else:
+            self._host.pop(tensor, None)
+
+    def _attribute(self, func: Any, args: Tuple[Any, ...]) -> Any:
+        """``tensor.device``, ``tensor.is_cuda`` and the like."""
+        value = func(*args)
+        owner = getattr(func, "__self__", None)
+        name = getattr(owner, "__name__", "")
+        if args and isinstance(args[0], torch.Tensor):
+            if name in ("device", "is_cuda", "is_cpu") and args[0].device.type == "cpu":
+                host = self._is_host(args[0])
+                return {"device": _CPU if host else DEVICE, "is_cuda": not host, "is_cpu": host}[name]
+            if isinstance(value, torch.Tensor) and value is not args[0]:  # .T, .data, .grad
+                self._place(value, host=self._is_host(args[0]))
+        return value
+
+    def _device_of(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """The device that a call names; for factory functions that name none, the default."""
+        named = kwargs.get("device")
+        if named is None and func is torch.Tensor.to and len(args) > 1:
+            named = args[1] if isinstance(args[1], (str, int, torch.device)) else None
+            if isinstance(args[1], torch.Tensor):
+                named = _CPU if self._is_host(args[1]) else DEVICE
+        if named is None and func in self._constructors:
+            current = getattr(_device, "CURRENT_DEVICE", None) or self.default
+            if current.type == "cuda":
+                kwargs["device"] = _CPU  # or torch's own mode would put the device back
+            named = current
+        if named is None:
+            return None
+        return DEVICE if isinstance(named, int) else torch.device(named)
+
+    def _moved(self, tensor: torch.Tensor, *, to_host: bool) -> torch.Tensor:
+        if self._is_host(tensor) == to_host:
+            return tensor
+        moved = tensor.clone()
+        self._place(moved, host=to_host)
+        self._flow("clone", [tensor], [moved])
+        return moved
+
+    def _to(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, to_host: bool) -> torch.Tensor:
+        result = func(*args, **kwargs)
+        if self._is_host(args[0]) != to_host and result is args[0]:
+            result = result.clone()  # on a GPU this is a copy from one memory to the other
+        if result is not args[0]:
+            self._place(result, host=to_host)
+            self._flow("to", [args[0]], [result])
+        return result
+
+    def _follow(self, name: str, args: Any, kwargs: Any, result: Any, wanted: Any) -> None:
+        results = [tensor for tensor in _tensors(result)]
+        if not results:
+            return
+        inputs = [*_tensors(args), *_tensors(list(kwargs.values()))]
+        if wanted is not None:
+            host = wanted.type == "cpu"
+        else:
+            host = bool(inputs) and all(self._is_host(tensor) for tensor in inputs)
+        held = {id(tensor) for tensor in inputs}
+        for tensor in results:
+            if id(tensor) not in held:
+                self._place(tensor, host=host)
+        self._flow(name, inputs, results)
+
+    # ------------------------------------------------------------ what is known
+
+    def _flow(self, name: str, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> None:
+        """What is computed from unknown elements is unknown (see ``memory``)."""
+        if not self._memory:
+            return
+        masks = [self._memory.unknown(tensor) for tensor in inputs]
+        storages = {tensor.untyped_storage().data_ptr() for tensor in inputs if tensor.layout == torch.strided}
+        in_place = name.endswith("_") and not name.endswith("__")
+        for tensor in results:
+            shared = tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() in storages
+            if shared and not in_place:
+                continue  # a view: the storage knows
+            relevant = masks
+            if name in ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_"):
+                relevant = masks[1:]
+            if all(mask is None for mask in relevant):
+                self._memory.mark(tensor, None)
+                continue
+            unknown = torch.ones((), dtype=torch.bool)
+            if name in _POINTWISE or in_place:
+                unknown = torch.zeros((), dtype=torch.bool)
+                for mask in relevant:
+                    if mask is not None:
+                        fits = _broadcasts(mask.shape, tensor.shape)
+                        unknown = unknown | mask if fits else torch.ones((), dtype=torch.bool)
+            self._memory.mark(tensor, unknown)
+
+
+def _broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
+    return len(shape) <= len(to) and all(one in (1, other) for one, other in zip(reversed(shape), reversed(to)))
+
+
+def _on_cpu(value: Any) -> Any:
+    """Device arguments that name the GPU name the CPU; in nested tuples, lists and dicts too."""
+    if isinstance(value, torch.device):
+        return _CPU if value.type == "cuda" else value
+    if isinstance(value, str):
+        return "cpu" if value == "cuda" or (value.startswith("cuda:") and value[5:].isdigit()) else value
+    if isinstance(value, dict):
+        return {key: (_CPU if key == "device" and isinstance(item, int) else _on_cpu(item)) for key, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(_on_cpu(item) for item in value)
+    return value
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def stack() -> List[Any]:
+    """The active modes, outermost first: for tests."""
+    return torch.overrides._get_current_function_mode_stack()

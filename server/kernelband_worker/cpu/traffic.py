@@ -1,0 +1,137 @@
+"""What a launch moves and computes, counted while it is interpreted and scaled from the sampled programs to the grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Tuple
+
+import numpy as np
+
+#: Bytes that a GPU moves at least: a sector of a cache line.
+SECTOR = 32
+
+
+@dataclass
+class Access:
+    """One load or store of the source, over all sampled programs."""
+
+    path: str
+    line: int
+    kind: str  # "load" | "store"
+    masked: bool  # the source gives a mask
+    mask_always_true: bool  # it never hid an element in the sampled programs
+    sectors_ratio: float  # sectors touched over the fewest possible; 1 is fully coalesced
+
+
+@dataclass
+class Traffic:
+    """Counts of one launch. Bytes and operations are estimates for the whole grid where ``programs`` < ``total``.
+
+    ``loads_bytes`` and ``stores_bytes`` count every unmasked element of every access (what goes through the caches); the ``unique``
+    ones count an element once (what memory must move at least). ``flops`` are floating-point operations outside ``tl.dot``: one per
+    element of an addition, multiplication, division, comparison of size, root, exponential and so on, n - 1 for a reduction of n.
+    ``dot_flops`` are 2 M N K per ``tl.dot``.
+    """
+
+    programs: int  # interpreted
+    total: int  # of the grid
+    loads_bytes: int = 0
+    stores_bytes: int = 0
+    unique_loads_bytes: int = 0
+    unique_stores_bytes: int = 0
+    flops: int = 0
+    dot_flops: int = 0
+    sectors_per_request: float = 1.0
+    atomics: bool = False
+    accesses: List[Access] = field(default_factory=list)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether programs were left out."""
+        return self.programs < self.total
+
+
+@dataclass
+class _Site:
+    masked: bool = False
+    hid: bool = False
+    sectors: int = 0
+    fewest: int = 0
+
+
+class Counter:
+    """Counts while programs run. ``detailed`` programs also count sectors and unique bytes, which costs a sort per access."""
+
+    def __init__(self) -> None:
+        self.counting = True
+        self.detailed = True
+        self.loads = self.stores = self.flops = self.dot_flops = 0
+        self.atomics = False
+        self.detailed_programs = 0
+        self.sites: Dict[Tuple[str, int, str], _Site] = {}
+        self._unique: Dict[Tuple[str, int], int] = {}  # (kind, region): bytes, summed over detailed programs
+        self._program: Dict[Tuple[str, int, int], List[np.ndarray]] = {}  # with the size of an element
+
+    def operations(self, count: int) -> None:
+        """Floating-point operations outside dots."""
+        if self.counting:
+            self.flops += count
+
+    def moved(self, kind: str, count: int, size: int) -> None:
+        """``count`` elements of ``size`` bytes."""
+        if kind == "load":
+            self.loads += count * size
+        else:
+            self.stores += count * size
+
+    def hid(self, kind: str, site: Tuple[str, int]) -> None:
+        """The mask of that place hid an element; told by every program."""
+        self.sites.setdefault((*site, kind), _Site()).hid = True
+
+    def access(self, kind: str, region: int, addresses: np.ndarray, size: int, site: Tuple[str, int], *, masked: bool) -> None:
+        """One access of a detailed program: the addresses of its unmasked elements."""
+        entry = self.sites.setdefault((*site, kind), _Site())
+        entry.masked |= masked
+        if addresses.size == 0:
+            return
+        unique = np.unique(addresses)
+        first, last = unique // np.uint64(SECTOR), (unique + np.uint64(size - 1)) // np.uint64(SECTOR)
+        entry.sectors += np.unique(first if size <= 1 else np.concatenate([first, last])).size
+        entry.fewest += -(-unique.size * size // SECTOR)
+        self._program.setdefault((kind, region, size), []).append(unique)
+
+    def program_done(self) -> None:
+        """Add up what a detailed program touched, each element once."""
+        if not self.detailed:
+            return
+        self.detailed_programs += 1
+        for (kind, region, size), parts in self._program.items():
+            touched = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+            self._unique[kind, region] = self._unique.get((kind, region), 0) + touched.size * size
+        self._program.clear()
+
+    def result(self, programs: int, total: int, region_bytes: List[int]) -> Traffic:
+        """Scaled to the grid. A region's unique bytes never exceed the region: programs that share it load the same elements."""
+        scale = total / programs if programs else 0.0
+        unique = {"load": 0, "store": 0}
+        for (kind, region), count in self._unique.items():
+            whole = round(count * total / max(1, self.detailed_programs))
+            unique[kind] += min(whole, region_bytes[region]) if region >= 0 else whole
+        sectors = sum(site.sectors for site in self.sites.values())
+        fewest = sum(site.fewest for site in self.sites.values())
+        return Traffic(
+            programs,
+            total,
+            round(self.loads * scale),
+            round(self.stores * scale),
+            unique["load"],
+            unique["store"],
+            round(self.flops * scale),
+            round(self.dot_flops * scale),
+            sectors / fewest if fewest else 1.0,
+            self.atomics,
+            [
+                Access(path, line, kind, site.masked, site.masked and not site.hid, site.sectors / site.fewest if site.fewest else 1.0)
+                for (path, line, kind), site in sorted(self.sites.items())
+            ],
+        )
