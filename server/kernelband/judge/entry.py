@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from kernelband.judge.protocol import Candidate, Executor, Settings
 from kernelband_worker.wire import Entry, EntryRunParams, EntryRunResult
+
+from kernelband.judge.protocol import Candidate, Executor, Settings
 
 
 def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: Settings, lock: str | None) -> str:
@@ -18,8 +19,6 @@ def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: 
         ExecutorFault: the executor timed out, died or ran out of memory.
         KernelBandError: the operation failed.
     """
-    if candidate.files is not None:
-        executor.call("variant/load", candidate.files, settings.least_deadline_s + settings.start_s)
     params: EntryRunParams = {"variant": candidate.variant, "entry": entry, "seconds": settings.entry_s}
     deadline = settings.least_deadline_s + settings.start_s + settings.entry_s
     result = cast("EntryRunResult", executor.call("entry/run", params, deadline, lock))

@@ -12,6 +12,7 @@ OF_THE_VARIANT: dict[str, Fault] = {
     "out_of_memory": "oom",
     "entry_failed": "crashed",
     "never_launches": "crashed",
+    "not_replayable": "crashed",  # the cases were: what the variant made of them isn't
     "unsupported": "crashed",
     "internal": "crashed",
 }
@@ -22,4 +23,4 @@ def fault_of(error: KernelBandError) -> Fault | None:
     """The fault that a result carries; None when the error is not the variant's, and must be raised."""
     if isinstance(error, ExecutorFault):
         return FAULTS.get(error.fault, "crashed")
-    return OF_THE_VARIANT.get(str(getattr(error, "kind", "")))
+    return OF_THE_VARIANT.get(error.kind)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from attrs import define, evolve, field
+from kernelband_worker.wire import CheckResult
 
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.judge.blocks import Block, Place
@@ -20,9 +22,9 @@ from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import Candidate, Executor, FinalReport, MakeExecutor, Measurement, Verdict
 from kernelband.judge.result import Result
-from kernelband_worker.wire import CheckResult
 
 BASELINE = Candidate(None)
+WARM_S = 60.0
 
 
 @define
@@ -55,12 +57,15 @@ class _Room:
             self.fresh = True
         return self.executor
 
+    def warm(self) -> None:
+        """Starts the process ahead of its first use. What goes wrong here goes wrong again there, where it is dealt with."""
+        with suppress(KernelBandError):
+            self.enter().call("environment", {}, WARM_S)
+
     def leave(self) -> None:
         if self.executor is not None:
             executor, self.executor = self.executor, None
-            # An executor that is gone can't be stopped again; its group was killed when it faulted.
-            with suppress(ExecutorFault):
-                executor.stop()
+            executor.close()
 
 
 _Step = Callable[[Judge, _Room, _Finalist, int], None]
@@ -78,9 +83,10 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
     finalists = [_Finalist(c) for c in candidates[: settings.finalists]]
     baseline: list[Measurement] = []
     methods: dict[str, str] = {}
-    for process in range(settings.processes):
-        room = _Room(make_executor, f"final-{process}")
-        try:
+    rooms = [_Room(make_executor, f"final-{process}") for process in range(settings.processes)]
+    try:
+        _start(rooms, settings.starts_at_once)
+        for process, room in enumerate(rooms):
             if process == 0:
                 for finalist in finalists:
                     _attempt(judge, room, finalist, _check)
@@ -93,7 +99,9 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
             baseline += block.measurements
             for i in range(len(left)):
                 _attempt(judge, room, left[(i + process) % len(left)], _time, process)
-        finally:
+            room.leave()
+    finally:
+        for room in rooms:
             room.leave()
     for finalist in finalists:
         if finalist.result is None:
@@ -107,6 +115,18 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
             if finalist.result.performance == "faster":
                 _own_entry(judge, make_executor, finalist)
     return FinalReport(tuple(_verdict(f) for f in finalists), tuple(baseline))
+
+
+def _start(rooms: Sequence[_Room], at_once: int) -> None:
+    starters = ThreadPoolExecutor(at_once)
+    try:
+        list(starters.map(_Room.warm, rooms))
+    except BaseException:  # an interrupt: ending the processes ends the calls that the starters wait for
+        starters.shutdown(wait=False, cancel_futures=True)
+        for room in rooms:
+            room.leave()
+        raise
+    starters.shutdown()
 
 
 def _attempt(judge: Judge, room: _Room, finalist: _Finalist, step: _Step, process: int = 0) -> None:
@@ -123,7 +143,6 @@ def _attempt(judge: Judge, room: _Room, finalist: _Finalist, step: _Step, proces
 
 def _check(judge: Judge, room: _Room, finalist: _Finalist, process: int) -> None:  # noqa: ARG001  a step
     executor = room.enter()
-    judge.load(executor, finalist.candidate, fresh=room.fresh)
     cases = judge.task.of_role("check", "time", "held_out")
     finalist.checked.append(judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh))
     room.fresh = False
@@ -151,7 +170,6 @@ def _place(room: _Room, process: int) -> Place:
 
 def _time(judge: Judge, room: _Room, finalist: _Finalist, process: int) -> None:
     executor = room.enter()
-    judge.load(executor, finalist.candidate, fresh=room.fresh)
     place = _place(room, process)
     block = judge.measure(executor, finalist.candidate, judge.task.of_role("time"), judge.settings.pairs, place, methods=finalist.methods)
     room.fresh = False
@@ -161,7 +179,6 @@ def _time(judge: Judge, room: _Room, finalist: _Finalist, process: int) -> None:
 
 def _doubt(judge: Judge, room: _Room, finalist: _Finalist, process: int) -> None:  # noqa: ARG001  a step
     executor = room.enter()
-    judge.load(executor, finalist.candidate, fresh=room.fresh)
     if finalist.result is not None:
         finalist.result = judge.doubt(executor, finalist.candidate, finalist.result, finalist.checked)
 

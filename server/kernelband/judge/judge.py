@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve
+from kernelband_worker.wire import CheckResult
 
 from kernelband.errors import KernelBandError
 from kernelband.hardware import Device
@@ -17,7 +18,6 @@ from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import Candidate, Case, Executor, Measurement, Settings, Task, Verdict
 from kernelband.judge.result import Result
 from kernelband.judge.speed_of_light import too_fast
-from kernelband_worker.wire import CheckResult
 
 
 class Judge:
@@ -58,7 +58,6 @@ class Judge:
         found: list[Measurement] = []
         checked: list[CheckResult] = []
         try:
-            self.load(executor, candidate)
             checked.append(self.check(executor, candidate, self.task.of_role("check", "time"), sets=self.settings.check_sets))
             correctness, reason = judge_check(checked[-1], candidate.numerics)
             if correctness != "passed":
@@ -85,7 +84,6 @@ class Judge:
         start = time.monotonic()
         checked: list[CheckResult] = []
         try:
-            self.load(executor, candidate)
             cases = self.task.of_role("check", "time")
             checked.append(check(executor, candidate, cases, sets=1, settings=self.settings, programs=self.settings.programs))
             correctness, reason = judge_check(checked[-1], candidate.numerics)
@@ -95,10 +93,6 @@ class Judge:
         return self._verdict(candidate, Result(correctness=correctness, reason=reason, not_exercised=not_exercised), [], checked, start)
 
     # ------------------------------------------------------------ the steps, also those of the final
-
-    def load(self, executor: Executor, candidate: Candidate, *, fresh: bool = False) -> None:
-        if candidate.files is not None:
-            executor.call("variant/load", candidate.files, self.settings.least_deadline_s + (self.settings.start_s if fresh else 0.0))
 
     def check(
         self, executor: Executor, candidate: Candidate, cases: Sequence[Case], *, sets: int | None, fresh: bool = False

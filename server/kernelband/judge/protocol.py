@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from attrs import field, frozen
+from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 
 from kernelband.judge.result import Result
-from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 
 Objective = Literal["device", "call"]
 Numerics = Literal["exact", "reassociates", "lowers_precision"]
@@ -32,27 +32,28 @@ class Settings:
     entry_s: float = 60.0
     least_deadline_s: float = 10.0
     start_s: float = 30.0  # added to the first call of a fresh executor: it imports the user's program
+    starts_at_once: int = 5  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
 
 
 class Executor(Protocol):
-    """An executor with an open session, as the worker's client gives it."""
+    """What the judge needs of ``worker.Executor``: by the time of a call its session is open and the variant of ``params`` is loaded."""
 
     def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
-        """Runs an operation.
+        """Runs an operation, in a fresh process if the last call ended the old one.
 
         Raises:
             ExecutorFault: it timed out, died or ran out of memory.
-            KernelBandError: the operation failed; ``kind`` is one of wire.ERROR_KINDS where the error carries it.
+            KernelBandError: the operation said no; ``kind`` says why.
         """
         ...
 
-    def stop(self) -> None:
-        """Ends it with its process group."""
+    def close(self) -> None:
+        """Ends its process."""
         ...
 
 
 class MakeExecutor(Protocol):
-    """Starts a fresh executor of this name, with the run's session open."""
+    """An executor of this name that is not yet started; names are not used twice."""
 
     def __call__(self, name: str) -> Executor: ...
 

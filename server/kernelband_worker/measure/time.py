@@ -64,7 +64,6 @@ def time(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 
 def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams) -> CaseTime:
     from kernelband_worker.cases.replay import open_case
-
     from kernelband_worker.measure.replayed import of_the_program, repeatable, sides
 
     replay: Any = open_case(state, case_id)

@@ -80,10 +80,10 @@ class SimulatedExecutor:
             return answer
         return getattr(self, operation.replace("/", "_"))(params)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self.stopped = True
 
-    def variant_load(self, params: Any) -> dict[str, Any]:
+    def environment(self, params: Any) -> dict[str, Any]:
         return {}
 
     def check(self, params: Any) -> dict[str, Any]:
@@ -126,9 +126,7 @@ class SimulatedExecutor:
 
 
 def operation_failed(message: str, kind: str) -> KernelBandError:
-    error = KernelBandError(message)
-    error.kind = kind  # type: ignore[attr-defined]
-    return error
+    return KernelBandError(message, kind=kind)
 
 
 def died(fault: str = "crashed") -> ExecutorFault:

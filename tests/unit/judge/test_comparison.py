@@ -6,14 +6,14 @@ import random
 
 import pytest
 from attrs import evolve
-
 from kernelband.judge.comparison import compare, upper_bound
+
 from tests.unit.judge.simulation import case, measurements
 
 CASES = [case("c1"), case("c2"), case("c3")]
 
 
-def final(ratio, call_ratio=None, baseline=None, objective="device", cases=CASES, seed=1, **noise):
+def final(ratio, *, call_ratio=None, baseline=None, objective="device", cases=CASES, seed=1, **noise):
     rng = random.Random(seed)
     found = measurements(rng, ratio, call_ratio=call_ratio, **noise)
     return compare(found, cases, objective, stage="final", baseline=baseline or measurements(rng, **noise))
@@ -40,7 +40,7 @@ def test_under_two_percent_is_inconclusive():
 
 def test_what_the_original_differs_from_itself_is_no_difference():
     rng = random.Random(3)
-    noisy = [m for m in measurements(rng, 1.15, processes=5)]  # an A/A run that is off by 15 %
+    noisy = measurements(rng, 1.15, processes=5)  # an A/A run that is off by 15 %
     assert final(1.10).performance == "faster"
     assert final(1.10, baseline=noisy).performance == "inconclusive"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.judge import Candidate, Judge, Settings, Task, final
+
 from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
 
 CASES = (case("c1"), case("c2"), case("k1", "check"), case("h1", "held_out"), case("n1", "check", replayable=False))
@@ -38,13 +38,13 @@ def operations(executor):
 def test_checks_before_it_times():
     executor = SimulatedExecutor({"v": 1.3})
     verdict = judge().screen(executor, candidate())
-    assert operations(executor) == ["variant/load", "check", "time", "time"]
-    _, checked, _, lock = executor.calls[1]
+    assert operations(executor) == ["check", "time", "time"]
+    _, checked, _, lock = executor.calls[0]
     assert sorted(checked["cases"]) == ["c1", "c2", "k1"]
     assert checked["input_sets"] == [0, 1]
     assert checked["numerics"] == "reassociates"
     assert lock == "GPU-1"
-    assert [c[1]["pairs"] for c in executor.calls[2:]] == [5, 10]
+    assert [c[1]["pairs"] for c in executor.calls[1:]] == [5, 10]
     assert verdict.result.performance == "faster"
     assert verdict.result.stage == "screening"
     assert not verdict.result.verified
@@ -76,7 +76,7 @@ def test_wrong_is_not_timed():
 
 
 @pytest.mark.parametrize("fault", ["timeout", "crashed", "oom"])
-@pytest.mark.parametrize("operation", ["variant_load", "check", "time"])
+@pytest.mark.parametrize("operation", ["check", "time"])
 def test_a_fault_is_a_result(operation, fault):
     executor = SimulatedExecutor({"v": 1.3}, **{operation: died(fault)})
     result = judge().screen(executor, candidate()).result
@@ -86,14 +86,17 @@ def test_a_fault_is_a_result(operation, fault):
     assert not result.verified
 
 
-@pytest.mark.parametrize(("kind", "fault"), [("compile_error", "compile_error"), ("out_of_memory", "oom"), ("internal", "crashed")])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [("compile_error", "compile_error"), ("out_of_memory", "oom"), ("internal", "crashed"), ("not_replayable", "crashed")],
+)
 def test_a_failed_operation_is_a_result(kind, fault):
     executor = SimulatedExecutor({"v": 1.3}, check=operation_failed("It needs 300 KB of shared memory.", kind))
     result = judge().screen(executor, candidate()).result
     assert (result.fault, result.correctness) == (fault, "untested")
 
 
-@pytest.mark.parametrize("kind", ["no_gpu", "not_replayable", "bad_request", ""])
+@pytest.mark.parametrize("kind", ["no_gpu", "lost", "bad_request", ""])
 def test_what_the_variant_did_not_do_is_raised(kind):
     executor = SimulatedExecutor({"v": 1.3}, time=operation_failed("No GPU.", kind))
     with pytest.raises(KernelBandError, match="No GPU"):
@@ -167,7 +170,7 @@ def test_final_verifies_in_fresh_processes():
     assert orders[:3] == [[None, "a", "b", "c"], [None, "b", "c", "a"], [None, "c", "a", "b"]]
     assert len(report.baseline) == 5 * 2 * 2 * 15
     assert len(report.verdicts[0].measurements) == 5 * 2 * 2 * 15
-    assert all(c[3] == "GPU-1" for e in pool.made.values() for c in e.calls if c[0] != "variant/load")
+    assert all(c[3] == "GPU-1" for e in pool.made.values() for c in e.calls if c[0] != "environment")
     assert all(c[1]["methods"] == {"c1": "events", "c2": "events"} for c in pool.made["final-1"].calls if c[0] == "time")
 
 
