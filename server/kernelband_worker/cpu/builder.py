@@ -16,9 +16,24 @@ _numpy_type: Callable[[Any], np.dtype] = interpreter._get_np_dtype
 
 #: Operations on floats that count as one floating-point operation per element.
 _ARITHMETIC = frozenset(
-    [np.add, np.subtract, np.multiply, np.divide, np.fmod, np.maximum, np.minimum, np.fmax, np.fmin]
-    + [np.exp, np.exp2, np.log, np.log2, np.sqrt, np.sin, np.cos]
-)
+    getattr(np, name)
+    for name in (
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "fmod",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+    )
+) | {np.sin, np.cos}
 
 
 class Builder(InterpreterBuilder):
@@ -52,7 +67,7 @@ class Builder(InterpreterBuilder):
         allowed = self._now.access("store", ptrs.data, wanted, size, masked=self._masked)
         return interpreter._interpreter.store(ptrs.data, value.data, allowed)
 
-    def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803 - Triton's name
+    def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803, PLR0917 - Triton's
         self._now.atomic()
         allowed = self._now.access("store", ptr.data, np.asarray(mask.data), val.data.dtype.itemsize, masked=self._masked)
         if is_bf16(val):

@@ -71,7 +71,7 @@ class Event:
 class Device:
     """``with torch.cuda.device(n)``: there is one."""
 
-    def __init__(self, device: Any = None) -> None:
+    def __init__(self, device: Any = None) -> None:  # noqa: ARG002 - torch's signature
         self.idx = 0
 
     def __enter__(self) -> Device:

@@ -131,17 +131,17 @@ class Launch:
 
     def _adopt(self, addresses: np.ndarray, size: int) -> bool:
         """Look for live tensors that hold addresses which the kernel made from integers (a table of pointers)."""
-        added = False
+        before = len(self.regions)
         for thing in gc.get_objects():
-            if issubclass(type(thing), torch.Tensor) and thing.layout == torch.strided and thing.device.type == "cpu":
-                storage = thing.untyped_storage()
-                start, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-                if storage.nbytes() and bool(((addresses >= start) & (addresses + np.uint64(size) <= end)).any()):
-                    if all(region.start != start for region in self.regions):
-                        # At the end: the positions of the others are in use. ``locate`` wants order, so sort a copy there.
-                        self.regions.append(Region("a tensor behind a pointer", start, end, storage))
-                        added = True
-        return added
+            if not issubclass(type(thing), torch.Tensor) or thing.layout != torch.strided or thing.device.type != "cpu":
+                continue
+            storage = thing.untyped_storage()
+            start, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+            holds = (addresses >= start) & (addresses + np.uint64(size) <= end)
+            # At the end: the positions of the others are in use.
+            if bool(holds.any()) and all(region.start != start for region in self.regions):
+                self.regions.append(Region("a tensor behind a pointer", start, end, storage))
+        return len(self.regions) > before
 
     def _report(self, kind: str, outside: np.ndarray, size: int) -> None:
         path, line = self._site_of(sys._getframe(2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import math
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator
@@ -21,6 +22,10 @@ def _each(function: Callable[..., float]) -> Callable[..., np.ndarray]:
     return np.vectorize(function, otypes=[np.float64])
 
 
+def _whole(function: Callable[[int], int]) -> Callable[..., np.ndarray]:
+    return np.vectorize(lambda value: function(int(value) & 0xFFFFFFFF), otypes=[np.int32])
+
+
 def _round(x: np.ndarray) -> np.ndarray:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)  # halves away from zero, as in C
 
@@ -29,41 +34,14 @@ def _tgamma(x: float) -> float:
     return math.gamma(x) if x > 0 or x != math.floor(x) else math.nan
 
 
+#: Called the same in numpy.
+_SAME = (
+    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh floor ceil trunc rint copysign hypot fmod fmax fmin "
+    "nextafter ldexp isnan isinf signbit"
+)
+
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
-    **{
-        name: getattr(np, name)
-        for name in [
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-            "sqrt",
-            "cbrt",
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "floor",
-            "ceil",
-            "trunc",
-            "rint",
-            "copysign",
-            "hypot",
-            "fmod",
-            "fmax",
-            "fmin",
-            "nextafter",
-            "ldexp",
-            "isnan",
-            "isinf",
-            "signbit",
-        ]
-    },
+    **{name: getattr(np, name) for name in _SAME.split()},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
     "abs": np.abs,
     "fabs": np.abs,
@@ -106,18 +84,16 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "float2int_ru": lambda x: np.ceil(x).astype(np.int32),
     "float2int_rz": lambda x: np.trunc(x).astype(np.int32),
     "llrint": lambda x: np.rint(x).astype(np.int64),
-    "popc": lambda x: np.vectorize(lambda v: bin(int(v) & 0xFFFFFFFF).count("1"), otypes=[np.int32])(x),
-    "clz": lambda x: np.vectorize(lambda v: 32 - (int(v) & 0xFFFFFFFF).bit_length(), otypes=[np.int32])(x),
+    "popc": _whole(lambda bits: bin(bits).count("1")),
+    "clz": _whole(lambda bits: 32 - bits.bit_length()),
 }
 
 
 def modules() -> Iterator[ModuleType]:
     """The modules that hold libdevice's functions in this Triton."""
-    for name in _MODULES:
-        try:
+    for name in _MODULES:  # older ones have no common module, some builds no AMD backend
+        if importlib.util.find_spec(name.rpartition(".")[0]) is not None and importlib.util.find_spec(name) is not None:
             yield importlib.import_module(name)
-        except ImportError:
-            continue  # older ones have no common module, some builds no AMD backend
 
 
 def names(module: ModuleType) -> Iterator[str]:

@@ -62,7 +62,7 @@ class Machine:
         """
         if getattr(kernel, "is_gluon", lambda: False)():
             raise OperationFailed(
-                f"{kernel.__name__} is a Gluon kernel: Gluon needs a GPU, Triton's interpreter doesn't know it.", "unsupported"
+                f"{kernel.__name__} is a Gluon kernel: it needs a GPU, Triton's interpreter doesn't know Gluon.", "unsupported"
             )
         if self._builder.launch is not None:
             raise OperationFailed(f"{kernel.__name__} is launched from inside another kernel.", "unsupported")
@@ -78,7 +78,7 @@ class Machine:
         launch = Launch(regions, self.memory, sampled=len(chosen) < total, kernel=kernel.__name__, site_of=self._site_of, found=self._found)
         self._builder.launch = launch
         constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
-        detailed = set(chosen if len(chosen) <= _DETAILED else [chosen[i * (len(chosen) - 1) // (_DETAILED - 1)] for i in range(_DETAILED)])
+        detailed = set(_spread(chosen, _DETAILED))
         executed = 0
         try:
             with self._language.patched(), np.errstate(all="ignore"):
@@ -139,6 +139,13 @@ def sample(total: int, programs: int) -> List[int]:
     while len(chosen) < programs:
         chosen.add(chooser.randrange(total))
     return sorted(chosen)
+
+
+def _spread(chosen: List[int], count: int) -> List[int]:
+    """So many of them, the first and the last included."""
+    if len(chosen) <= count:
+        return chosen
+    return [chosen[index * (len(chosen) - 1) // (count - 1)] for index in range(count)]
 
 
 def _order(chosen: List[int], total: int, launch: Launch) -> Iterator[int]:

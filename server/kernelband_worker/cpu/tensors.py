@@ -19,98 +19,22 @@ from kernelband_worker.cpu.memory import Memory
 DEVICE = torch.device("cuda", 0)
 _CPU = torch.device("cpu")
 
+# fmt: off
 #: Functions whose result's elements each come from the elements at the same place: unknown elements stay where they are.
-_POINTWISE = frozenset(
-    [
-        "to",
-        "clone",
-        "contiguous",
-        "float",
-        "half",
-        "bfloat16",
-        "double",
-        "int",
-        "long",
-        "bool",
-        "type",
-        "detach",
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "true_divide",
-        "neg",
-        "abs",
-        "relu",
-        "sigmoid",
-        "tanh",
-        "exp",
-        "log",
-        "sqrt",
-        "rsqrt",
-        "pow",
-        "clamp",
-        "where",
-        "maximum",
-        "minimum",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "silu",
-        "gelu",
-        "__add__",
-        "__radd__",
-        "__sub__",
-        "__rsub__",
-        "__mul__",
-        "__rmul__",
-        "__truediv__",
-        "__rtruediv__",
-        "__neg__",
-        "cpu",
-        "cuda",
-        "copy_",
-        "add_",
-        "mul_",
-        "sub_",
-        "div_",
-        "square",
-    ]
-)
+_POINTWISE = frozenset((
+    "to", "clone", "contiguous", "float", "half", "bfloat16", "double", "int", "long", "bool", "type", "detach", "cpu", "cuda",
+    "copy_", "add", "sub", "mul", "div", "true_divide", "neg", "abs", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__",
+    "__rmul__", "__truediv__", "__rtruediv__", "__neg__", "add_", "sub_", "mul_", "div_", "square", "pow", "exp", "log", "sqrt",
+    "rsqrt", "sigmoid", "tanh", "relu", "silu", "gelu", "clamp", "where", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
+    "isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not",
+))
 #: Functions that only look, or give nothing that holds elements.
-_LOOKING = frozenset(
-    [
-        "size",
-        "stride",
-        "dim",
-        "numel",
-        "element_size",
-        "data_ptr",
-        "storage_offset",
-        "is_contiguous",
-        "untyped_storage",
-        "__get__",
-        "__len__",
-        "__hash__",
-        "__repr__",
-        "backward",
-        "requires_grad_",
-        "ndimension",
-        "nelement",
-        "is_floating_point",
-        "retain_grad",
-        "register_hook",
-    ]
-)
+_LOOKING = frozenset((
+    "size", "stride", "dim", "numel", "element_size", "data_ptr", "storage_offset", "is_contiguous", "untyped_storage", "__get__",
+    "__len__", "__hash__", "__repr__", "backward", "requires_grad_", "ndimension", "nelement", "is_floating_point", "retain_grad",
+    "register_hook",
+))
+# fmt: on
 
 
 class DeviceMode(TorchFunctionMode):
@@ -205,14 +129,11 @@ class DeviceMode(TorchFunctionMode):
         return result
 
     def _follow(self, name: str, args: Any, kwargs: Any, result: Any, wanted: Any) -> None:
-        results = [tensor for tensor in _tensors(result)]
+        results = list(_tensors(result))
         if not results:
             return
         inputs = [*_tensors(args), *_tensors(list(kwargs.values()))]
-        if wanted is not None:
-            host = wanted.type == "cpu"
-        else:
-            host = bool(inputs) and all(self._is_host(tensor) for tensor in inputs)
+        host = bool(inputs) and all(self._is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
         held = {id(tensor) for tensor in inputs}
         for tensor in results:
             if id(tensor) not in held:

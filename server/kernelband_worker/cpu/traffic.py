@@ -67,7 +67,7 @@ class Counter:
         self.detailed = True
         self.loads = self.stores = self.flops = self.dot_flops = 0
         self.atomics = False
-        self.detailed_programs = 0
+        self._detailed = {"load": 0, "store": 0}  # bytes moved by detailed programs
         self.sites: Dict[Tuple[str, int, str], _Site] = {}
         self._unique: Dict[Tuple[str, int], int] = {}  # (kind, region): bytes, summed over detailed programs
         self._program: Dict[Tuple[str, int, int], List[np.ndarray]] = {}  # with the size of an element
@@ -83,6 +83,8 @@ class Counter:
             self.loads += count * size
         else:
             self.stores += count * size
+        if self.detailed:
+            self._detailed[kind] += count * size
 
     def hid(self, kind: str, site: Tuple[str, int]) -> None:
         """The mask of that place hid an element; told by every program."""
@@ -104,7 +106,6 @@ class Counter:
         """Add up what a detailed program touched, each element once."""
         if not self.detailed:
             return
-        self.detailed_programs += 1
         for (kind, region, size), parts in self._program.items():
             touched = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
             self._unique[kind, region] = self._unique.get((kind, region), 0) + touched.size * size
@@ -115,7 +116,9 @@ class Counter:
         scale = total / programs if programs else 0.0
         unique = {"load": 0, "store": 0}
         for (kind, region), count in self._unique.items():
-            whole = round(count * total / max(1, self.detailed_programs))
+            # By bytes, not by programs: a program at the edge moves less than the others.
+            moved = (self.loads if kind == "load" else self.stores) * scale
+            whole = round(count * moved / max(1, self._detailed[kind]))
             unique[kind] += min(whole, region_bytes[region]) if region >= 0 else whole
         sectors = sum(site.sectors for site in self.sites.values())
         fewest = sum(site.fewest for site in self.sites.values())
