@@ -47,7 +47,7 @@ def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: s
         SourceError: none in the text, several and none named, or none (or several) of that name.
     """
     if not kernels:
-        if "triton.experimental.gluon" in text:
+        if "triton.experimental" in text and "gluon" in text:
             raise SourceError(f"{path} has Gluon kernels only: KernelBand optimizes @triton.jit kernels.")
         raise SourceError(f"There is no @triton.jit kernel in {path}: name a file that defines one.")
     if qualname is None:

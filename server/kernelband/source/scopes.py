@@ -159,14 +159,30 @@ def _elements(node: NodeOrLeaf) -> list[NodeOrLeaf]:
 
 
 def readable(text: str) -> tuple[str, NodeOrLeaf]:
-    """The text and its tree; triple quotes that are open to the end of the file, and would hide what follows, are blanked."""
+    """The text and its tree; where triple quotes are open to the end of the file, those that were just typed are blanked.
+
+    One quote too many turns strings into code and code into strings from there on. It is the first one whose string holds a line that only
+    code has, and the open one at the end when there is none.
+    """
     module = parse(text)
-    for leaf in walk(module):
-        if leaf.type == "error_leaf" and value(leaf).lstrip("rRbBuUfF").startswith(('"""', "'''")):
-            start, size = node_span(leaf, text).start, len(value(leaf)) - len(value(leaf).lstrip("rRbBuUfF")) + 3
-            text = text[:start] + " " * size + text[start + size :]
-            return text, parse(text)
-    return text, module
+    open_ = [n for n in walk(module) if n.type == "error_leaf" and _opening(value(n))]
+    if not open_:
+        return text, module
+    swallowing = [n for n in walk(module) if n.type == "string" and _opening(value(n)) and _holds_code(value(n))]
+    leaf = (swallowing or open_)[0]
+    start, size = node_span(leaf, text).start, len(_opening(value(leaf)))
+    text = text[:start] + " " * size + text[start + size :]
+    return text, parse(text)
+
+
+def _opening(literal: str) -> str:
+    """Prefix and quotes of a triple-quoted literal; empty for others."""
+    body = literal.lstrip("rRbBuUfF")
+    return literal[: len(literal) - len(body) + 3] if body.startswith(('"""', "'''")) else ""
+
+
+def _holds_code(literal: str) -> bool:
+    return any(line.startswith(("def ", "class ", "@", "import ", "from ")) for line in literal.splitlines()[1:])
 
 
 @lru_cache(maxsize=32)

@@ -20,6 +20,8 @@ SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "en
 NEVER_SERVED = frozenset({"torch", "triton", "numpy", "kernelband_worker"})  # the worker's own; a folder of that name must not hide them
 SOURCE_FOLDERS = ("src",)
 MAX_FILE_BYTES = 4_000_000
+MAX_FOLDERS = 4000  # that a search for hosts looks into
+DEEPEST, DEEPEST_LOOSE = 30, 2  # how far below a project, and below a folder that is none (a script in /tmp, say)
 
 
 class Workspace:
@@ -229,7 +231,10 @@ class Workspace:
         for root in (start, *self.roots):
             if not self._inside(root):
                 continue
-            for path in (*sorted(p for p in self._overlays if is_below(p, root)), *_python_files(root)):
+            for path in (
+                *sorted(p for p in self._overlays if is_below(p, root)),
+                *_python_files(root, DEEPEST if _is_project(root) else DEEPEST_LOOSE),
+            ):
                 if path not in seen and path.endswith(".py"):
                     seen.add(path)
                     yield path
@@ -262,7 +267,7 @@ def is_below(path: str, folder: str) -> bool:
 def find_roots(path: str) -> tuple[str, ...]:
     """The nearest project folder of a file (pyproject.toml, setup.py, setup.cfg) and its git root; its own folder when there is neither.
 
-    The home folder and the file system's root are never a root, even with a ``.git`` in them.
+    A ``.git`` or project file in the home folder or the file system's root doesn't count.
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     project: Path | None = None
@@ -290,12 +295,16 @@ def skipped(folder: Path) -> bool:
     return name.startswith(".") or name in SKIPPED or name.endswith(".egg-info") or (folder / "pyvenv.cfg").exists()
 
 
+def _is_project(folder: str) -> bool:
+    return any((Path(folder) / name).exists() for name in (".git", *PROJECT_FILES))
+
+
 def _is_package(folder: Path) -> bool:
     return (folder / "__init__.py").is_file()
 
 
 def _may_serve(folder: Path) -> bool:
-    """Whether a folder can be a package of the user's. One without ``__init__.py`` needs Python files, and never hides a standard module."""
+    """Whether a folder can be a package of the user's: without ``__init__.py`` it needs Python files and hides no standard module."""
     if _is_package(folder):
         return True
     if folder.name in sys.stdlib_module_names:
@@ -307,10 +316,11 @@ def _in_package(path: str) -> bool:
     return _is_package(Path(path).parent)
 
 
-def _python_files(root: str, deepest: int = 30) -> Iterator[str]:
-    queue = deque([(root, 0)])
-    while queue:
+def _python_files(root: str, deepest: int) -> Iterator[str]:
+    queue, visited = deque([(root, 0)]), 0
+    while queue and visited < MAX_FOLDERS:
         folder, depth = queue.popleft()
+        visited += 1
         try:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda e: e.name)

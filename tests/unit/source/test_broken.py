@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from kernelband.source import Workspace, find_kernels, find_program, parse
 from kernelband.source.model import Kernel
+
 from tests.unit.source.conftest import FIXTURES
 
 HEAD = "import triton\nimport triton.language as tl\n\n"
@@ -82,6 +82,16 @@ def test_a_def_line_that_does_not_stand_is_left_alone() -> None:
     assert names(HEAD + FIRST + "@triton.jit\ndef edited(x_ptr, n, BLO") == ["first"]
     assert names(HEAD + "@triton.jit\ndef edited(x_ptr\n\n\n" + LAST) == ["last"]
     assert names(HEAD + "@triton.jit\n") == []
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_one_triple_quote_too_many_does_not_hide_what_follows(quotes: str) -> None:
+    documented = "@triton.jit\ndef {}(x_ptr):\n    " + quotes + "Says {}." + quotes + "\n    tl.store(x_ptr, 0)\n\n\n"
+    text = HEAD + documented.format("one", 1) + "@triton.jit\ndef edited(x_ptr):\n    " + quotes + "\n    pass\n\n\n"
+    text += documented.format("two", 2) + documented.format("three", 3)
+    assert names(text) == ["one", "edited", "two", "three"]
+    for kernel in find_kernels("/w/a.py", text):
+        check(kernel, text)
 
 
 def test_a_decorator_being_typed_belongs_to_the_next_function() -> None:
