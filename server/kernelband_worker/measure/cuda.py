@@ -5,6 +5,7 @@ It never changes a setting of the GPU (clocks, power, persistence).
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any, Callable, Optional
 
@@ -72,6 +73,19 @@ class CudaDevice:
         return self._compilations
 
     def capture(self, call: Callable[[], Any]) -> GraphReplay:
+        try:
+            replay = self._captured(call)
+        except NotCapturableError:
+            # torch leaves its generator in capture mode when a capture fails, and every later draw would fail: a good one resets it.
+            with contextlib.suppress(NotCapturableError):
+                self._captured(self._sum.zero_)
+            raise
+        if self._external and not _tells_time(self, replay):
+            self._external = False
+            return self.capture(call)
+        return replay
+
+    def _captured(self, call: Callable[[], Any]) -> GraphReplay:
         if self._capture_stream is None:
             self._capture_stream = torch.cuda.Stream()
         # Not torch.cuda.graph(): it empties the allocator's cache on entry, which costs more than the whole block.
@@ -121,6 +135,16 @@ class GraphReplay:
 
     def elapsed_us(self) -> float:
         return self._device.elapsed_us(self._marks[0], self._marks[1])
+
+
+def _tells_time(device: CudaDevice, replay: GraphReplay) -> bool:
+    """Whether the driver keeps the times of event nodes: one replay says."""
+    replay.run()
+    device.synchronize()
+    try:
+        return replay.elapsed_us() > 0.0
+    except RuntimeError:
+        return False
 
 
 def _external_events() -> bool:

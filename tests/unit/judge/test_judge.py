@@ -205,8 +205,8 @@ def test_a_wrong_finalist_is_not_timed():
     report = final(judge(), pool, [candidate()])
     assert report.verdicts[0].result.correctness == "wrong"
     assert report.verdicts[0].result.stage == "final"
-    assert list(pool.made) == ["final-0"]
-    assert not [c for c in pool.made["final-0"].calls if c[0] == "time"]
+    assert not [c for e in pool.made.values() for c in e.calls if c[0] == "time"]
+    assert all(e.stopped for e in pool.made.values())
 
 
 def test_the_original_against_itself_is_not_faster():
@@ -256,3 +256,22 @@ def test_deadlines_follow_the_cases():
 def test_settings_are_the_protocol():
     settings = Settings()
     assert (settings.first_pairs, settings.pairs, settings.processes, settings.finalists, settings.repeats) == (5, 15, 5, 3, 2)
+
+
+def test_an_interrupt_ends_every_process():
+    def interrupt(params):
+        raise KeyboardInterrupt
+
+    pool = Pool({"v": 1.3}, **{"final-1": {"time": interrupt}})
+    with pytest.raises(KeyboardInterrupt):
+        final(judge(), pool, [candidate()])
+    assert all(e.stopped for e in pool.made.values())
+    starting = Pool({"v": 1.3}, **{"final-1": {"environment": interrupt}})
+    with pytest.raises(KeyboardInterrupt):
+        final(judge(), starting, [candidate()])
+    assert all(e.stopped for e in starting.made.values())
+
+
+def test_a_process_that_does_not_start_ahead_gets_its_chance():
+    pool = Pool({"v": 1.3}, **{"final-1": {"environment": died()}})
+    assert final(judge(), pool, [candidate()]).verdicts[0].result.verified
