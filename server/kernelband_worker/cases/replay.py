@@ -81,13 +81,13 @@ class ReplayCase:
 
     def _fill(self, record: StorageRecord, input_set: int, number: int) -> torch.Tensor:
         content = self.content(input_set, number)
-        fresh = torch.empty(record.bytes, dtype=torch.uint8, device="cuda" if record.device.startswith("cuda") else "cpu")
+        fresh = torch.empty(record.bytes, dtype=torch.uint8, device=record.device)
         return fresh.copy_(content)
 
     def bind(self, variant: Optional[str], prepared: Prepared) -> Bound:
         """Build the argument tree for a variant and find its callable; ``call`` does it at first use."""
         record = self.stored.sets[prepared.input_set]
-        tree, tensors = arguments.load(self._store.get(record.tree), prepared.storages, self._modules(variant))
+        tree, tensors = arguments.load(self._store.get(record.tree), prepared.storages, self.modules(variant))
         if self.case["boundary"] == "launch":
             function = tree["kernel"][tree["grid"]]
         elif self.stored.closure:
@@ -145,11 +145,19 @@ class ReplayCase:
                 wrong += [f["name"] for f in self.case["tensors"] if f["storage"] == number]
         return wrong
 
-    def _modules(self, variant: Optional[str]) -> Callable[[str], Any]:
+    @property
+    def configs(self) -> Dict[str, Dict[str, Any]]:
+        """The autotuner's recorded choices, for where it can't time."""
+        return {f"{x['kernel']['module']}:{x['kernel']['qualname']}": x["config"] for x in self.case["launches"] if x["config"]}
+
+    def modules(self, variant: Optional[str]) -> Callable[[str], Any]:
+        """Modules by name as the variant sees them, for what a tree refers to."""
         loader = self._state.opened
         served = set((self._state.session or {}).get("top_level", ()))
 
         def module(name: str) -> types.ModuleType:
+            if name == "__main__" and self.stored.main is not None:
+                name = self.stored.main
             if name.partition(".")[0] in served:
                 return loader.variant(variant, name)
             return importlib.import_module(name)

@@ -48,8 +48,8 @@ class StoredCase:
     case: Dict[str, Any]
     sets: List[TreeRecord]
     mutated: List[int]  # numbers of the storages that the call wrote
-    kernel: Optional[Dict[str, Any]] = None  # boundary launch: the kernel that is launched
     closure: bool = False  # the tree holds the cells of a nested function
+    main: Optional[str] = None  # the module that ran as __main__
 
 
 class Store:

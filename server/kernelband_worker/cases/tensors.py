@@ -16,9 +16,9 @@ TensorId = Tuple[str, int, int, int, Tuple[int, ...], Tuple[int, ...], torch.dty
 
 
 def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The whole storage of ``tensor`` as a uint8 view."""
+    """The whole storage of ``tensor`` as a uint8 view, on the device that the tensor says it is on."""
     storage = tensor.untyped_storage()
-    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (storage.nbytes(),), (1,))
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage, 0, (storage.nbytes(),), (1,))
 
 
 def check_plain(tensor: torch.Tensor) -> None:
@@ -78,9 +78,9 @@ class Storages:
 def rebuild(pid: TensorId, storages: List[torch.Tensor]) -> torch.Tensor:
     """The tensor of a persistent id, over live uint8 storages."""
     _, _, number, offset, shape, stride, dtype, requires_grad, parameter = pid
-    storage = storages[number].untyped_storage()
+    storage = storages[number]
     with torch.no_grad():
-        tensor = torch.empty(0, dtype=dtype, device=storage.device).set_(storage, offset, shape, stride)
+        tensor = torch.empty(0, dtype=dtype, device=storage.device).set_(storage.untyped_storage(), offset, shape, stride)
     if parameter:
         return torch.nn.Parameter(tensor, requires_grad=requires_grad)
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor

@@ -1,0 +1,263 @@
+"""Operation capture: run the entry, record how it calls the kernel, check that the original can be replayed, choose the cases."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from kernelband_worker.cases import choose, entry, verify
+from kernelband_worker.cases.build import build
+from kernelband_worker.cases.neighbours import neighbours
+from kernelband_worker.cases.recorder import Limits, Recorder, Recording
+from kernelband_worker.cases.replay import open_case
+from kernelband_worker.cases.store import Store, StoredCase, open_store
+from kernelband_worker.cases.watch import watching
+from kernelband_worker.launches import observe
+from kernelband_worker.state import OperationFailed, State
+
+SECONDS = 60.0
+DISTINCT = 16
+INPUT_SETS = 3
+PROGRAMS = 64
+NEIGHBOUR_SECONDS = 10.0
+_MODULE = "<module>"
+
+
+def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """CaptureParams -> CaptureResult. Needs an executor that hasn't loaded the host functions' modules.
+
+    Raises:
+        OperationFailed: the entry fails (its own error is the detail), never launches the kernel, or launches it only in ways that
+            can't be recorded.
+    """
+    begin = time.monotonic()
+    store = open_store(state)
+    recorder = Recorder(state, store, params["kernel"])
+    wanted = params["entry"]
+    seconds, programs = params.get("seconds", SECONDS), params.get("programs", PROGRAMS)
+    hosts = [f for f in params.get("hosts", []) if f["qualname"] != _MODULE]
+    state.opened.record(hosts, recorder.wrap)
+    runs: List[Dict[str, Recording]] = []
+    first: Optional[entry.Outcome] = None
+    notes: List[str] = []
+    with watching(recorder.watched, recorder.launching), observe(state, recorder.on_launch, programs=programs):
+        for number in range(max(1, params.get("input_sets", INPUT_SETS))):
+            limits = Limits(time.monotonic() + seconds, params.get("distinct_cases", DISTINCT))
+            recorder.begin(limits, runs[0] if runs else None)
+            outcome = entry.run(state, wanted, seconds, number)
+            recordings = recorder.end()
+            if first is None:
+                first = outcome
+                _refuse(state, recorder, recordings, outcome, params)
+                if outcome.failure is not None:
+                    notes.append(_sampled(wanted, outcome.failure))
+                stopped = recorder.stopped or ("time" if outcome.stopped else None)
+            elif outcome.failure is not None and not (outcome.failure.assertion and recorder.sampled):
+                notes.append(
+                    f"With another seed the entry fails ({outcome.failure.text.splitlines()[0]}): that input set is drawn instead."
+                )
+            runs.append(recordings)
+            if number == 0 and not any(r.tree is not None for r in recordings.values()):
+                break
+    assert first is not None
+    main = wanted["module"] if wanted["kind"] == "script" else None
+    stored = build(state, store, runs, params.get("input_sets", INPUT_SETS), main=main)
+    recorded = list(runs[0].values())
+    recorded.sort(key=lambda r: r.order)
+    for case, recording in zip(stored, recorded):
+        _settle(state, store, case, recording, programs=programs, notes=notes)
+    cases = [s.case for s in stored]
+    _shares(cases)
+    cases = choose.choose(cases)
+    keep = {c["id"] for c in cases}
+    stored = [s for s in stored if s.case["id"] in keep]
+    if params.get("neighbours", True) and sum(c["replayable"] for c in cases) < choose.HOLD_OUT_FROM:
+        made = neighbours(state, store, stored, NEIGHBOUR_SECONDS, programs)
+        cases += [s.case for s in made]
+    for one in stored:
+        if one.case["replayable"]:
+            store.save(one)
+    if choose.short(cases):
+        notes.append(
+            "Every case takes under 20 microseconds on the device, where submission and noise decide: name an entry with larger sizes."
+        )
+    return {
+        "cases": cases,
+        "out_of_bounds": _out_of_bounds(state),
+        "functions_reached": [recorder.reached[key] for key in sorted(recorder.reached)],
+        "output": first.output,
+        "seconds": time.monotonic() - begin,
+        "truncated": _truncated(stopped, seconds, len(runs[0])),
+        "notes": notes,
+    }
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], outcome: entry.Outcome, params: Dict[str, Any]) -> None:
+    """Say why there is nothing to work on, in one sentence.
+
+    Raises:
+        OperationFailed: the entry failed, or nothing was recorded.
+    """
+    name, kernel = params["entry"]["name"], params["kernel"]["qualname"]
+    failure = outcome.failure
+    if failure is not None and not (failure.assertion and recorder.sampled and recordings):
+        said = failure.text.splitlines()[0]
+        sentence = f"The entry {name} fails{failure.place()}: {said}"
+        raise OperationFailed(sentence, "entry_failed", **entry.failure_data(failure))
+    if recordings:
+        return
+    _refuse_kind(state, params)
+    if recorder.notes:
+        raise OperationFailed(f"{kernel} can't be captured: {recorder.notes[0]}.", "not_replayable")
+    if recorder.watched.processes or _ranks() > 1:
+        raise OperationFailed(
+            f"The entry {name} works with several processes, and launches in another process can't be recorded: "
+            f"name an entry that calls {kernel} in one.",
+            "not_replayable",
+        )
+    if _is_launched(recorder, params["kernel"]):
+        raise OperationFailed(
+            f"{kernel} is launched in a way that can't be recorded by itself (a compiled kernel outside of a function, say): "
+            "put the launch into a function that takes the tensors.",
+            "not_replayable",
+        )
+    if outcome.stopped:
+        raise OperationFailed(
+            f"The entry {name} didn't launch {kernel} within {params.get('seconds', SECONDS):.0f} s: name a quicker entry.",
+            "never_launches",
+        )
+    launched = ", ".join(f"{k.rpartition('.')[2]} ({n} times)" for k, n in sorted(recorder.launched.items()))
+    instead = f"it launched {launched}" if launched else "it launched no Triton kernel at all"
+    raise OperationFailed(f"The entry {name} never launches {kernel}: {instead}. Name an entry that does.", "never_launches")
+
+
+def _refuse_kind(state: State, params: Dict[str, Any]) -> None:
+    kernel = state.opened.resolve(None, params["kernel"]) if "<locals>" not in params["kernel"]["qualname"] else None
+    while kernel is not None:
+        if "gluon" in type(kernel).__module__:
+            raise OperationFailed(
+                f"{params['kernel']['qualname']} is a Gluon kernel: KernelBand optimizes @triton.jit kernels.", "unsupported"
+            )
+        kernel = getattr(kernel, "fn", None)
+
+
+def _ranks() -> int:
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def _is_launched(recorder: Recorder, kernel: Dict[str, Any]) -> bool:
+    return f"{kernel['module']}.{kernel['qualname']}" in recorder.launched
+
+
+def _sampled(wanted: Dict[str, Any], failure: entry.Failure) -> str:
+    return (
+        f"Without a GPU only a sample of each launch's programs is run, so {wanted['name']}'s own assertion{failure.place()} was not "
+        "reached with full results and is passed over."
+    )
+
+
+def _truncated(stopped: Optional[str], seconds: float, cases: int) -> Optional[str]:
+    if stopped == "time":
+        return f"The entry was stopped after {seconds:.0f} s; what it did until then is used."
+    if stopped == "distinct":
+        return f"The entry was stopped after {cases} distinct cases."
+    return None
+
+
+# ---------------------------------------------------------------------- each case
+
+
+def _settle(state: State, store: Store, stored: StoredCase, recording: Recording, *, programs: int, notes: List[str]) -> None:
+    """Replay the original, measure its noise, give up further input sets that don't work."""
+    case = stored.case
+    if not case["replayable"]:
+        return
+    if _ranks() > 1:
+        _give_up(case, "it runs on several ranks")
+        return
+    room = _free_memory(state) / 2
+    if case["memory_bytes"] > room:
+        inputs = sum(s.bytes for s in stored.sets[0].storages)
+        if case["memory_bytes"] - inputs > room:
+            _give_up(case, f"it needs {case['memory_bytes'] >> 20} MiB and half of the free memory is {int(room) >> 20} MiB")
+            return
+        stored.sets, case["input_sets"] = stored.sets[:1], 1
+        notes.append(f"{case['function']['qualname']} ({case['arguments']}) needs so much memory that it is run on one input set only.")
+    store.save(stored)
+    state.cases.pop(case["id"], None)
+    replay = open_case(state, case["id"])
+    verdict = verify.verify(state, store, replay, recording, programs)
+    if verdict.reason is not None:
+        store.forget(case["id"])
+        state.cases.pop(case["id"], None)
+        _give_up(case, verdict.reason)
+        return
+    case["noise"] = verdict.noise
+    _check_drawn(state, stored, verdict, programs)
+    work = verify.work(state, replay)
+    if work:
+        case["device_us"] = work["device_us"]
+        triton = {x["kernel"]["qualname"].rpartition(".")[2] for x in case["launches"]}
+        case["other_kernels"] = [name for name, _ in work["kernels"] if name not in triton]
+        mine = sum(
+            us
+            for name, us in work["kernels"]
+            if name in {x["kernel"]["qualname"].rpartition(".")[2] for x in case["launches"] if x["target"]}
+        )
+        case["target_share"] = mine / max(sum(us for _, us in work["kernels"]), 1e-9)
+    store.save(stored)
+    state.cases.pop(case["id"], None)
+
+
+def _check_drawn(state: State, stored: StoredCase, verdict: verify.Verdict, programs: int) -> None:
+    """Input sets with drawn tensors must run and stay finite where the recorded one did; else they are given up."""
+    kept = stored.sets[:1]
+    for number in range(1, len(stored.sets)):
+        record = stored.sets[number]
+        if any(s.fit for s in record.storages):
+            replay = open_case(state, stored.case["id"])
+            try:
+                outputs, _ = verify.run(state, replay, replay.inputs(number), None, first=False, programs=programs)
+            except Exception:  # noqa: BLE001, S112 - the user's function refuses drawn data: that set is not used
+                continue
+            if verify.finite(verdict.outputs) and not verify.finite(outputs):
+                continue
+        kept.append(record)
+    if len(kept) != len(stored.sets):
+        stored.sets = kept
+        stored.case["input_sets"] = len(kept)
+
+
+def _give_up(case: Dict[str, Any], reason: str) -> None:
+    case["replayable"], case["reason"] = False, reason
+
+
+def _shares(cases: List[Dict[str, Any]]) -> None:
+    total = sum((c["device_us"] or 0.0) * c["calls"] for c in cases)
+    for case in cases:
+        if total and case["device_us"] is not None:
+            case["share"] = case["device_us"] * case["calls"] / total
+
+
+def _free_memory(state: State) -> float:
+    if state.role == "gpu":
+        return float(torch.cuda.mem_get_info()[0])
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (ValueError, OSError, AttributeError):  # not on every platform
+        return 4.0 * 2**30
+
+
+def _out_of_bounds(state: State) -> List[Dict[str, Any]]:
+    if state.role != "cpu":
+        return []
+    from kernelband_worker.cpu.machine import machine_of
+
+    return list(machine_of(state).out_of_bounds)

@@ -1,0 +1,233 @@
+"""Run the user's entry: a callable, a pytest node or a script, in a scratch folder, with what it prints kept."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import io
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from kernelband_worker.cases import seeds
+from kernelband_worker.cases.recorder import StopCapture
+from kernelband_worker.cases.watch import Watched, watching
+from kernelband_worker.launches import observe
+from kernelband_worker.state import OperationFailed, State
+
+_TAIL = 8000
+_BENCH_POINTS = 3  # sizes of a perf_report that are run
+
+
+@dataclass
+class Failure:
+    """What the entry raised, for showing under our sentence."""
+
+    text: str  # "AssertionError: ..."
+    assertion: bool
+    path: Optional[str]
+    line: Optional[int]
+    detail: str
+
+    def place(self) -> str:
+        """`` (FILE, line N)`` where it is known."""
+        return f" ({self.path}, line {self.line})" if self.path else ""
+
+
+@dataclass
+class Outcome:
+    """One run of the entry."""
+
+    failure: Optional[Failure]
+    stopped: bool  # by StopCapture: enough was seen, or the time was up
+    output: str
+    seconds: float
+
+
+class _Tee(io.TextIOBase):
+    """Passes text on and keeps its tail."""
+
+    def __init__(self, to: Any) -> None:
+        self._to, self.kept = to, ""
+
+    def write(self, text: str) -> int:
+        self.kept = (self.kept + text)[-_TAIL:]
+        return int(self._to.write(text) or len(text))
+
+    def flush(self) -> None:
+        self._to.flush()
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return int(self._to.fileno())
+
+
+def run(state: State, entry: Dict[str, Any], seconds: float, number: int = 0) -> Outcome:
+    """Run the entry once. ``number`` above 0 shifts its seeds. The main thread is interrupted after ``seconds``.
+
+    Raises:
+        OperationFailed: the entry isn't there, needs arguments, or pytest is missing.
+    """
+    begin = time.monotonic()
+    tee = _Tee(sys.stderr)
+    failure, stopped = None, False
+    with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):  # type: ignore[type-var]
+        seeds.seed_everything((state.session or {}).get("seed", 0) + number)
+        action = _action(state, entry)
+        try:
+            with _alarm(seconds):
+                action()
+                _synchronize(state)
+        except StopCapture:
+            stopped = True
+        except OperationFailed:
+            raise
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever the user's program raises is its result
+            if not (isinstance(error, SystemExit) and error.code in (0, None)):
+                failure = _failure(state, error)
+    return Outcome(failure, stopped, tee.kept, time.monotonic() - begin)
+
+
+def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """Operation entry/run: the user's own entry, with its asserts, the variant under the original's names. Needs a fresh executor.
+
+    Raises:
+        OperationFailed: the executor has loaded the modules already, or there is no such entry.
+    """
+    if params.get("variant"):
+        state.opened.impersonate(params["variant"])
+    seconds = params.get("seconds", 60.0)
+    with watching(Watched()), observe(state, lambda _event: None, programs=0):
+        outcome = run(state, params["entry"], seconds)
+    reason = None
+    if outcome.stopped:
+        reason = f"The entry {params['entry']['name']} took more than {seconds:.0f} s."
+    elif outcome.failure is not None:
+        reason = f"The entry {params['entry']['name']} fails: {outcome.failure.text.splitlines()[0]}{outcome.failure.place()}"
+    return {"ok": reason is None, "reason": reason, "output": outcome.output, "seconds": outcome.seconds}
+
+
+# ---------------------------------------------------------------------- the three kinds
+
+
+def _action(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
+    if entry["kind"] == "script":
+        return lambda: state.opened.run_main(entry["module"])
+    if entry["kind"] == "pytest":
+        if importlib.util.find_spec("pytest") is None:
+            raise OperationFailed(
+                f"The test {entry['name']} needs fixtures or parameters, and pytest isn't installed in the worker's Python: "
+                "install it there, or name a function without arguments as the entry.",
+                "entry_failed",
+            )
+        from kernelband_worker.cases.pytest_entry import run_node
+
+        return lambda: run_node(state, entry)
+    return _callable(state, entry)
+
+
+def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
+    found: Any = state.opened.original(entry["module"])
+    for part in entry["name"].replace("::", ".").split("."):
+        owner, found = found, getattr(found, part, None)
+        if found is None:
+            raise OperationFailed(f"There is no {entry['name']} in {entry['path']}: name an entry that is there.", "entry_failed")
+        if isinstance(owner, type) and inspect.isfunction(found):
+            found = getattr(owner(), part)
+    if hasattr(found, "benchmarks") and hasattr(found, "fn"):
+        return lambda: _run_report(found)
+    if not callable(found):
+        raise OperationFailed(f"{entry['name']} in {entry['path']} isn't a function: name a callable without arguments.", "entry_failed")
+    with contextlib.suppress(ValueError, TypeError):  # no signature: calling will tell
+        needed = [p.name for p in inspect.signature(found).parameters.values() if p.default is p.empty and p.kind in (0, 1, 3)]
+        if needed:
+            raise OperationFailed(
+                f"{entry['name']} in {entry['path']} needs arguments ({', '.join(needed)}): name a callable without required arguments.",
+                "entry_failed",
+            )
+    return found  # type: ignore[no-any-return]
+
+
+def _run_report(mark: Any) -> None:
+    """A triton.testing.perf_report: its function at the first few sizes, every line of the plot."""
+    for bench in mark.benchmarks if isinstance(mark.benchmarks, list) else [mark.benchmarks]:
+        for x in bench.x_vals[:_BENCH_POINTS]:
+            values = x if isinstance(x, (list, tuple)) else [x] * len(bench.x_names)
+            for line in bench.line_vals:
+                mark.fn(**dict(zip(bench.x_names, values)), **{bench.line_arg: line}, **bench.args)
+
+
+# ---------------------------------------------------------------------- around it
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[None]:
+    """A private working folder that goes away afterwards."""
+    before, argv = os.getcwd(), sys.argv[:]
+    folder = tempfile.mkdtemp(prefix="kernelband-")
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        sys.argv[:] = argv
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise StopCapture in the main thread after ``seconds``. On Windows and other threads the executor's deadline must do."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise StopCapture("time")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _synchronize(state: State) -> None:
+    if state.role == "gpu":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def _failure(state: State, error: BaseException) -> Failure:
+    path, line = None, None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        place = state.opened.place(frame.f_code)
+        if place is not None:
+            path, line = place["path"], number
+    if isinstance(error, SyntaxError) and error.filename:
+        path, line = error.filename, error.lineno
+    said = "".join(traceback.format_exception_only(type(error), error)).strip()
+    lines: List[str] = [f"{path}, line {line}"] if path else []
+    return Failure(said, isinstance(error, AssertionError), path, line, "\n".join([*lines, said]))
+
+
+def failure_data(failure: Failure) -> Dict[str, Any]:
+    """ErrorData of a failure."""
+    data: Dict[str, Any] = {"detail": failure.detail}
+    if failure.path:
+        data.update(path=failure.path, line=failure.line)
+    return data

@@ -1,0 +1,93 @@
+"""A pytest node as an entry: pytest collects a stand-in file in the scratch folder, the module itself comes from the loader.
+
+So the node runs on the editor's text, on a machine that needn't have the workspace, and nothing is written into it (no cache, no
+bytecode, rootdir in the scratch folder). ``conftest`` modules come from the loader too.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from kernelband_worker.state import OperationFailed, State
+
+
+class _Served(pytest.Module):
+    """A test module whose object is what the loader serves."""
+
+    served: Any = None
+
+    def _getobj(self) -> Any:
+        return self.served
+
+
+class _Plugin:
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.error: Optional[BaseException] = None
+        self.ran = 0
+        self.skipped: List[str] = []
+
+    def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Any:
+        """Collect the loader's module in place of the stand-in file."""
+        made = _Served.from_parent(parent, path=module_path)
+        made.served = self.module
+        return made
+
+    def pytest_exception_interact(self, call: Any) -> None:
+        """Keep the first error, with its traceback."""
+        if self.error is None and call.excinfo is not None:
+            self.error = call.excinfo.value
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Count what really ran."""
+        if report.when == "call" and not report.skipped:
+            self.ran += 1
+        if report.skipped:
+            self.skipped.append(str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "skipped")
+
+
+def run_node(state: State, entry: Dict[str, Any]) -> None:
+    """Run the node; what its test raises is raised.
+
+    Raises:
+        OperationFailed: pytest finds no such node, or it is skipped.
+    """
+    module = state.opened.original(entry["module"])
+    plugin = _Plugin(module)
+    stand_in = Path.cwd() / Path(entry["path"]).name
+    stand_in.write_text("")
+    Path("empty.ini").write_text("[pytest]\n")
+    environment = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
+    arguments = [
+        f"{stand_in}::{entry['name']}",
+        "-q",
+        "-s",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "empty.ini",
+        "--rootdir",
+        str(Path.cwd()),
+    ]
+    try:
+        code = pytest.main(arguments, plugins=[plugin, *_conftests(state, entry["module"])])
+    finally:
+        os.environ.update(environment)
+    if plugin.error is not None:
+        raise plugin.error
+    if plugin.ran == 0:
+        why = f"pytest skips it ({plugin.skipped[0]})" if plugin.skipped else f"pytest finds no such test (exit code {int(code)})"
+        raise OperationFailed(f"The entry {entry['name']} in {entry['path']} doesn't run: {why}.", "entry_failed")
+
+
+def _conftests(state: State, module: str) -> List[Any]:
+    """The conftest modules above a test module, outermost first."""
+    parts = module.split(".")[:-1]
+    names = [".".join([*parts[:n], "conftest"]) for n in range(len(parts) + 1)]
+    loader = state.opened
+    return [loader.original(n) for n in names if n.partition(".")[0] in loader.top_level and loader.sources.find(n) is not None]

@@ -1,0 +1,378 @@
+"""Recorders: what runs in place of the host functions while the entry runs, and writes down each new kind of call.
+
+Not bound to a thread: autograd runs backward functions on its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases import arguments, effects, facts, modes, names
+from kernelband_worker.cases.replay import ORIGINAL
+from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
+from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, same_bytes
+from kernelband_worker.cases.watch import Watched
+from kernelband_worker.state import State
+
+
+class StopCapture(BaseException):
+    """Ends the entry early: enough was seen or the time is up. Not an Exception, so that the user's handlers let it pass."""
+
+
+@dataclass
+class Recording:
+    """One kind of call as it was first seen in one run of the entry."""
+
+    key: str
+    boundary: str
+    function: Dict[str, Any]
+    order: int
+    facts: List[Dict[str, Any]]
+    constants: Dict[str, Any]
+    line: str
+    tree: Optional[TreeRecord] = None
+    closure: bool = False
+    mutated: List[int] = field(default_factory=list)
+    outputs: List[Tuple[str, str, Dict[str, Any]]] = field(default_factory=list)  # name, digest of the content, shape and dtype
+    output_bytes: int = 0
+    launches: List[Dict[str, Any]] = field(default_factory=list)
+    aliases: Dict[str, Optional[str]] = field(default_factory=dict)
+    changed_globals: List[str] = field(default_factory=list)
+    reason: Optional[str] = None
+    outer: Optional[Dict[str, Any]] = None  # the workspace function that called it
+    calls: int = 1
+
+    @property
+    def reads_rng(self) -> bool:
+        """Whether the call consumed random numbers."""
+        return self.tree is not None and self.tree.rng is not None
+
+
+@dataclass
+class _Open:
+    """A host call that is running."""
+
+    launches: List[Dict[str, Any]] = field(default_factory=list)
+    inner: bool = False  # a recorded call inside it launched the kernel and can be replayed
+
+
+@dataclass
+class _Snapshot:
+    """What is known of a call before it runs."""
+
+    function: Dict[str, Any]
+    boundary: str
+    outer: Optional[Dict[str, Any]]
+    key: str = ""
+    pickled: Optional[bytes] = None
+    storages: Optional[Storages] = None
+    facts: List[Dict[str, Any]] = field(default_factory=list)
+    copies: List[torch.Tensor] = field(default_factory=list)
+    tensors: List[Tuple[str, torch.Tensor]] = field(default_factory=list)
+    modes: Dict[str, Any] = field(default_factory=dict)
+    rng: Dict[str, Any] = field(default_factory=dict)
+    globals: Dict[str, Any] = field(default_factory=dict)
+    closure: bool = False
+    reason: Optional[str] = None
+
+
+@dataclass
+class Limits:
+    """When to stop: a moment of ``time.monotonic``, and a number of distinct cases."""
+
+    deadline: float
+    distinct: int
+
+
+class Recorder:
+    """Writes down calls. One instance for a capture; ``begin`` starts each run of the entry."""
+
+    def __init__(self, state: State, store: Store, kernel: Dict[str, Any]) -> None:
+        self.state, self.store, self.kernel = state, store, kernel
+        self.gpu = state.role == "gpu"
+        self.active = False
+        self.recordings: Dict[str, Recording] = {}
+        self.watched = Watched()
+        self.launched: Dict[str, int] = {}  # every kernel that was launched, for saying so
+        self.notes: List[str] = []  # why a launch of the target could not be recorded
+        self.reached: Dict[Tuple[str, str], Dict[str, Any]] = {}
+        self.stopped: Optional[str] = None
+        self.sampled = False  # role cpu: some launch left programs out
+        self._limits = Limits(0.0, 0)
+        self._seen: Dict[str, str] = {}  # call key -> recording key
+        self._only: Optional[Dict[str, Recording]] = None
+        self._open: Dict[int, List[_Open]] = {}
+        self._lock = threading.RLock()
+
+    def begin(self, limits: Limits, only: Optional[Dict[str, Recording]] = None) -> None:
+        """Start a run of the entry. ``only`` holds the recordings of the first run: others are not wanted any more."""
+        self.recordings, self._seen, self._open = {}, {}, {}
+        self._limits, self._only, self.stopped = limits, only, None
+        self.active = True
+
+    def end(self) -> Dict[str, Recording]:
+        """Stop recording; what this run gave, by case key."""
+        self.active = False
+        return self.recordings
+
+    def wrap(self, function: Dict[str, Any], original: Callable[..., Any]) -> Callable[..., Any]:
+        """What the loader puts in the place of a host function."""
+
+        @functools.wraps(original)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            if not self.active or inspect.isgeneratorfunction(original) or inspect.iscoroutinefunction(original):
+                return original(*args, **kwargs)
+            return self._call(function, original, args, kwargs)
+
+        setattr(recorded, ORIGINAL, original)
+        return recorded
+
+    # ------------------------------------------------------------------ host calls
+
+    def _call(self, function: Dict[str, Any], original: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        self.check_stop()
+        if not self._recordable():
+            return original(*args, **kwargs)
+        named = names.bind(original, args, kwargs)
+        cells = _cells(original) if "<locals>" in function["qualname"] else {}
+        if not names.tensors_of(named + list(cells.items())):
+            return original(*args, **kwargs)  # a test body, say: its launches are recorded by themselves
+        before = self._before(function, original, named, cells, args, kwargs)
+        opened = _Open()
+        with self._opened(opened):
+            returned = original(*args, **kwargs)
+        if any(x["target"] for x in opened.launches) and not opened.inner:
+            outputs: List[Tuple[str, torch.Tensor]] = []
+            if before.pickled is not None:
+                outputs = list(names.walk(returned, "return"))
+                taken = {id(t) for _, t in outputs} | {id(t) for _, t in before.tensors}
+                outputs += [(n, t) for n, t in names.tensors_of(names.bind(original, args, kwargs)) if id(t) not in taken]
+            self._close(before, opened, outputs, named, original)
+        self.check_stop()
+        return returned
+
+    def _recordable(self) -> bool:
+        """Whether a call can be looked at now; a note says why not."""
+        if self.watched.compiling:
+            self.note("the entry runs it through torch.compile, whose generated code can't be varied: call it without torch.compile")
+            return False
+        if self.gpu and torch.cuda.is_current_stream_capturing():
+            self.note("it is launched while a CUDA graph is captured, and a graph's replay can't be recorded: call it without the graph")
+            return False
+        return True
+
+    def note(self, sentence: str) -> None:
+        """Keep a reason why launches of the kernel were not recorded."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    @contextlib.contextmanager
+    def _opened(self, opened: _Open) -> Iterator[None]:
+        stack = self._open.setdefault(threading.get_ident(), [])
+        stack.append(opened)
+        try:
+            yield
+        finally:
+            stack.pop()
+            if stack:
+                stack[-1].launches += opened.launches
+                stack[-1].inner |= opened.inner
+
+    def _close(self, before: _Snapshot, opened: _Open, outputs: Any, named: Any, original: Any) -> None:
+        recording = self.finish(before, opened.launches, outputs, named, original)
+        stack = self._open.get(threading.get_ident())
+        if stack and recording is not None and recording.reason is None:
+            stack[-1].inner = True
+
+    # ------------------------------------------------------------------ bare launches
+
+    def launching(self, kernel: Any, grid: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], run: Callable[[], Any]) -> Any:
+        """``kernel[grid](*args, **kwargs)`` as written: recorded by itself when no recorded host function is running."""
+        if not self.active or self.inside or not self._is_target(kernel) or not self._recordable():
+            return run()
+        self.check_stop()
+        names_ = list(kernel.arg_names)
+        named = list(zip(names_, args)) + list(kwargs.items())
+        before = _Snapshot(self.kernel, "launch", _outer(self.state, 3))
+        self._try(before, {"kernel": kernel, "grid": grid, "args": args, "kwargs": kwargs}, named, None)
+        opened = _Open()
+        with self._opened(opened):
+            returned = run()
+        if any(x["target"] for x in opened.launches):
+            self._close(before, opened, [], named, None)
+        self.check_stop()
+        return returned
+
+    def _is_target(self, kernel: Any) -> bool:
+        inner = kernel
+        while hasattr(inner, "fn") and not hasattr(inner, "__code__"):
+            inner = inner.fn
+        place = self.state.opened.place(inner.__code__)
+        return place is not None and facts.same_function(place, self.kernel)
+
+    # ------------------------------------------------------------------ both boundaries
+
+    def _before(self, function: Any, original: Any, named: Any, cells: Dict[str, Any], *call: Any) -> _Snapshot:
+        snapshot = _Snapshot(function, "host_call", _outer(self.state, 3))
+        tree: Dict[str, Any] = {"args": call[0], "kwargs": call[1]}
+        if "<locals>" in function["qualname"]:
+            snapshot.closure = True
+            tree.update(cells=cells, defaults=original.__defaults__, kwdefaults=original.__kwdefaults__)
+        self._try(snapshot, tree, named + list(cells.items()), original)
+        return snapshot
+
+    def _try(self, snapshot: _Snapshot, tree: Dict[str, Any], named: List[Tuple[str, Any]], original: Any) -> None:
+        """Snapshot a call, unless one like it is known; a reason when it can't be."""
+        constants = facts.constants_of(named)
+        try:
+            described = facts.tensor_facts(named, [t for _, t in names.tensors_of(named)], Storages())
+            snapshot.key = facts.call_key(snapshot.function, described, constants)
+            if snapshot.key not in self._seen:
+                self.snapshot(snapshot, tree, named, original)
+        except NotReplayable as error:
+            snapshot.reason = str(error)
+            snapshot.key = snapshot.key or facts.call_key(snapshot.function, [], constants)
+
+    def snapshot(self, snapshot: _Snapshot, tree: Any, named: List[Tuple[str, Any]], original: Any) -> None:
+        """Pickle the tree and copy its storages, before the call can change them.
+
+        Raises:
+            NotReplayable: the tree can't be recorded.
+        """
+        snapshot.pickled, snapshot.storages, tensors = arguments.dump(tree)
+        snapshot.facts = facts.tensor_facts(named, tensors, snapshot.storages)
+        snapshot.copies = [view.clone() for view in snapshot.storages.views]
+        snapshot.tensors = [(f["name"], t) for f, t in zip(snapshot.facts, tensors)]
+        snapshot.modes = modes.current_modes(self.gpu)
+        snapshot.globals = effects.globals_print(original)
+        snapshot.rng = modes.generator_states(self.gpu)
+
+    def finish(
+        self,
+        before: _Snapshot,
+        launches: List[Dict[str, Any]],
+        outputs: List[Tuple[str, torch.Tensor]],
+        named: List[Tuple[str, Any]],
+        original: Any,
+    ) -> Optional[Recording]:
+        """Keep a call that launched the kernel, unless one of its kind is kept already; the recording that stands for it."""
+        with self._lock:
+            if before.key in self._seen:
+                known = self.recordings[self._seen[before.key]]
+                known.calls += 1
+                return known
+            key = facts.case_key(before.function, before.facts, launches) if before.pickled is not None else before.key
+            self._seen[before.key] = key
+            if key in self.recordings:
+                self.recordings[key].calls += 1
+                return self.recordings[key]
+            if self._only is not None and key not in self._only:
+                del self._seen[before.key]
+                return None
+            recording = Recording(
+                key=key,
+                boundary=before.boundary,
+                function=before.function,
+                order=len(self.recordings),
+                facts=before.facts,
+                constants=facts.constants_of(named),
+                line=facts.line(before.facts, named),
+                closure=before.closure,
+                launches=launches,
+                reason=before.reason,
+                outer=before.outer,
+            )
+            if before.pickled is not None:
+                self._keep(recording, before, outputs, original)
+            self.recordings[key] = recording
+            return recording
+
+    def _keep(self, recording: Recording, before: _Snapshot, outputs: List[Tuple[str, torch.Tensor]], original: Any) -> None:
+        assert before.storages is not None
+        after = modes.generator_states(self.gpu)
+        rng = None if after == before.rng else self.store.put(modes.pack(before.rng))
+        records = []
+        for number, (view, copy) in enumerate(zip(before.storages.views, before.copies)):
+            if not same_bytes(view, copy):
+                recording.mutated.append(number)
+            records.append(StorageRecord(self.store.put_tensor(copy), copy.numel(), view.device.type))
+        assert before.pickled is not None
+        recording.tree = TreeRecord(self.store.put(before.pickled), records, rng, before.modes)
+        recording.changed_globals = effects.globals_changed(before.globals, effects.globals_print(original))
+        for fact in recording.facts:
+            fact["mutated"] = fact["storage"] in recording.mutated
+        outputs = outputs + [(f"{f['name']} (mutated)", t) for f, (_, t) in zip(recording.facts, before.tensors) if f["mutated"]]
+        recording.aliases = effects.aliases(outputs, before.tensors)
+        recording.output_bytes = sum(t.numel() * t.element_size() for _, t in outputs)
+        recording.outputs = [(n, self.store.put_tensor(_bytes(t)), describe(t)) for n, t in outputs]
+        if not recording.facts:
+            recording.reason = "it takes no tensors, so there is nothing to call it with"
+        elif not outputs:
+            recording.reason = "it returns no tensor and changes none of its arguments, so there is nothing to compare"
+
+    # ------------------------------------------------------------------ launches
+
+    def on_launch(self, event: Any) -> None:
+        """After each launch that Triton makes while the entry runs."""
+        if not self.active:
+            return
+        described = facts.launch_facts(event, self.kernel)
+        name = f"{described['kernel']['module']}.{described['kernel']['qualname']}"
+        with self._lock:
+            self.launched[name] = self.launched.get(name, 0) + 1
+            self.sampled |= bool(getattr(event.traffic, "sampled", False))
+            for function in event.frames:
+                self.reached.setdefault((function["path"], function["qualname"]), dict(function))
+        stack = self._open.get(threading.get_ident())
+        if stack:
+            stack[-1].launches.append(described)
+
+    @property
+    def inside(self) -> bool:
+        """Whether a recorded host function is running on this thread."""
+        return bool(self._open.get(threading.get_ident()))
+
+    def check_stop(self) -> None:
+        """End the entry when enough was seen. On autograd's threads the next call on the main thread does it."""
+        if self.stopped is None:
+            if time.monotonic() > self._limits.deadline:
+                self.stopped = "time"
+            elif (self._only is None and len(self.recordings) >= self._limits.distinct) or (
+                self._only is not None and len(self.recordings) >= len(self._only)
+            ):
+                self.stopped = "distinct"
+        if self.stopped is not None and threading.current_thread() is threading.main_thread():
+            raise StopCapture(self.stopped)
+
+
+def _cells(function: Any) -> Dict[str, Any]:
+    """What a nested function uses from around it, by name; cells not bound yet are left out."""
+    found: Dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def _outer(state: State, depth: int) -> Optional[Dict[str, Any]]:
+    """The workspace function that called the recorded one."""
+    frame: Any = sys._getframe(depth)
+    while frame is not None:
+        place = state.opened.place(frame.f_code)
+        if place is not None:
+            return dict(place)
+        frame = frame.f_back
+    return None

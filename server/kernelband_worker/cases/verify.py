@@ -1,0 +1,143 @@
+"""Is a recorded case replayable? The original is replayed twice and compared with the recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases import effects
+from kernelband_worker.cases.recorder import Recording
+from kernelband_worker.cases.replay import Prepared, ReplayCase
+from kernelband_worker.cases.store import Store
+from kernelband_worker.launches import observe
+from kernelband_worker.state import State
+
+#: Largest difference of two runs of an original, over its output's RMS, that still counts as rounding (atomics in any order).
+_ROUNDING = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "float16": 5e-2, "bfloat16": 5e-2}
+_ROUNDING_8_BIT = 0.3
+
+
+@dataclass
+class Verdict:
+    """``noise`` is the largest difference of two runs over the output's RMS."""
+
+    reason: Optional[str] = None
+    noise: float = 0.0
+    unwritten: int = 0
+    outputs: List[Tuple[str, torch.Tensor]] = field(default_factory=list)
+
+
+def run(
+    state: State, replay: ReplayCase, prepared: Prepared, variant: Optional[str], *, first: bool, programs: int
+) -> Tuple[List[Tuple[str, torch.Tensor]], Any]:
+    """One call from restored inputs, fresh memory poisoned; its outputs (live tensors) and what it returned."""
+    replay.restore(prepared)
+    with observe(state, lambda _event: None, programs=programs, configs=replay.configs), effects.Poison(first):
+        returned = replay.call(variant, prepared)
+    return replay.outputs(prepared, returned), returned
+
+
+def unknown(state: State, tensor: torch.Tensor) -> torch.Tensor:
+    """Mask of the elements that no sampled program wrote (role cpu); nothing elsewhere."""
+    if state.role == "cpu":
+        from kernelband_worker.cpu.machine import machine_of
+
+        mask = machine_of(state).memory.unknown(tensor)
+        if mask is not None:
+            return mask.to(torch.bool)
+    return torch.zeros(tensor.shape, dtype=torch.bool, device=tensor.device)
+
+
+def verify(state: State, store: Store, replay: ReplayCase, recording: Optional[Recording], programs: int) -> Verdict:
+    """Replay the original twice on the first input set; compare with each other and with the recording, if there is one."""
+    prepared = replay.inputs(0)
+    try:
+        first = [
+            (n, t.detach().clone(), unknown(state, t)) for n, t in run(state, replay, prepared, None, first=True, programs=programs)[0]
+        ]
+        second = [(n, t.detach().clone()) for n, t in run(state, replay, prepared, None, first=False, programs=programs)[0]]
+    except torch.cuda.OutOfMemoryError:
+        return Verdict("there is not enough memory to replay it")
+    except Exception as error:  # noqa: BLE001 - the user's function may raise anything
+        said = str(error).strip().splitlines()
+        return Verdict(f"its replay raises {type(error).__name__}{': ' + said[0][:200] if said else ''}")
+    verdict = Verdict()
+    if [n for n, _, _ in first] != [n for n, _ in second]:
+        verdict.reason = "two replays have different outputs" + _state(recording)
+        return verdict
+    if recording is not None and [n for n, _, _ in first] != [n for n, _, _ in recording.outputs]:
+        verdict.reason = "its replay has other outputs than the recorded call" + _state(recording)
+        return verdict
+    for index, ((name, a, hidden), (_, b)) in enumerate(zip(first, second)):
+        ignore = effects.unwritten(a, b) | hidden if a.shape == b.shape and a.dtype == b.dtype else hidden
+        verdict.unwritten += int((ignore & ~hidden).sum())
+        noise = effects.difference(a, b, ignore)
+        if noise > rounding(a.dtype):
+            verdict.reason = f"two replays differ in {name}" + _state(recording)
+            return verdict
+        if recording is not None:
+            recorded = _recorded(store, recording, index).to(a.device)
+            apart = effects.difference(recorded, a, ignore) if recorded.shape == a.shape else float("inf")
+            if apart > rounding(a.dtype):
+                verdict.reason = f"its replay differs from the recorded call in {name}" + _state(recording)
+                return verdict
+            noise = max(noise, apart)
+        verdict.noise = max(verdict.noise, noise)
+        verdict.outputs.append((name, a))
+    changed = replay.changed(prepared)
+    if changed:
+        verdict.reason = f"its replay writes {changed[0]}, which the recorded call did not"
+    return verdict
+
+
+def _state(recording: Optional[Recording]) -> str:
+    if recording is None:
+        return ""
+    if recording.changed_globals:
+        names = ", ".join(recording.changed_globals[:3])
+        return f": it keeps state between calls (the call changes {names} of {recording.function['module']})"
+    return ": it keeps state between calls, or reads what was not recorded"
+
+
+def rounding(dtype: torch.dtype) -> float:
+    """How far two runs of an original may be apart, over the RMS."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return 0.0
+    return _ROUNDING.get(str(dtype).rpartition(".")[2], _ROUNDING_8_BIT)
+
+
+def _recorded(store: Store, recording: Recording, index: int) -> torch.Tensor:
+    _, digest, how = recording.outputs[index]
+    dtype = getattr(torch, how["dtype"])
+    count = 1
+    for size in how["shape"]:
+        count *= size
+    return store.get_tensor(digest, count * dtype.itemsize).view(dtype).reshape(how["shape"])
+
+
+def finite(outputs: List[Tuple[str, torch.Tensor]]) -> bool:
+    """Whether every float output is finite."""
+    return all(bool(torch.isfinite(effects.widen(t)).all()) for _, t in outputs if t.dtype.is_floating_point)
+
+
+def work(state: State, replay: ReplayCase) -> Dict[str, Any]:
+    """Role gpu: device work of one warm call by the profiler: {"device_us", "kernels": [(name, microseconds)]}; empty elsewhere."""
+    if state.role != "gpu":
+        return {}
+    prepared = replay.inputs(0)
+    for _ in range(2):
+        replay.restore(prepared)
+        replay.call(None, prepared)
+    replay.restore(prepared)
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        replay.call(None, prepared)
+        torch.cuda.synchronize()
+    found = sorted(
+        (e.time_range.start, e.time_range.end, e.name) for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA
+    )
+    if not found:
+        return {}
+    return {"device_us": max(end for _, end, _ in found) - found[0][0], "kernels": [(name, end - start) for start, end, name in found]}

@@ -1,0 +1,121 @@
+"""What the entry does that capture must know of or cut short: torch.compile, other processes, benchmark loops, bare launches.
+
+Stands in for a few functions of torch, Triton and the standard library while the entry is imported and run, and puts them back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import multiprocessing.process
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
+import torch
+import triton.testing
+from triton.runtime.jit import KernelInterface
+
+
+@dataclass
+class Watched:
+    """What was seen."""
+
+    compiling: int = 0  # depth of torch.compile regions that are running
+    compiled: bool = False
+    processes: int = 0  # started by the entry
+
+
+@contextlib.contextmanager
+def watching(watched: Watched, launching: Optional[Callable[..., Any]] = None) -> Iterator[None]:
+    """Watch the block. ``launching(kernel, grid, args, kwargs, run)`` stands before each ``kernel[grid](...)`` as written.
+
+    A function given to torch.compile runs as it is, so that the kernel's launches are seen and can be refused by name.
+    ``do_bench`` calls its function once: what is recorded is the call, and a benchmark would spend the capture's seconds on repeats.
+    """
+    swaps: List[Tuple[Any, str, Any]] = [
+        (torch, "compile", _compile(watched)),
+        (multiprocessing.process.BaseProcess, "start", _start(watched)),
+        (triton.testing, "do_bench", _do_bench),
+        (triton.testing, "do_bench_cudagraph", _do_bench),
+    ]
+    if launching is not None:
+        swaps.append((KernelInterface, "__getitem__", _getitem(launching)))
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in swaps]
+    for owner, name, stand_in in swaps:
+        setattr(owner, name, stand_in)
+    try:
+        yield
+    finally:
+        for owner, name, original in before:
+            setattr(owner, name, original)
+
+
+def _compile(watched: Watched) -> Callable[..., Any]:
+    def compile_(model: Any = None, **options: Any) -> Any:
+        if model is None:
+            return functools.partial(compile_, **options)
+        watched.compiled = True
+        if isinstance(model, torch.nn.Module):
+            model.register_forward_pre_hook(_enter(watched))
+            model.register_forward_hook(_leave(watched), always_call=True)
+            return model
+
+        @functools.wraps(model)
+        def region(*args: Any, **kwargs: Any) -> Any:
+            watched.compiling += 1
+            try:
+                return model(*args, **kwargs)
+            finally:
+                watched.compiling -= 1
+
+        return region
+
+    return compile_
+
+
+def _enter(watched: Watched) -> Callable[..., None]:
+    def hook(*_: Any) -> None:
+        watched.compiling += 1
+
+    return hook
+
+
+def _leave(watched: Watched) -> Callable[..., None]:
+    def hook(*_: Any) -> None:
+        watched.compiling -= 1
+
+    return hook
+
+
+def _start(watched: Watched) -> Callable[[Any], None]:
+    original = multiprocessing.process.BaseProcess.start
+
+    def start(process: Any) -> None:
+        watched.processes += 1
+        original(process)
+
+    return start
+
+
+def _do_bench(fn: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any) -> Any:
+    begin = time.perf_counter()
+    fn()
+    took = (time.perf_counter() - begin) * 1e3
+    if quantiles is not None:
+        return [took] * len(quantiles) if len(quantiles) > 1 else took
+    return [took] if return_mode == "all" else took
+
+
+def _getitem(launching: Callable[..., Any]) -> Callable[..., Any]:
+    original = KernelInterface.__getitem__
+
+    def getitem(kernel: Any, grid: Any) -> Callable[..., Any]:
+        runner = original(kernel, grid)
+
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            return launching(kernel, grid, args, kwargs, lambda: runner(*args, **kwargs))
+
+        return launch
+
+    return getitem
