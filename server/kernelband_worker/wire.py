@@ -344,11 +344,14 @@ class SpecialiseResult(TypedDict):
     host_hash: Dict[str, str]
 
 
-class CompileParams(TypedDict, total=False):
+class _CompileParamsMore(TypedDict, total=False):
     variant: Optional[str]
+    instructions: bool  # also read the machine code (adds 0.3-0.5 s)
+
+
+class CompileParams(_CompileParamsMore):
     launch: LaunchSpec
     target: Target
-    instructions: bool  # also read the machine code (adds 0.3-0.5 s)
 
 
 class Access(TypedDict):

@@ -1,1 +1,1 @@
-"""explain"""
+"""Bottleneck and "why is it faster", from facts."""

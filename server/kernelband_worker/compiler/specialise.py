@@ -81,7 +81,7 @@ def _spec(state: State, event: Any, case: str) -> LaunchSpec:
     signature = {k: v if isinstance(v, str) else json.loads(json.dumps(v, default=str)) for k, v in facts["signature"].items()}
     data = facts.get("specialization_data")
     if not isinstance(data, str):
-        data = _data(event, facts)
+        data = _data(state, event, facts)
     constants = {_name(k, names): _plain(v) for k, v in facts["constants"].items()}
     pointers = {name: event.arguments.get(name) for name, kind in signature.items() if isinstance(kind, str) and kind.startswith("*")}
     decoded = json.loads(data)
@@ -102,7 +102,7 @@ def _spec(state: State, event: Any, case: str) -> LaunchSpec:
     }
 
 
-def _data(event: Any, facts: Dict[str, Any]) -> str:
+def _data(state: State, event: Any, facts: Dict[str, Any]) -> str:
     try:
         return specialisation.dumps(
             event.kernel.__name__,

@@ -97,5 +97,5 @@ def test_an_unknown_gpu_of_a_known_architecture_is_scaled_and_says_so():
 
 
 def test_an_unknown_architecture_is_refused():
-    with pytest.raises(HardwareError, match="compute capability 7.0"):
+    with pytest.raises(HardwareError, match=r"compute capability 7\.0"):
         from_gpu(_gpu(name="Tesla V100-SXM2-16GB", capability=[7, 0]))

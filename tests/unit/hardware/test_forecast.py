@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelband.hardware.find import find_device
 from kernelband.hardware.forecast import estimate, forecast
+
 from tests.unit.hardware.conftest import make_work
 
 H100 = find_device("h100")

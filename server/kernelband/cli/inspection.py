@@ -1,0 +1,142 @@
+"""How an inspection is shown: a table over GPUs, what limits it, and the warnings with their lines. Everything is called predicted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kernelband.explain.inspect import Inspection, Seen
+from kernelband.hardware.changes import size
+
+
+def render_inspection(found: Sequence[Inspection]) -> RenderableType:
+    """One block per specialisation of a kernel, a column per GPU."""
+    blocks: list[RenderableType] = []
+    for key in dict.fromkeys(i.spec["key"] for i in found):
+        same = [i for i in found if i.spec["key"] == key]
+        blocks += [_head(same[0]), _table(same), *_limits(same), *_warnings(same), Text("")]
+    blocks.append(Text("Predicted from compiled code, bytes and operations. Nothing was run on a GPU.", style="dim"))
+    return Group(*blocks)
+
+
+def print_inspection(found: Sequence[Inspection], console: Console | None = None) -> None:
+    """Print it."""
+    (console or Console()).print(render_inspection(found))
+
+
+def _head(one: Inspection) -> Text:
+    constants = ", ".join(f"{k}={v}" for k, v in one.spec["constants"].items())
+    warps = one.spec["options"].get("num_warps")
+    grid = " x ".join(str(n) for n in one.spec["grid"])
+    return Text.assemble(
+        (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  num_warps={warps}  grid {grid}  {os.path.relpath(one.path)}", "dim")
+    )
+
+
+def _table(same: Sequence[Inspection]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("predicted")
+    for one in same:
+        table.add_column(one.device.key, justify="right")
+    for title, cells in _rows(same):
+        table.add_row(title, *cells)
+    return table
+
+
+def _rows(same: Sequence[Inspection]) -> list[tuple[str, list[str]]]:
+    def row(title: str, of: Callable[[Seen], str]) -> tuple[str, list[str]]:
+        return title, [of(one.seen) if one.seen is not None else "-" for one in same]
+
+    return [
+        row("registers", lambda s: str(s.facts["registers"])),
+        row("spilled bytes", lambda s: f"{s.facts['spill_store_bytes']} + {s.facts['spill_load_bytes']}"),
+        row("shared memory", lambda s: size(s.facts["shared_bytes"])),
+        row("occupancy", lambda s: f"{100 * s.occupancy.fraction:.0f} %"),
+        row("limited by", lambda s: s.occupancy.limiter),
+        row("programs per SM", lambda s: str(s.occupancy.programs)),
+        row("waves", lambda s: f"{s.waves.count:.2g}"),
+        row("tensor cores", lambda s: s.facts["tensor_core"] or "none"),
+        row("loads", lambda s: s.widths.get("loads", "none")),
+        row("stores", lambda s: s.widths.get("stores", "none")),
+        row("instructions", lambda s: ", ".join(f"{n} {k}" for k, n in list(s.mix.items())[:3])),
+        row("bytes", lambda s: _known(s.work.dram_bytes, size)),
+        row("bytes through caches", lambda s: _known(s.work.moved_bytes, size)),
+        row("operations", lambda s: _known(_operations(s), lambda n: f"{n / 1e6:.3g} MFLOP")),
+        row("speed of light", lambda s: _known(s.roofline.us if s.roofline else None, lambda us: f"{us:.3g} us")),
+    ]
+
+
+def _operations(seen: Seen) -> float | None:
+    return None if seen.work.flops is None else seen.work.flops + (seen.work.dot_flops or 0)
+
+
+def _known(value: float | None, show: Callable[[float], str]) -> str:
+    return "unknown" if value is None else show(value)
+
+
+def _limits(same: Sequence[Inspection]) -> list[RenderableType]:
+    out: list[RenderableType] = []
+    for one in same:
+        if one.error is not None:
+            out.append(Text.assemble((f"{one.device.key}  ", "bold"), (one.error, "red")))
+        elif one.seen is not None:
+            found = one.seen.bottleneck
+            out.append(Text.assemble((f"{one.device.key}  ", "bold"), " ".join([found.sentence, *found.also])))
+    return out
+
+
+def _warnings(same: Sequence[Inspection]) -> list[RenderableType]:
+    """Each warning once, with the GPUs that it is about."""
+    about: dict[tuple[str, int, str, str], list[str]] = {}
+    for one in same:
+        for w in one.seen.warnings if one.seen else ():
+            about.setdefault((w["path"], w["line"], w["code"], w["message"]), []).append(one.device.key)
+    out: list[RenderableType] = []
+    for (path, line, code, message), keys in sorted(about.items()):
+        where = "" if len(set(keys)) == len({i.device.key for i in same}) else f" ({', '.join(dict.fromkeys(keys))})"
+        out.append(Text.assemble((f"{os.path.relpath(path)}:{line}", "cyan"), f"  {code}{where}  {message}"))
+    return out
+
+
+def as_json(found: Sequence[Inspection]) -> list[dict[str, Any]]:
+    """For ``--json``: facts as on the wire, with what was derived from them."""
+    out: list[dict[str, Any]] = []
+    for one in found:
+        row: dict[str, Any] = {
+            "kernel": one.kernel,
+            "path": one.path,
+            "gpu": one.device.key,
+            "case": one.case,
+            "arguments": one.arguments,
+            "label": "predicted",
+            "grid": one.spec["grid"],
+            "constants": one.spec["constants"],
+            "error": one.error,
+        }
+        out.append({**row, **_seen(one.seen)} if one.seen is not None else row)
+    return out
+
+
+def _seen(seen: Seen) -> dict[str, Any]:
+    light = seen.roofline
+    return {
+        "facts": seen.facts,
+        "occupancy": {"fraction": seen.occupancy.fraction, "programs": seen.occupancy.programs, "limiter": seen.occupancy.limiter},
+        "waves": seen.waves.count,
+        "bytes": seen.work.dram_bytes,
+        "cache_bytes": seen.work.moved_bytes,
+        "flops": seen.work.flops,
+        "dot_flops": seen.work.dot_flops,
+        "roofline_us": light.us if light else None,
+        "limit": light.limit if light else None,
+        "instruction_mix": seen.mix,
+        "access_widths": seen.widths,
+        "bottleneck": seen.bottleneck.sentence,
+        "also": list(seen.bottleneck.also),
+        "warnings": list(seen.warnings),
+    }

@@ -1,0 +1,109 @@
+"""What limits a launch, in a sentence, from facts: bytes, operations, occupancy, grid, spills."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from kernelband.hardware import Device
+from kernelband.hardware.changes import size
+from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, estimate
+from kernelband.hardware.roofline import Roofline, roofline
+from kernelband.hardware.work import Work
+
+Kind = Literal["unusable", "unknown", "launch", "memory", "cache", "compute", "spills", "idle"]
+
+IDLE = 0.5  # share of the multiprocessors' slots filled, below which the grid is the first thing to say
+LOCAL = 2.0  # sectors touched over the fewest, from which coalescing is worth saying
+
+
+@frozen
+class Bottleneck:
+    """``sentence`` names the limit with its numbers; ``also`` are further facts that hold it back."""
+
+    kind: Kind
+    sentence: str
+    also: tuple[str, ...] = ()
+
+
+def bound(device: Device, work: Work) -> Roofline | None:
+    """The speed of light of a launch; None where its bytes aren't known."""
+    if work.dram_bytes is None:
+        return None
+    products = {work.dtype or "float16": work.dot_flops} if work.dot_flops else {}
+    return roofline(device, work.dram_bytes, work.flops or 0.0, products)
+
+
+def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> Bottleneck:
+    """Of one launch. ``measured_us`` adds how much of the speed of light was reached."""
+    refused = work.facts.get("unusable")
+    if refused:
+        return Bottleneck("unusable", refused)
+    light = bound(device, work)
+    if light is None:
+        return Bottleneck("unknown", "What it moves is not known: run it once under capture.", _also(device, work))
+    reached = f" It reaches {light.percent(measured_us):.0f} % of that." if measured_us else ""
+    spilled = (work.facts["spill_store_bytes"] or 0) + (work.facts["spill_load_bytes"] or 0)
+    also = _also(device, work)
+    if spilled >= 64:
+        text = f"Registers: {spilled} bytes per thread go to memory and back, with {work.facts['registers']} registers in use."
+        return Bottleneck("spills", text, also)
+    filled = work.waves(device).filled
+    limit = estimate(device, work).limit
+    if limit == "launch" or (light.limit == "launch" and filled >= IDLE):
+        text = f"The launch: the work alone would take {_us(light.us)}, a launch takes about {_us(device.launch_us)}."
+        return Bottleneck("launch", text, also)
+    if filled < IDLE:
+        text = (
+            f"An idle GPU: {work.programs} programs fill {100 * filled:.0f} % of what {device.multiprocessors} multiprocessors could run."
+        )
+        return Bottleneck("idle", text, also)
+    if limit == "cache":
+        moved = size(work.moved_bytes or 0)
+        text = f"The caches: {moved} pass through them where memory must move only {size(work.dram_bytes or 0)}. Larger blocks reuse more."
+        return Bottleneck("cache", text, also)
+    if limit == "compute":
+        return Bottleneck("compute", _compute(work, light) + reached, also)
+    rate = f"{device.dram_bytes_per_s / 1e9:.0f} GB/s"
+    text = f"Memory: it has to move {size(work.dram_bytes or 0)}, {_us(light.memory_us)} at {rate}.{reached}"
+    return Bottleneck("memory", text, also)
+
+
+def _compute(work: Work, light: Roofline) -> str:
+    if work.dot_flops and work.facts["tensor_core"] is None:
+        return f"Arithmetic: {_flop(work.dot_flops)} of matrix products without tensor cores."
+    if light.tensor_us >= light.arithmetic_us:
+        return f"Tensor cores: {_flop(work.dot_flops)} in {work.dtype or 'float16'}, {_us(light.tensor_us)} at peak."
+    return f"Arithmetic: {_flop(work.flops)} outside matrix products, {_us(light.arithmetic_us)} at peak."
+
+
+def _also(device: Device, work: Work) -> tuple[str, ...]:
+    out: list[str] = []
+    held = work.occupancy(device)
+    if work.serialized:
+        out.append("Tensor-core instructions wait for each other.")
+    if work.sectors is not None and work.sectors >= LOCAL:
+        out.append(f"Accesses touch {work.sectors:.2g} times the memory sectors that they need.")
+    if work.bits is not None and not work.facts["tensor_core"]:
+        in_flight = held.warps * device.warp_size * work.bits / 8 * min(work.loads_in_flight, LOADS_IN_FLIGHT)
+        needed = device.dram_bytes_per_s * LATENCY_S / device.multiprocessors
+        if in_flight < 0.7 * needed:
+            out.append(
+                f"About {size(in_flight)} can be on their way to a multiprocessor at once and {size(needed)} would keep memory busy: "
+                f"occupancy is {100 * held.fraction:.0f} % (limited by {held.limiter}), accesses are {work.bits / 8:.3g} bytes wide."
+            )
+    return tuple(out)
+
+
+def _us(value: float) -> str:
+    return f"{value:.3g} us" if value < 1000 else f"{value / 1000:.3g} ms"
+
+
+def _flop(count: float | None) -> str:
+    value = (count or 0) / 1e6
+    for unit in ("MFLOP", "GFLOP"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} TFLOP"

@@ -1,0 +1,182 @@
+"""Inspection: a kernel's launches, compiled for GPUs that need not be there, with everything that can be said of them without running."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol, cast
+
+from attrs import evolve, field, frozen
+from kernelband_worker.wire import CaptureResult, Case, CompileFacts, LaunchSpec, LineTraffic, SpecialiseResult, Warning_
+
+from kernelband.errors import KernelBandError
+from kernelband.explain.bottleneck import Bottleneck, bottleneck, bound
+from kernelband.explain.instructions import access_widths, instruction_mix
+from kernelband.hardware import Device
+from kernelband.hardware.occupancy import Occupancy, Waves
+from kernelband.hardware.roofline import Roofline
+from kernelband.hardware.work import Work, works
+
+COMPILE_S = 120.0
+UNCOALESCED = 2.0  # sectors touched over the fewest possible
+
+
+class Pool(Protocol):
+    """What compiles: worker.pool.CompilePool."""
+
+    def submit(self, params: Mapping[str, Any], *, operation: str = ..., deadline_s: float = ...) -> Future[dict[str, Any]]:
+        """Queue one compile operation."""
+        ...
+
+
+@frozen
+class Seen:
+    """What compiled code and captured traffic say of one launch on one GPU. ``roofline`` is None where its bytes aren't known."""
+
+    facts: CompileFacts = field(repr=False)
+    work: Work = field(repr=False)
+    occupancy: Occupancy
+    waves: Waves
+    roofline: Roofline | None
+    bottleneck: Bottleneck
+    warnings: tuple[Warning_, ...]
+
+    @property
+    def mix(self) -> dict[str, int]:
+        """Machine instructions by what they do."""
+        return instruction_mix(self.facts["opcodes"])
+
+    @property
+    def widths(self) -> dict[str, str]:
+        """Widths of global accesses by direction."""
+        return access_widths(self.facts)
+
+
+@frozen
+class Inspection:
+    """One specialisation of a kernel on one GPU: ``seen``, or ``error`` with the reason why not. Nothing in it is measured."""
+
+    kernel: str
+    path: str
+    device: Device
+    case: str
+    arguments: str
+    spec: LaunchSpec = field(repr=False)
+    seen: Seen | None = None
+    error: str | None = None
+
+
+def inspect(
+    cases: Sequence[Case],
+    devices: Sequence[Device],
+    specialise: Callable[[Sequence[str]], SpecialiseResult],
+    pool: Pool,
+    *,
+    captured: CaptureResult | None = None,
+    kernels: frozenset[str] | None = None,
+    variant: str | None = None,
+    deadline_s: float = COMPILE_S,
+) -> Iterator[Inspection]:
+    """Every distinct specialisation of the launches on every device, in order of launch, then device.
+
+    Args:
+        cases: captured cases.
+        devices: to compile for.
+        specialise: calls operation specialise for those case ids, in an executor that can replay them.
+        pool: compiles.
+        captured: adds the out-of-bounds accesses that the interpreter found.
+        kernels: qualnames; None: the kernels that the cases are about (``LaunchFacts.target``).
+        variant: whose code; None: the original's.
+        deadline_s: of each compilation; one that takes longer is killed and becomes an Inspection with an error.
+    """
+    wanted = kernels or frozenset(x["kernel"]["qualname"] for c in cases for x in c["launches"] if x["target"])
+    specs = [s for s in specialise([c["id"] for c in cases])["launches"] if s["kernel"]["qualname"] in wanted]
+    chosen = _distinct(specs)
+    jobs = [
+        (spec, device, pool.submit(_params(spec, device, variant), operation="compile", deadline_s=deadline_s))
+        for spec in chosen
+        for device in devices
+    ]
+    for spec, device, future in jobs:
+        yield _one(spec, device, future, cases, captured)
+
+
+def _distinct(specs: Sequence[LaunchSpec]) -> list[LaunchSpec]:
+    """One launch per key: that with the largest grid."""
+    best: dict[str, LaunchSpec] = {}
+    for spec in specs:
+        held = best.get(spec["key"])
+        if held is None or math.prod(spec["grid"]) > math.prod(held["grid"]):
+            best[spec["key"]] = spec
+    return list(best.values())
+
+
+def _params(spec: LaunchSpec, device: Device, variant: str | None) -> dict[str, Any]:
+    return {"variant": variant, "launch": spec, "target": device.target, "instructions": True}
+
+
+def _one(
+    spec: LaunchSpec, device: Device, future: Future[dict[str, Any]], cases: Sequence[Case], captured: CaptureResult | None
+) -> Inspection:
+    case = next(c for c in cases if c["id"] == spec["case"])
+    name, path = spec["kernel"]["qualname"], spec["kernel"]["path"]
+    about = Inspection(name, path, device, case["id"], case["arguments"], spec)
+    try:
+        facts = cast("CompileFacts", future.result())
+    except KernelBandError as error:
+        return evolve(about, error=error.message)
+    (work,) = works([spec], {spec["key"]: facts}, [_only(case, spec)])
+    seen = Seen(
+        facts=facts,
+        work=work,
+        occupancy=work.occupancy(device),
+        waves=work.waves(device),
+        roofline=bound(device, work),
+        bottleneck=bottleneck(device, work),
+        warnings=(*facts["warnings"], *traffic_warnings(cases, name), *out_of_bounds(captured)),
+    )
+    return evolve(about, seen=seen)
+
+
+def _only(case: Case, spec: LaunchSpec) -> Case:
+    """The case with the launch of ``spec`` alone, so that its traffic is found whatever its number was. Compulsory bytes stay the case's
+    when it was the only one.
+    """
+    same = [x for x in case["launches"] if x["specialization"] == spec["key"] and list(x["grid"]) == list(spec["grid"])]
+    same = same or [x for x in case["launches"] if x["kernel"]["qualname"] == spec["kernel"]["qualname"]]
+    alone = len(case["launches"]) == 1
+    only: Case = {**case, "launches": same[:1], "compulsory_bytes": case["compulsory_bytes"] if alone else None}
+    return only
+
+
+# ---------------------------------------------------------------- warnings from the capture
+
+
+def traffic_warnings(cases: Sequence[Case], kernel: str) -> tuple[Warning_, ...]:
+    """Uncoalesced accesses and masks that never hide anything, over all cases. A mask that hid something once is needed."""
+    lines: dict[tuple[str, int, str], list[LineTraffic]] = {}
+    for case in cases:
+        for launch in case["launches"]:
+            if launch["kernel"]["qualname"] == kernel:
+                for line in launch.get("lines", ()):
+                    lines.setdefault((line["path"], line["line"], line["kind"]), []).append(line)
+    out: list[Warning_] = []
+    for (path, number, kind), seen in sorted(lines.items()):
+        worst = max(s["sectors_ratio"] for s in seen)
+        if worst >= UNCOALESCED:
+            message = (
+                f"This {kind} touches {worst:.2g} times the memory sectors that it needs: "
+                "neighbouring threads should access neighbouring elements."
+            )
+            out.append({"code": "uncoalesced", "path": path, "line": number, "message": message})
+        if all(s["masked"] and s["mask_always_true"] for s in seen):
+            message = f"The mask of this {kind} hid no element in any program that was interpreted: with these sizes it isn't needed."
+            out.append({"code": "mask-always-true", "path": path, "line": number, "message": message})
+    return tuple(out)
+
+
+def out_of_bounds(captured: CaptureResult | None) -> tuple[Warning_, ...]:
+    """What the interpreter's guard found."""
+    found = captured["out_of_bounds"] if captured else []
+    return tuple({"code": "out-of-bounds", "path": f["path"], "line": f["line"], "message": f["message"]} for f in found)

@@ -1,0 +1,49 @@
+"""The sentence names the limit with its numbers."""
+
+from __future__ import annotations
+
+import pytest
+from kernelband.explain.bottleneck import bottleneck
+from kernelband.hardware import find_device
+
+from tests.unit.hardware.conftest import make_work
+
+H100 = find_device("h100")
+COPY = {"dram_bytes": 3.35e9, "moved_bytes": 3.35e9, "flops": 1e8, "dot_flops": 0, "sectors": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("work", "kind", "words"),
+    [
+        (make_work(**COPY), "memory", ["3.35 GB", "1 ms", "3350 GB/s"]),
+        (make_work(spills=400, **COPY), "spills", ["800 bytes per thread"]),
+        (make_work(unusable="too much shared memory", **COPY), "unusable", ["too much shared memory"]),
+        (make_work(programs=30, **COPY), "idle", ["30 programs fill 23 %", "132 multiprocessors"]),
+        (make_work(**{**COPY, "dram_bytes": 1e4, "moved_bytes": 1e4, "flops": 100}), "launch", ["about 3 us"]),
+        (make_work(dtype="float16", tensor_core="wgmma", **{**COPY, "dot_flops": 1e13}), "compute", ["10 TFLOP in float16"]),
+        (make_work(**{**COPY, "dot_flops": 1e12}), "compute", ["without tensor cores"]),
+        (make_work(**{**COPY, "moved_bytes": 1e11}), "cache", ["100 GB pass through", "3.35 GB", "Larger blocks"]),
+        (make_work(), "unknown", ["run it once under capture"]),
+    ],
+)
+def test_what_limits(work, kind, words):
+    found = bottleneck(H100, work)
+    assert found.kind == kind
+    for word in words:
+        assert word in found.sentence
+
+
+def test_a_measured_time_is_set_against_the_speed_of_light():
+    assert "It reaches 50 % of that." in bottleneck(H100, make_work(**COPY), 2000).sentence
+
+
+def test_too_little_in_flight_is_named_with_its_causes():
+    found = bottleneck(H100, make_work(width=16, loads=1, warps=1, registers=128, programs=100000, **COPY))
+    assert "accesses are 2 bytes wide" in found.also[0]
+    assert "limited by registers" in found.also[0]
+    assert bottleneck(H100, make_work(**COPY)).also == ()
+
+
+def test_uncoalesced_and_waiting_are_said():
+    found = bottleneck(H100, make_work(serialized=True, tensor_core="wgmma", **{**COPY, "sectors": 8.0}))
+    assert found.also == ("Tensor-core instructions wait for each other.", "Accesses touch 8 times the memory sectors that they need.")
