@@ -120,6 +120,8 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
 def _start(rooms: Sequence[_Room], at_once: int) -> None:
     starters = ThreadPoolExecutor(at_once)
     try:
+        for room in rooms:
+            room.enter()
         list(starters.map(_Room.warm, rooms))
     except BaseException:  # an interrupt: ending the processes ends the calls that the starters wait for
         starters.shutdown(wait=False, cancel_futures=True)

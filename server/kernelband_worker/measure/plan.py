@@ -66,7 +66,8 @@ def make_plan(method: str, pairs: int, both: Tuple[Probe, Probe], *, flush_us: f
     if method == "graph":
         sleep_us = min(sleep_us, 100.0)  # what is submitted is one graph launch
     wall = method == "wall" or joint
-    cost_us = flush_us + sleep_us + OVERHEAD_US + sum(max(p.wall_us, p.device_us) if wall else p.device_us for p in both) / 2
+    call_us = sum(max(p.wall_us, p.device_us) if wall else p.device_us for p in both) / 2
+    cost_us = max(p.restore_us for p in both) + flush_us + sleep_us + call_us + OVERHEAD_US
     if joint:
         fitting = max(FEWEST_PAIRS, int(CASE_BUDGET_US / (2 * cost_us)))
         return Plan(method, min(pairs, fitting), 0, True, sleep_us, 1)

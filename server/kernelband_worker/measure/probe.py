@@ -14,13 +14,14 @@ SHORTEST_SLEEP_US = 1_000.0  # to detect synchronisation: long against the noise
 
 @dataclass(frozen=True)
 class Probe:
-    """``hidden``: some of the work ran where the events of the current stream don't see it."""
+    """``hidden``: some of the work ran where the events of the current stream don't see it. ``restore_us``: wall time of a restore."""
 
     host_us: float
     device_us: float
     wall_us: float
     synchronises: bool
     hidden: bool = False
+    restore_us: float = 0.0
 
     @property
     def long(self) -> bool:
@@ -31,6 +32,7 @@ def probe(device: Device, side: Side, wall_us: float) -> Probe:
     """A look at a warmed-up call. ``wall_us`` is its time so far, which decides how often it can be called here."""
     if wall_us >= LONG_US:
         return _probe_long(device, side)
+    restore_us = min(_restore_us(device, side) for _ in range(3))
     hosts: List[float] = []
     walls: List[float] = []
     for _ in range(5):
@@ -42,16 +44,24 @@ def probe(device: Device, side: Side, wall_us: float) -> Probe:
     ahead = max(SHORTEST_SLEEP_US, 2.0 * host_us)
     synchronises = all(_submission(device, side, ahead)[0] >= 0.8 * ahead for _ in range(3))
     if synchronises:
-        return Probe(host_us, median(walls), median(walls), synchronises=True)
+        return Probe(host_us, median(walls), median(walls), synchronises=True, restore_us=restore_us)
     device_us = median(_between_events(device, side, 1.5 * max(hosts)) for _ in range(3))
     hidden = min(walls) > 1.5 * (host_us + device_us) + 200.0
-    return Probe(host_us, device_us, median(walls), synchronises=False, hidden=hidden)
+    return Probe(host_us, device_us, median(walls), synchronises=False, hidden=hidden, restore_us=restore_us)
 
 
 def _probe_long(device: Device, side: Side) -> Probe:
     """One call. Submission that takes half of a long call either waits for the device or is what takes the time: wall time both."""
     host_us, wall_us = _submission(device, side, 0.0)
     return Probe(host_us, wall_us, wall_us, synchronises=host_us >= 0.5 * wall_us)
+
+
+def _restore_us(device: Device, side: Side) -> float:
+    device.synchronize()
+    start = device.now()
+    side.restore()
+    device.synchronize()
+    return (device.now() - start) * 1e6
 
 
 def _submission(device: Device, side: Side, ahead_us: float) -> tuple[float, float]:

@@ -21,6 +21,7 @@ class Program:
     synchronises: bool = False
     capturable: bool = True
     elsewhere_us: float = 0.0  # on another stream
+    restore_us: float = 1.0
     compiles: int = 0  # so many calls compile something first
     calls: int = 0
     runs: int = 0
@@ -102,7 +103,7 @@ class SimulatedDevice:
 
         def restore() -> None:
             self.log.append("restore " + name)
-            self.host += 1.0
+            self.host += program.restore_us
 
         call.program = program  # type: ignore[attr-defined]
         return Side(call, restore)

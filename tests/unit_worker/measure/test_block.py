@@ -127,6 +127,13 @@ def test_a_screening_block_is_cheap():
     assert device.now() < 0.3
 
 
+def test_a_dear_restore_means_fewer_repeats():
+    cheap, _, _ = timed(Program(100.0), Program(100.0))
+    dear, device, _ = timed(Program(100.0, restore_us=700.0), Program(100.0, restore_us=700.0), pairs=15)
+    assert dear.plan.quads < cheap.plan.quads
+    assert device.now() < 0.3
+
+
 @pytest.mark.parametrize(("us", "most_s"), [(1_000.0, 0.5), (30_000.0, 2.0), (120_000.0, 7.0), (1_000_000.0, 20.0)])
 def test_long_calls_do_not_take_minutes(us, most_s):
     timing, device, _ = timed(Program(us), Program(us / 2), pairs=15)
