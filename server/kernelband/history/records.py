@@ -120,7 +120,7 @@ class FinalRow:
 
 @frozen
 class MeasurementRow:
-    """One pair of times."""
+    """One pair of times. Variant 0: the original against itself."""
 
     run: str
     variant: int
@@ -133,6 +133,8 @@ class MeasurementRow:
     input_set: int
     original_us: float
     variant_us: float
+    disturbed: str | None
+    superseded: bool  # measured again: kept, never counted
 
 
 @frozen

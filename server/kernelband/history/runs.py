@@ -22,7 +22,7 @@ CAP_BYTES = 1 << 30  # of the whole file: the oldest finished runs go first
 def begin(store: Store, run: RunRow, texts: Mapping[str, str]) -> None:
     """Write a new run with the texts that it starts from."""
     with store.transaction() as db:
-        db.table("runs").insert(to_row(run))
+        db.insert("runs", to_row(run))
         for path, text in texts.items():
             sha = text_hash(text)
             db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", [sha, text])
@@ -62,7 +62,7 @@ def update(store: Store, run: str, **columns: Any) -> None:
     """Set columns of a run; dictionaries and lists become JSON."""
     values = {k: json.dumps(v, sort_keys=True, allow_nan=False) if isinstance(v, (dict, list)) else v for k, v in columns.items()}
     with store.transaction() as db:
-        db.table("runs").update(run, values)
+        db.update("runs", run, values)
 
 
 def end(

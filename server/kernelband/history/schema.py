@@ -47,7 +47,8 @@ _FIRST = (
     # One pair of times. kind: device | call. stage: baseline | screening | final.
     f"""CREATE TABLE measurements (
         {_RUN}, variant INTEGER NOT NULL, stage TEXT NOT NULL, process INTEGER NOT NULL, case_id TEXT NOT NULL, method TEXT NOT NULL,
-        kind TEXT NOT NULL, pair INTEGER NOT NULL, input_set INTEGER NOT NULL, original_us REAL NOT NULL, variant_us REAL NOT NULL)
+        kind TEXT NOT NULL, pair INTEGER NOT NULL, input_set INTEGER NOT NULL, original_us REAL NOT NULL, variant_us REAL NOT NULL,
+        disturbed TEXT, superseded INTEGER NOT NULL)
         STRICT""",
     "CREATE INDEX measurements_by_variant ON measurements(run, variant)",
     # Compile facts of each launch of a variant. facts: JSON of wire.CompileFacts.
@@ -70,8 +71,8 @@ _FIRST = (
 @MIGRATIONS(name="0001_first")
 def _first(db: Database) -> None:
     for statement in _FIRST:
-        db.execute(statement)
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.conn.execute(statement)
+    db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def names() -> tuple[str, ...]:

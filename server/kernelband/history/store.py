@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -18,6 +18,25 @@ from kernelband.history.place import create_private
 from kernelband.history.schema import APPLICATION_ID, MIGRATIONS, names
 
 BUSY_MS = 10_000
+
+
+class Writer:
+    """What a transaction may do."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """One statement."""
+        self._db.conn.execute(sql, parameters)
+
+    def insert(self, table: str, row: Mapping[str, Any]) -> None:
+        """One row; a second of the same key is an error."""
+        self._db.table(table).insert(dict(row))
+
+    def update(self, table: str, key: str, columns: Mapping[str, Any]) -> None:
+        """Columns of the row with that primary key."""
+        self._db.table(table).update(key, dict(columns))  # pyright: ignore[reportUnknownMemberType] - untyped in sqlite-utils
 
 
 class Store:
@@ -79,13 +98,13 @@ class Store:
         self.close()
 
     @contextmanager
-    def transaction(self) -> Generator[Database, None, None]:
+    def transaction(self) -> Generator[Writer, None, None]:
         """All or nothing. IMMEDIATE, so that a second writer waits here and not in the middle; the file must still be the one opened."""
         with self._lock, _said(self.path):
             self._db.conn.execute("BEGIN IMMEDIATE")
             try:
                 self._same_file()
-                yield self._db
+                yield Writer(self._db)
             except BaseException:
                 self._db.rollback()
                 raise

@@ -47,7 +47,7 @@ def write(store: Store, rows: Rows) -> None:
     with store.transaction() as db:
         for table, records in (("cases", rows.cases), ("arms", rows.arms)):
             for run in {r.run for r in records}:
-                db.table(table).delete_where("run = ?", [run])
+                db.execute(f"DELETE FROM {table} WHERE run = ?", [run])  # noqa: S608 - our own names
         for table, records in (
             ("cases", rows.cases),
             ("variants", rows.variants),
@@ -59,9 +59,7 @@ def write(store: Store, rows: Rows) -> None:
             ("arms", rows.arms),
         ):
             for record in records:
-                row = to_row(record)
-                holes = ", ".join("?" * len(row))
-                db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({holes})", list(row.values()))  # noqa: S608 - our own names
+                db.insert(table, to_row(record))
 
 
 def cases(store: Store, run: str) -> tuple[CaseRow, ...]:
@@ -120,7 +118,7 @@ def decide(store: Store, run: str, number: int, decision: str) -> None:
     """Note what a person made of a variant."""
     row = DecisionRow(run, number, decision, time.time(), this_process().user)
     with store.transaction() as db:
-        db.table("decisions").insert(to_row(row))
+        db.insert("decisions", to_row(row))
 
 
 def decisions(store: Store, run: str) -> tuple[DecisionRow, ...]:

@@ -20,7 +20,7 @@ class Member:
     variant: int
     seconds: float
     features: tuple[float, ...]
-    headroom: dict[str, float] = field(factory=dict)
+    headroom: dict[str, float] = field(factory=dict[str, float])
     exhausted: frozenset[str] = frozenset()  # strategies with nothing left to propose from this parent
 
 

@@ -69,9 +69,9 @@ class Budget:
 class PhaseClock:
     """Seconds of wall time by what the run waited for; nested spans count for the inner one only."""
 
-    seconds: dict[str, float] = field(factory=dict)
+    seconds: dict[str, float] = field(factory=dict[str, float])
     now: Callable[[], float] = time.monotonic
-    _stack: list[str] = field(init=False, factory=list)
+    _stack: list[str] = field(init=False, factory=list[str])
     _since: float = field(init=False, default=0.0)
 
     def __attrs_post_init__(self) -> None:

@@ -6,6 +6,7 @@ Everything is recomputed from the frontier and the log, so that a resumed run se
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from attrs import frozen
@@ -45,9 +46,10 @@ def standardised(features: NDArray[np.float64]) -> NDArray[np.float64]:
 def kmeans(members: Sequence[Member], k: int = K, seed: int = SEED) -> dict[int, int]:
     """Labels of the members: k-means++ on z-scored features. Fewer clusters when fewer distinct points exist."""
     points = standardised(_matrix(members))
-    k = min(k, len(np.unique(points.round(12), axis=0)))
-    fit = KMeans(n_clusters=k, init="k-means++", n_init=10, random_state=seed).fit(points)
-    return {m.variant: int(label) for m, label in zip(members, fit.labels_, strict=True)}
+    k = min(k, len({tuple(row) for row in np.round(points, 12).tolist()}))
+    kmeans_ = cast("Any", KMeans)(n_clusters=k, init="k-means++", n_init=10, random_state=seed)  # its own types are wrong
+    labels = cast("list[int]", kmeans_.fit_predict(points).tolist())
+    return {m.variant: label for m, label in zip(members, labels, strict=True)}
 
 
 def replay(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:

@@ -88,8 +88,8 @@ class BaselineKnown(Event):
     """The original: facts for people, times where they were measured."""
 
     lines: tuple[str, ...]
-    device_us: dict[str, float] = field(factory=dict)  # by case; measured mode only
-    noise: dict[str, float] = field(factory=dict)  # half-width of the A/A ratio by case; measured mode only
+    device_us: dict[str, float] = field(factory=dict[str, float])  # by case; measured mode only
+    noise: dict[str, float] = field(factory=dict[str, float])  # half-width of the A/A ratio by case; measured mode only
 
 
 @frozen

@@ -1,0 +1,37 @@
+"""A proposal on its way: written, specialised, compiled, ranked; not executed yet."""
+
+from __future__ import annotations
+
+from attrs import define, field
+from kernelband_worker.wire import CompileFacts, SpecialiseResult, VariantFiles
+
+from kernelband.hardware.forecast import Forecast
+from kernelband.judge.identity import Identity
+from kernelband.source.model import Patch
+from kernelband.strategies import Proposal
+
+
+@define
+class Candidate:
+    """``patch`` is relative to the run's base texts, the proposal's own is relative to its parent.
+
+    ``problem`` is the compiler's sentence when it did not compile; ``forecast`` what is expected of it, None while unknown.
+    """
+
+    parent: int
+    author: str
+    proposal: Proposal
+    patch: Patch = field(repr=False)
+    texts: dict[str, str] = field(repr=False)
+    files: VariantFiles = field(repr=False)
+    specialised: SpecialiseResult | None = field(default=None, repr=False)
+    facts: dict[str, CompileFacts] = field(factory=dict[str, CompileFacts], repr=False)
+    identity: Identity | None = field(default=None, repr=False)
+    forecast: Forecast | None = None
+    problem: str = ""
+    executed: bool = False
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Each (parent, move, parameters) is proposed once."""
+        return self.parent, self.proposal.key

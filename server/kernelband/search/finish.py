@@ -1,0 +1,113 @@
+"""The end of a run: the few best in fresh processes, or, predicted, the candidate that one would bet on; and what goes into the row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelband.history import trials
+from kernelband.history.records import ArmRow
+from kernelband.judge.final import final
+from kernelband.judge.protocol import Candidate as Judged
+from kernelband.search import record
+from kernelband.search.events import FinalEnded
+from kernelband.search.loop import pace
+from kernelband.search.session import Session, Trial
+
+CONFIRM = ("faster", "inconclusive")  # what screening may have said of a finalist
+WORTH = 1.02  # an inconclusive one must at least look better
+FINAL_GUESS_S = 25.0  # for the final, before anything was measured
+SHARE = 0.6  # of the seconds, at most, that are kept back for the final
+
+
+def finalists(s: Session) -> list[Trial]:
+    """At most ``settings.finalists`` trials, the best screening figure first; none that screening showed to be no better."""
+    able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None]
+    able = [t for t in able if t.outcome == "faster" or (t.score or 0) >= WORTH]
+    able.sort(key=lambda t: (t.outcome != "faster", -(t.score or 0), t.number))
+    return able[: s.judge.settings.finalists]
+
+
+def reserve(s: Session, start_s: float) -> float:
+    """Seconds that the final will take: for each process its start, and a block for original and finalists at the pace of a trial."""
+    if not s.lab.measured or s.journal.budget.seconds is None:
+        return 0.0
+    settings = s.judge.settings
+    blocks = pace(s) or 2.0
+    count = len(finalists(s)) if s.trials else settings.finalists
+    if s.trials and not count:
+        return 0.0
+    guess = settings.processes * max(start_s / 2, blocks * (1 + count) / 2)
+    return min(guess, SHARE * s.journal.budget.seconds)
+
+
+def confirm(s: Session) -> tuple[int, ...]:
+    """Run the final and write it down in one transaction; the numbers of the verified variants, the best first.
+
+    Raises:
+        KernelBandError: what isn't a variant's fault.
+    """
+    chosen = finalists(s)
+    if not s.lab.measured or not chosen:
+        return ()
+    run = s.journal.run
+    candidates: list[Judged] = []
+    for trial in chosen:
+        texts = trial.patch.apply(dict(s.programs.texts(0)))
+        candidates.append(Judged(s.lab.keep(texts, [f.path for f in trial.patch.files]), trial.numerics))
+    with s.journal.during("final"):
+        report = final(s.judge, s.lab.fresh, candidates)
+    rows = trials.Rows(
+        finals=tuple(record.final_row(run, t.number, v) for t, v in zip(chosen, report.verdicts, strict=True)),
+        measurements=(
+            *record.measurement_rows(run, 0, "final", report.baseline),
+            *(
+                m
+                for t, v in zip(chosen, report.verdicts, strict=True)
+                for m in record.measurement_rows(run, t.number, "final", v.measurements)
+            ),
+        ),
+    )
+    with s.journal.during("commit"):
+        trials.write(s.journal.store, rows)
+    for trial, verdict in zip(chosen, report.verdicts, strict=True):
+        r = verdict.result
+        score = r.score
+        s.journal.emit(
+            FinalEnded(
+                trial.number,
+                r.verified,
+                r.reason,
+                score.value if score else None,
+                score.low if score else None,
+                score.high if score else None,
+            )
+        )
+    good = [
+        (v.result.score.value if v.result.score else 0.0, t.number)
+        for t, v in zip(chosen, report.verdicts, strict=True)
+        if v.result.verified
+    ]
+    return tuple(number for _, number in sorted(good, key=lambda x: (-x[0], x[1])))
+
+
+def bet(s: Session) -> int | None:
+    """Predicted mode: the candidate to look at first, None when there is none that one would bet on."""
+    likely = [t for t in s.trials.values() if t.outcome == "likely_faster"]
+    return min(likely, key=lambda t: (s.frontier[t.number].seconds, t.number)).number if likely else None
+
+
+def arms_rows(s: Session) -> tuple[ArmRow, ...]:
+    """The arms table as the policy sees it now."""
+    arms = s.policy.arms(s.frontier.members, tuple(s.log), s.options.seed)
+    return tuple(ArmRow(s.journal.run, a.cluster, a.strategy, a.pulls, a.mean_reward, a.weight, a.why) for a in arms)
+
+
+def summary(s: Session, best: int | None, verified: tuple[int, ...]) -> dict[str, Any]:
+    """For the run's row: no figure of a variant in predicted mode."""
+    return {
+        "best": best,
+        "verified": list(verified),
+        "counts": dict(s.counts),
+        "seconds_per_trial": round(pace(s), 3) if s.trials else None,
+        "background": {k: round(v, 3) for k, v in s.preparer.seconds.items()},
+    }

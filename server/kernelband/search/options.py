@@ -1,0 +1,65 @@
+"""What was asked of a run: kept with it, so that ``--resume RUN`` needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import attrs
+from attrs import field, frozen, validators
+
+from kernelband.errors import UsageError
+from kernelband.search.policies import NAMES
+from kernelband.strategies import Numerics
+
+Objective = Literal["device", "call"]
+
+
+def _known_policy(_: object, __: object, value: str) -> None:
+    if value not in NAMES:
+        raise UsageError(f"There is no policy {value!r}: choose one of {', '.join(NAMES)}.")
+
+
+def _known_objective(_: object, __: object, value: str) -> None:
+    if value not in ("device", "call"):
+        raise UsageError(f"There is no objective {value!r}: choose device (time on the GPU) or call (time of the whole call).")
+
+
+@frozen
+class Options:
+    """The options of ``optimize``. ``path`` is absolute; ``overlays`` maps paths to texts of open buffers."""
+
+    path: str
+    kernel: str | None = None
+    entry: str | None = None
+    trials: int | None = None
+    seconds: float | None = None
+    gpu: str | None = None
+    worker: str | None = None
+    python: str | None = None
+    policy: str = field(default="kernelband", validator=_known_policy)
+    objective: Objective = field(default="device", validator=_known_objective)
+    seed: int = field(default=0, validator=validators.instance_of(int))
+    allowed: tuple[Numerics, ...] = ("exact", "reassociates")
+    overlays: dict[str, str] = field(factory=dict[str, str], repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the run's row. The texts of overlays stand with the run's base texts; secrets in a worker's command are left out."""
+        out = attrs.asdict(self, filter=lambda a, _: a.name != "overlays")
+        out["overlaid"] = sorted(self.overlays)
+        out["worker"] = _without_secrets(self.worker)
+        return out
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any], texts: dict[str, str]) -> Options:
+        """The inverse; ``texts`` are the run's base texts."""
+        known = {a.name for a in attrs.fields(cls)} - {"overlays"}
+        given = {k: v for k, v in value.items() if k in known}
+        given["allowed"] = tuple(given.get("allowed", ()))
+        return cls(**given, overlays={p: texts[p] for p in value.get("overlaid", []) if p in texts})
+
+
+def _without_secrets(command: str | None) -> str | None:
+    if command is None:
+        return None
+    return re.sub(r"((?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY)\w*=)\S+", r"\1…", command, flags=re.IGNORECASE)

@@ -1,0 +1,173 @@
+"""From a choice to candidates worth the device: written, specialised, compiled, duplicates dropped, ranked.
+
+Runs in a thread of its own, ahead of the device. What was compiled and not executed stays for the next pull of the same arm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from hashlib import sha256
+
+from attrs import define, field, frozen
+from kernelband_worker.wire import Case, CompileFacts, SpecialiseResult
+
+from kernelband.errors import ExecutorFault, KernelBandError
+from kernelband.hardware.forecast import Forecast
+from kernelband.judge.faults import fault_of
+from kernelband.judge.identity import Identity, equal, identity
+from kernelband.propose import Author
+from kernelband.search._base import Choice
+from kernelband.search._lab import Lab
+from kernelband.search.candidate import Candidate
+from kernelband.search.programs import Programs
+from kernelband.source import compose
+from kernelband.source.model import Program
+from kernelband.strategies import Facts, Proposal
+
+Rank = Callable[[Candidate], Forecast]
+#: Fresh proposals are added while fewer than this many compiled ones wait for the device.
+ENOUGH = 4
+
+
+@frozen
+class Prepared:
+    """``candidates``: the forecast's best first. ``dropped``: (candidate, outcome), in proposal order, outcomes of free failures."""
+
+    candidates: tuple[Candidate, ...]
+    dropped: tuple[tuple[Candidate, str], ...]
+    proposed: int
+    exhausted: bool  # the author has nothing more for this arm
+
+
+@define
+class Preparer:
+    """Not thread-safe: one preparation at a time. ``seen`` holds the keys that were proposed, by parent."""
+
+    lab: Lab
+    author: Author
+    programs: Programs
+    cases: tuple[Case, ...]
+    rank: Rank
+    facts: Callable[[int], Facts]  # of a parent
+    seen: dict[int, set[str]] = field(factory=dict[int, set[str]])
+    seconds: dict[str, float] = field(factory=dict[str, float])  # spent here, by step; beside the device
+    _waiting: dict[tuple[int, str], list[Candidate]] = field(factory=dict[tuple[int, str], list[Candidate]])
+    _dry: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
+    _known: list[Identity] = field(factory=list[Identity])
+
+    def know(self, found: Identity | None) -> None:
+        """An identity that no candidate may have again: the original's, and of what was executed before a resume."""
+        if found is not None:
+            self._known.append(found)
+
+    def prepare(self, choice: Choice, limit: int) -> Prepared:
+        """Candidates for the choice: those that wait, and up to ``limit`` new ones when few wait.
+
+        Raises:
+            KernelBandError: the worker is gone.
+        """
+        arm = choice.parent, choice.strategy
+        waiting = self._waiting.setdefault(arm, [])
+        dropped: list[tuple[Candidate, str]] = []
+        proposed = 0
+        while arm not in self._dry and len(waiting) < min(ENOUGH, limit):
+            fresh = self._write(choice, limit)
+            proposed += len(fresh)
+            kept, lost = self._compile(fresh)
+            dropped += lost
+            waiting += kept
+            if limit == 1 and lost:  # a policy of one proposal a choice pays for a failure: no second try
+                break
+        waiting.sort(key=lambda c: -c.forecast.score if c.forecast is not None else 0.0)  # stable: the author's order among equals
+        return Prepared(tuple(waiting), tuple(dropped), proposed, arm in self._dry)
+
+    def take(self, candidate: Candidate) -> None:
+        """It goes to the device now."""
+        candidate.executed = True
+        self._waiting[candidate.parent, candidate.proposal.strategy].remove(candidate)
+
+    # ------------------------------------------------------------ steps
+    def _write(self, choice: Choice, limit: int) -> list[Candidate]:
+        start = time.monotonic()
+        seen = self.seen.setdefault(choice.parent, set())
+        try:
+            program = self.programs.program(choice.parent)
+        except KernelBandError:  # an edit took the kernel out of sight: nothing can be built on this parent
+            self._dry.add((choice.parent, choice.strategy))
+            return []
+        draft = self.author.write(program, choice.strategy, self.facts(choice.parent), seen, limit)
+        seen |= {p.key for p in draft.proposals}
+        if draft.exhausted or not draft.proposals:
+            self._dry.add((choice.parent, choice.strategy))
+        out = [self._candidate(choice.parent, p) for p in draft.proposals]
+        self._spent("propose", start)
+        return out
+
+    def _candidate(self, parent: int, proposal: Proposal) -> Candidate:
+        base = dict(self.programs.texts(0))
+        patch = compose(self.programs.patch(parent), proposal.patch, base)
+        texts = patch.apply(base)
+        files = self.lab.keep(texts, [f.path for f in patch.files])
+        return Candidate(parent, self.author.name, proposal, patch, texts, files)
+
+    def _compile(self, fresh: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
+        start = time.monotonic()
+        known = [c["id"] for c in self.cases if c["replayable"]]
+        for candidate, outcome in zip(fresh, self.lab.specialise_all([c.files for c in fresh], known), strict=True):
+            if not isinstance(outcome, KernelBandError):
+                candidate.specialised = outcome
+            elif isinstance(outcome, ExecutorFault) or fault_of(outcome) is not None:
+                candidate.problem = outcome.message
+            else:
+                raise outcome
+        start = self._spent("specialise", start)
+        able = {c.files["id"]: (c.files, c.specialised["launches"]) for c in fresh if c.specialised is not None}
+        compiled = self.lab.compile(able)
+        for candidate in fresh:
+            for key, outcome in compiled.get(candidate.files["id"], {}).items():
+                if isinstance(outcome, KernelBandError):
+                    candidate.problem = candidate.problem or outcome.message
+                else:
+                    candidate.facts[key] = outcome
+        self._spent("compile", start)
+        return self._sort_out(fresh)
+
+    def _sort_out(self, fresh: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
+        kept: list[Candidate] = []
+        lost: list[tuple[Candidate, str]] = []
+        for candidate in fresh:
+            if candidate.problem or candidate.specialised is None:
+                lost.append((candidate, "compile_error"))
+                continue
+            candidate.identity = identity(
+                candidate.specialised, candidate.facts, outside_kernels(candidate.specialised, self.programs.base)
+            )
+            if any(equal(candidate.identity, k) for k in self._known):
+                lost.append((candidate, "duplicate"))
+                continue
+            self.know(candidate.identity)
+            candidate.forecast = self.rank(candidate)
+            kept.append(candidate)
+        return kept, lost
+
+    def _spent(self, step: str, start: float) -> float:
+        now = time.monotonic()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - start
+        return now
+
+
+def outside_kernels(specialised: SpecialiseResult, program: Program) -> set[str]:
+    """Names of ``host_hash`` that aren't kernels: those speak for themselves by their machine code."""
+    kernels = {k.place.qualname for k in (program.kernel, *program.helpers)}
+    return {name for name in specialised["host_hash"] if name.partition(":")[2] not in kernels}
+
+
+def identity_key(found: Identity | None) -> str:
+    """A short name for the database; "" when unknown."""
+    return sha256(repr(found).encode()).hexdigest()[:16] if found is not None else ""
+
+
+def facts_of(candidate: Candidate) -> tuple[CompileFacts, ...]:
+    """Its compile facts in the order of its launches."""
+    return tuple(candidate.facts.values())

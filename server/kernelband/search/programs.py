@@ -1,0 +1,59 @@
+"""The programs of a run by variant: texts, patch to the base, what was found in them, and their compile facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define, field
+from kernelband_worker.wire import CompileFacts
+
+from kernelband.source.model import Patch, Program
+
+Finder = Callable[[dict[str, str]], Program]
+
+
+@define
+class Programs:
+    """``find`` reads a program from the texts of its files. Programs of variants are read when first asked for."""
+
+    base: Program
+    find: Finder
+    _texts: dict[int, dict[str, str]] = field(factory=dict[int, dict[str, str]])
+    _patches: dict[int, Patch] = field(factory=dict[int, Patch])
+    _read: dict[int, Program] = field(factory=dict[int, Program])
+    _facts: dict[int, dict[str, CompileFacts]] = field(factory=dict[int, dict[str, CompileFacts]])
+
+    def __attrs_post_init__(self) -> None:
+        self._texts[0], self._patches[0], self._read[0] = dict(self.base.texts), Patch(), self.base
+
+    def add(self, variant: int, patch: Patch, facts: dict[str, CompileFacts]) -> None:
+        """A variant by its patch to the base texts."""
+        self._patches[variant] = patch
+        self._texts[variant] = patch.apply(dict(self.base.texts))
+        self._facts[variant] = facts
+
+    def set_facts(self, variant: int, facts: dict[str, CompileFacts]) -> None:
+        """Compile facts that became known later."""
+        self._facts[variant] = facts
+
+    def program(self, variant: int) -> Program:
+        """Kernel, helpers and hosts of a variant.
+
+        Raises:
+            SourceError: the kernel is no longer found in its text.
+        """
+        if variant not in self._read:
+            self._read[variant] = self.find(self._texts[variant])
+        return self._read[variant]
+
+    def texts(self, variant: int) -> dict[str, str]:
+        """Its files."""
+        return self._texts[variant]
+
+    def patch(self, variant: int) -> Patch:
+        """Relative to the base texts."""
+        return self._patches[variant]
+
+    def facts(self, variant: int) -> dict[str, CompileFacts]:
+        """Compile facts by launch key; empty when unknown."""
+        return self._facts.get(variant, {})

@@ -1,0 +1,202 @@
+"""From what the loop holds to rows, and back from rows to what a resumed loop needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+from kernelband_worker.wire import CompileFacts
+
+from kernelband.hardware.forecast import Forecast
+from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
+from kernelband.judge.protocol import Measurement, Verdict
+from kernelband.judge.result import Result
+from kernelband.search._base import Member, Pull
+from kernelband.search.candidate import Candidate
+from kernelband.search.patches import patch_to_json
+from kernelband.search.preparer import identity_key
+
+
+def outcome(result: Result) -> str:
+    """One word for the log (search._base.OUTCOMES)."""
+    if result.fault != "none":
+        return result.fault
+    if result.correctness in ("wrong", "nondeterministic"):
+        return result.correctness
+    if result.integrity != "ok":
+        return "rejected"
+    return result.performance
+
+
+def tier_outcome(forecast: Forecast | None) -> str:
+    """The same for predicted mode."""
+    return "unclear" if forecast is None else forecast.tier.replace(" ", "_")
+
+
+def variant_row(run: str, number: int, candidate: Candidate, member: Member | None, mean: float | None) -> VariantRow:
+    """A variant that was executed, or predicted."""
+    p = candidate.proposal
+    return VariantRow(
+        run,
+        number,
+        candidate.parent,
+        p.strategy,
+        p.move,
+        p.parameters,
+        key=p.key,
+        numerics=p.numerics,
+        what=p.what,
+        why=p.why,
+        author=candidate.author,
+        patch=patch_to_json(candidate.patch),
+        identity=identity_key(candidate.identity),
+        forecast=attrs.asdict(candidate.forecast) if candidate.forecast is not None else {},
+        seconds=member.seconds if member else None,
+        mean_seconds=mean,
+        features=list(member.features) if member else None,
+        headroom=dict(member.headroom) if member else None,
+    )
+
+
+def original_row(run: str, member: Member, mean: float) -> VariantRow:
+    """The original as variant 0."""
+    return VariantRow(
+        run,
+        0,
+        None,
+        "",
+        "",
+        {},
+        key="",
+        numerics="exact",
+        what="the original",
+        why="",
+        author="you",
+        patch=[],
+        identity="",
+        forecast={},
+        seconds=member.seconds,
+        mean_seconds=mean,
+        features=list(member.features),
+        headroom=dict(member.headroom),
+    )
+
+
+def member_of(row: VariantRow) -> Member | None:
+    """The frontier's member that the row was; None when it wasn't on the frontier."""
+    if row.seconds is None or row.features is None:
+        return None
+    return Member(row.id, row.seconds, tuple(row.features), dict(row.headroom or {}))
+
+
+def trial_row(run: str, number: int, result: Result, started: float, took: tuple[float, Mapping[str, float]]) -> TrialRow:
+    """Trial ``number`` executed the variant of the same number. ``took``: seconds in all, and by span."""
+    score, low, high = _score(result)
+    return TrialRow(
+        run,
+        number,
+        number,
+        result.correctness,
+        result.performance,
+        result.fault,
+        result.integrity,
+        result.reason,
+        score,
+        low,
+        high,
+        finite(attrs.asdict(result)),
+        started=started,
+        seconds=took[0],
+        clock=dict(took[1]),
+    )
+
+
+def final_row(run: str, number: int, verdict: Verdict) -> FinalRow:
+    """What the final processes said."""
+    result = verdict.result
+    score, low, high = _score(result)
+    return FinalRow(run, number, result.verified, score, low, high, finite(attrs.asdict(result)), seconds=verdict.seconds)
+
+
+def measurement_rows(run: str, variant: int, stage: str, found: Sequence[Measurement]) -> tuple[MeasurementRow, ...]:
+    """Every pair."""
+    return tuple(
+        MeasurementRow(
+            run,
+            variant,
+            stage,
+            m.process,
+            m.case,
+            m.method,
+            m.quantity,
+            m.pair,
+            m.input_set,
+            m.original_us,
+            m.variant_us,
+            m.disturbed,
+            m.superseded,
+        )
+        for m in found
+    )
+
+
+def facts_rows(run: str, variant: int, facts: Mapping[str, CompileFacts]) -> tuple[FactsRow, ...]:
+    """Compile facts of a variant."""
+    return tuple(FactsRow(run, variant, key, dict(value)) for key, value in facts.items())
+
+
+def pull_row(run: str, position: int, pull: Pull, key: str, reason: str) -> PullRow:
+    """One entry of the log."""
+    return PullRow(
+        run,
+        position,
+        pull.step,
+        pull.parent,
+        pull.strategy,
+        pull.move,
+        key,
+        pull.variant,
+        pull.executed,
+        pull.reward_paper,
+        pull.reward,
+        pull.outcome,
+        pull.incumbent,
+        pull.propensity,
+        reason,
+    )
+
+
+def pull_of(row: PullRow) -> Pull:
+    """The inverse."""
+    return Pull(
+        row.step,
+        row.parent,
+        row.strategy,
+        row.variant,
+        row.executed,
+        row.reward_paper,
+        row.reward,
+        row.outcome,
+        row.move,
+        row.incumbent,
+        row.propensity,
+    )
+
+
+def finite(value: Any) -> Any:
+    """The same with None for infinities and NaN, which JSON hasn't."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): finite(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _score(result: Result) -> tuple[float | None, float | None, float | None]:
+    if result.score is None:
+        return None, None, None
+    return finite(result.score.value), finite(result.score.low), finite(result.score.high)

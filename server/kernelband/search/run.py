@@ -1,0 +1,299 @@
+"""One search from file to result: the seam that drives every other room. Any front end calls ``optimize`` and listens."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from pathlib import Path
+from typing import cast
+
+from attrs import define, field
+from kernelband_worker.wire import Case
+
+from kernelband import __version__
+from kernelband.errors import KernelBandError
+from kernelband.history import Store, kernel_key, runs, this_process, trials
+from kernelband.history.records import CaseRow, RunRow
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Task
+from kernelband.propose import Author, Rewriter
+from kernelband.search import baseline as baselines
+from kernelband.search import finish, record, resume
+from kernelband.search.baseline import Baseline
+from kernelband.search.events import BaselineKnown, CasesCaptured, Listener, Noted, PhaseChanged, RunEnded, RunStarted
+from kernelband.search.frontier import Frontier
+from kernelband.search.loop import Loop, pace
+from kernelband.search.options import Options
+from kernelband.search.preparer import Preparer
+from kernelband.search.programs import Programs
+from kernelband.search.session import Journal, Session
+from kernelband.search.start import Setup, StartLab, entry_file, prepare
+from kernelband.search.worker_lab import WorkerLab
+from kernelband.source import Workspace, find_program
+from kernelband.source.model import Program
+from kernelband.strategies import Facts
+from kernelband.workload import capture_cases
+
+BEAT_S = 2.0
+
+
+def optimize(
+    options: Options,
+    db: Path,
+    listen: Listener,
+    *,
+    resume_run: str | None = None,
+    author: Author | None = None,
+    start_lab: StartLab = WorkerLab.start,
+) -> RunEnded:
+    """Search, verify, write down. ``KeyboardInterrupt`` ends it with everything kept and the run ``interrupted``.
+
+    Args:
+        options: what is asked; of a resumed run, what was asked then (``resume.options_of``).
+        db: the database.
+        listen: hears every event, from several threads.
+        resume_run: the id of the run to continue.
+        author: who writes variants; the rewriter by default.
+        start_lab: starts the worker.
+
+    Raises:
+        KernelBandError: one sentence why it could not begin or had to stop; a run that has trials stays, and can be resumed.
+    """
+    setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab)
+    try:
+        return _Run(setup, author or Rewriter()).go()
+    finally:
+        setup.lab.close()
+
+
+@define
+class _Run:
+    setup: Setup
+    author: Author
+    journal: Journal = field(init=False)
+    session: Session | None = field(init=False, default=None)
+    _done: threading.Event = field(init=False, factory=threading.Event)
+
+    def go(self) -> RunEnded:
+        """From the run's row to its end."""
+        setup = self.setup
+        store = Store.write(setup.db)
+        try:
+            self._begin(store)
+            heart = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+            heart.start()
+            try:
+                return self._search(store)
+            except KeyboardInterrupt:
+                return self._end("interrupted", f"stopped by you: `kernelband optimize --resume {self.journal.run}` continues it", None, ())
+            except KernelBandError as error:
+                self._failed(store, error.message)
+                raise
+            except BaseException as error:
+                self._failed(store, f"a problem of KernelBand's own: {type(error).__name__}")
+                raise
+            finally:
+                self._done.set()
+                heart.join(BEAT_S)
+        finally:
+            store.close()
+
+    # ------------------------------------------------------------ begin
+
+    def _begin(self, store: Store) -> None:
+        setup, options, lab = self.setup, self.setup.options, self.setup.lab
+        if setup.earlier is not None:
+            row = runs.claim(store, setup.earlier.id, this_process())
+        else:
+            for gone in runs.keep_below(store):
+                setup.listen(Noted(f"The history was full: run {gone}, the oldest, was forgotten."))
+            row = self._row()
+            runs.begin(store, row, setup.program.texts)
+        self.journal = Journal(row.id, store, setup.listen, setup.budget, setup.clock)
+        entry = f"{setup.entry['path']}::{setup.entry['name']}"
+        self.journal.emit(
+            RunStarted(
+                row.id,
+                row.path,
+                row.kernel,
+                entry,
+                row.mode,
+                lab.device.name,
+                row.policy,
+                row.objective,
+                options.trials,
+                setup.budget.seconds,
+                row.seed,
+                setup.earlier is not None,
+            )
+        )
+        busy = lab.gpu["processes"] if lab.gpu is not None else []
+        if busy:
+            self.journal.emit(Noted(f"Other processes are on this GPU, so figures will scatter: {', '.join(busy)}."))
+
+    def _row(self) -> RunRow:
+        setup, options, lab, me = self.setup, self.setup.options, self.setup.lab, this_process()
+        now = time.time()
+        return RunRow(
+            id=secrets.token_hex(4),
+            created=now,
+            kernel_key="",
+            path=options.path,
+            kernel=setup.program.kernel.place.qualname,
+            device=lab.device.name,
+            mode="measured" if lab.measured else "predicted",
+            policy=options.policy,
+            objective=options.objective,
+            seed=options.seed,
+            trials_budget=options.trials,
+            seconds_budget=setup.budget.seconds,
+            seconds_used=0.0,
+            state="running",
+            phase="start",
+            reason="",
+            owner=me.text,
+            host=me.host,
+            pid=me.pid,
+            process=me.process,
+            heartbeat=now,
+            version=__version__,
+            options=options.to_json(),
+            environment=dict(lab.environment),
+            clock={},
+            summary={},
+        )
+
+    def _beat(self) -> None:
+        while not self._done.wait(BEAT_S):
+            self.journal.beat()
+
+    # ------------------------------------------------------------ the search itself
+
+    def _search(self, store: Store) -> RunEnded:
+        setup, journal, lab = self.setup, self.journal, self.setup.lab
+        begin = time.monotonic()
+        cases = self._capture(store)
+        judge = self._judge(cases)
+        with journal.during("baseline"):
+            base = baselines.take(lab, judge, setup.program, cases, setup.options.objective)
+        timing = [c for c in cases if c["role"] == "time"]
+        told = baselines.lines(lab.device, setup.program, base, timing)
+        journal.emit(BaselineKnown(told, base.device_us, base.noise))
+        session = self._session(judge, cases, base)
+        if setup.earlier is not None and trials.variants(store, journal.run):
+            resume.restore(session, store)
+        else:
+            self._write_baseline(store, base)
+        self.session = session
+        start_s = (time.monotonic() - begin) / 2  # capture and baseline each need an executor's first call
+        loop = Loop(session, lambda: finish.reserve(session, start_s))
+        loop.run()
+        verified = finish.confirm(session)
+        best = (verified[0] if verified else None) if lab.measured else finish.bet(session)
+        session.count("verified", len(verified))
+        return self._end("finished", self._conclusion(session, best, verified), best, verified)
+
+    def _capture(self, store: Store) -> tuple[Case, ...]:
+        setup, journal, lab = self.setup, self.journal, self.setup.lab
+        begin = time.monotonic()
+        with journal.during("capture"):
+            captured = capture_cases(lab.measuring(), setup.workspace, setup.program, setup.entry, lock=lab.uuid)
+        cases = tuple(captured.cases)
+        keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
+        shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in cases)
+        journal.emit(CasesCaptured(shown, time.monotonic() - begin))
+        for note in captured.notes:
+            journal.emit(Noted(note))
+        gpu = lab.gpu["name"] if lab.gpu is not None else lab.device.key
+        key = kernel_key(setup.program, cases, gpu, lab.environment)
+        known = trials.cases(store, journal.run)
+        if setup.earlier is not None:
+            resume.require_same_world(setup.earlier, key, dict(lab.environment), cases, [c.id for c in known])
+        if not known:
+            rows = tuple(CaseRow(journal.run, c["id"], i, c["role"], record.finite(dict(c))) for i, c in enumerate(cases))
+            trials.write(store, trials.Rows(cases=rows))
+        runs.update(store, journal.run, kernel_key=key)
+        return cases
+
+    def _judge(self, cases: tuple[Case, ...]) -> Judge:
+        setup, lab = self.setup, self.setup.lab
+        hosts = tuple(
+            {"module": setup.workspace.module_name(h.place.path), "path": h.place.path, "qualname": h.place.qualname}
+            for h in setup.program.hosts
+        )
+        task = Task(cases, setup.options.objective, setup.entry, cast("tuple", hosts))
+        return Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: self.journal.emit(Noted(text)))
+
+    def _session(self, judge: Judge, cases: tuple[Case, ...], base: Baseline) -> Session:
+        setup, lab = self.setup, self.setup.lab
+        programs = Programs(setup.program, self._find)
+        programs.set_facts(0, base.facts)
+        triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
+
+        def facts(parent: int) -> Facts:
+            return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, frozenset(setup.options.allowed))
+
+        preparer = Preparer(
+            lab,
+            self.author,
+            programs,
+            cases,
+            lambda c: base.profiler.forecast(c.specialised["launches"] if c.specialised else [], c.facts),
+            facts,
+        )
+        preparer.know(base.identity)
+        frontier = Frontier()
+        frontier.add(base.member, base.mean_seconds)
+        return Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, frontier, base.profiler)
+
+    def _find(self, texts: dict[str, str]) -> Program:
+        """The program in the texts of a variant: the same workspace, with those files replaced."""
+        setup = self.setup
+        overlays = {**setup.options.overlays, **texts}
+        workspace = Workspace.for_file(setup.options.path, overlays, entry=entry_file(setup.options.entry, setup.options.path))
+        return find_program(workspace, setup.options.path, setup.program.kernel.place.qualname)
+
+    def _write_baseline(self, store: Store, base: Baseline) -> None:
+        run = self.journal.run
+        rows = trials.Rows(
+            variants=(record.original_row(run, base.member, base.mean_seconds),),
+            measurements=record.measurement_rows(run, 0, "baseline", base.measurements),
+            facts=record.facts_rows(run, 0, base.facts),
+        )
+        with self.journal.during("commit"):
+            trials.write(store, rows)
+
+    # ------------------------------------------------------------ end
+
+    def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
+        if s.lab.measured:
+            return f"{len(verified)} verified" if verified else "nothing verified: the original stands"
+        return f"predicted: variant {best} is likely faster" if best is not None else "predicted: no candidate I would bet on"
+
+    def _end(self, state: str, reason: str, best: int | None, verified: tuple[int, ...]) -> RunEnded:
+        journal, s, store = self.journal, self.session, self.journal.store
+        clock = journal.clock.snapshot()
+        counts = dict(s.counts) if s is not None else {}
+        summary = finish.summary(s, best, verified) if s is not None else {}
+        if s is not None:
+            trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
+            clock |= {f"background {k}": round(v, 3) for k, v in s.preparer.seconds.items()}
+        runs.end(store, journal.run, state, reason, seconds_used=journal.budget.elapsed, clock=clock, summary=summary)
+        journal.phase = "done"
+        journal.emit(PhaseChanged("done"))
+        per_trial = round(pace(s), 3) if s is not None and s.trials else None
+        ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, round(journal.budget.elapsed, 3), per_trial)
+        journal.emit(ended)
+        return ended
+
+    def _failed(self, store: Store, reason: str) -> None:
+        """Keep what there is; a run that got nowhere leaves nothing behind."""
+        run = self.journal.run
+        if self.setup.earlier is None and not trials.variants(store, run):
+            runs.forget(store, run, running=True)
+            store.remove_if_empty()
+            return
+        clock = self.journal.clock.snapshot()
+        summary = finish.summary(self.session, None, ()) if self.session is not None else {}
+        runs.end(store, run, "failed", reason, seconds_used=self.journal.budget.elapsed, clock=clock, summary=summary)

@@ -1,0 +1,102 @@
+"""What comes before anything is written: options checked, text read, entry chosen, worker started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import field, frozen
+from kernelband_worker.wire import Entry, LockWaiting
+
+from kernelband.history import Store
+from kernelband.history.records import RunRow
+from kernelband.search import resume
+from kernelband.search._base import Policy
+from kernelband.search.budget import Budget, PhaseClock
+from kernelband.search.events import Listener, Noted, WorkerSaid
+from kernelband.search.options import Options
+from kernelband.search.policies import make_policy
+from kernelband.search.worker_lab import WorkerLab
+from kernelband.source import Workspace, find_program, require_parsable
+from kernelband.source.model import Program
+from kernelband.workload import choose_entry
+
+StartLab = Callable[..., WorkerLab]
+
+
+@frozen
+class Setup:
+    """A run that could begin. ``earlier`` is the row of a resumed one."""
+
+    options: Options
+    db: Path
+    listen: Listener
+    budget: Budget
+    clock: PhaseClock
+    policy: Policy
+    workspace: Workspace = field(repr=False)
+    program: Program = field(repr=False)
+    entry: Entry
+    lab: WorkerLab
+    earlier: RunRow | None
+
+
+def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | None, start_lab: StartLab) -> Setup:
+    """Everything that can be refused without running the user's program; the caller closes ``lab``.
+
+    Raises:
+        KernelBandError: one sentence.
+    """
+    clock = PhaseClock()
+    earlier = resume.peek(db, resume_run) if resume_run is not None else None
+    budget = Budget(options.trials, options.seconds, used=earlier.seconds_used if earlier is not None else 0.0)
+    if earlier is not None:
+        clock.seconds.update(earlier.clock)
+    policy = make_policy(options.policy)
+    if db.exists():
+        Store.read(db).close()  # a damaged one is said before anything is started
+
+    def said(executor: str, text: str) -> None:
+        listen(WorkerSaid(executor, text))
+
+    def waiting(lock: LockWaiting) -> None:
+        listen(Noted(f"Waiting for the GPU: {lock['holder']} measures on it ({lock['waited_s']:.0f} s so far)."))
+
+    with clock.span("start"):
+        workspace, program, entry = read(options)
+        if earlier is not None:
+            resume.require_same_texts(db, earlier, program.texts)
+        lab = start_lab(
+            workspace,
+            worker=options.worker,
+            python=options.python,
+            gpu=options.gpu,
+            seed=options.seed,
+            on_log=said,
+            on_waiting=waiting,
+        )
+    return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, lab, earlier)
+
+
+def read(options: Options) -> tuple[Workspace, Program, Entry]:
+    """The text, the kernel in it with its host functions, and the entry that will show it at work.
+
+    Raises:
+        SourceError: no such file or kernel, or text that isn't Python.
+        WorkloadError: no entry.
+    """
+    workspace = Workspace.for_file(options.path, options.overlays, entry=entry_file(options.entry, options.path))
+    require_parsable(workspace.read(options.path), options.path)
+    program = find_program(workspace, options.path, options.kernel)
+    for path, text in program.texts.items():
+        require_parsable(text, path)
+    return workspace, program, choose_entry(workspace, program, options.entry)
+
+
+def entry_file(entry: str | None, path: str) -> str | None:
+    """The file that an entry names, when it names another one than the kernel's."""
+    file = entry.partition("::")[0] if entry else ""
+    if not file.endswith(".py") or os.path.realpath(file) == path:
+        return None
+    return os.path.realpath(file)

@@ -1,0 +1,260 @@
+"""The laboratory of a run on a real worker: its executors, its compile pool, and the files that they import."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from kernelband_worker.wire import (
+    CompileFacts,
+    Environment,
+    Gpu,
+    LaunchSpec,
+    LockWaiting,
+    SessionParams,
+    SpecialiseResult,
+    VariantFile,
+    VariantFiles,
+)
+
+from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError
+from kernelband.hardware import Device, find_device, from_gpu
+from kernelband.search._lab import Compiled
+from kernelband.source import Workspace
+from kernelband.source.model import text_hash
+from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
+
+DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
+IMPORT_S = 120.0  # a cold torch
+SPECIALISE_S = 30.0
+AHEAD = 2  # executors of the final that start while another measures
+
+
+class WorkerLab:
+    """Started by ``start``; ``close`` ends the worker with everything in it.
+
+    ``measured`` is decided by what is there: a GPU of the worker's machine, unless another one is named.
+    """
+
+    def __init__(self, worker: Worker, workspace: Workspace, seed: int) -> None:
+        self._worker, self._workspace = worker, workspace
+        self._variants: dict[str, VariantFiles] = {}
+        self._main: Executor | None = None
+        self._ready: dict[str, Future[Executor]] = {}
+        scratch = worker.hello["scratch"]
+        self._session: SessionParams = {
+            "id": scratch.rpartition("/")[2],
+            "top_level": workspace.top_level(),
+            "store": f"{scratch}/store",
+            "cache": f"{scratch}/cache",
+            "seed": seed,
+        }
+        self._pool: CompilePool | None = None
+        self._environment: Environment | None = None
+        self._device: Device | None = None
+        self.gpu: Gpu | None = None
+
+    @classmethod
+    def start(
+        cls,
+        workspace: Workspace,
+        *,
+        worker: str | None,
+        python: str | None,
+        gpu: str | None,
+        seed: int,
+        on_log: Callable[[str, str], None],
+        on_waiting: Callable[[LockWaiting], None] | None = None,
+    ) -> WorkerLab:
+        """Start the worker, look at what it has, and open its first executor.
+
+        Raises:
+            WorkerError: it can't be reached or used.
+            HardwareError: the named GPU is unknown.
+        """
+        named = find_device(gpu) if gpu is not None else None
+        command = WorkerCommand.of(worker, python)
+        lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed)
+        try:
+            lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
+        except BaseException:
+            lab.close()
+            raise
+        return lab
+
+    def _look(self, named: Device | None, *, maybe_gpu: bool) -> None:
+        if maybe_gpu:
+            self._main = self._executor("main", "gpu")
+            self._environment = cast("Environment", self._main.call("environment", {}, IMPORT_S))
+            found = self._environment["gpus"]
+            there = from_gpu(found[0]) if found else None
+            if there is not None and (named is None or named.key == there.key):
+                self._use(there, found[0])
+                return
+            self._main.close()
+        device = named or find_device(DEFAULT_DEVICE)
+        self._use(device, None)
+        self._main = self._executor("main", "cpu")
+        if self._environment is None:
+            self._environment = cast("Environment", self._main.call("environment", {}, IMPORT_S))
+
+    def _use(self, device: Device, gpu: Gpu | None) -> None:
+        self._device, self.gpu = device, gpu
+        self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
+        self._pool = CompilePool(self._worker, self._session, variants=self._files)
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a GPU to measure on."""
+        return self.gpu is not None
+
+    @property
+    def uuid(self) -> str | None:
+        """Of the GPU, for its lock."""
+        return self.gpu["uuid"] if self.gpu is not None else None
+
+    @property
+    def device(self) -> Device:
+        """Measured on, or predicted for."""
+        assert self._device is not None
+        return self._device
+
+    @property
+    def environment(self) -> Environment:
+        """The versions over there."""
+        assert self._environment is not None
+        return self._environment
+
+    @property
+    def store(self) -> str:
+        """Where the cases are."""
+        return self._session.get("store", "")
+
+    # ------------------------------------------------------------ executors
+
+    def measuring(self) -> Executor:
+        """The one that captures, checks and times. It gets a fresh process by itself after a fault."""
+        assert self._main is not None
+        return self._main
+
+    def faulted(self) -> None:
+        """Make sure that the next call starts a fresh process: a device error can outlive the call that caused it."""
+        self.measuring().restart()
+
+    def fresh(self, name: str) -> Executor:
+        """An executor of its own; of the final's, the next ones start while this one measures."""
+        out = self._ready.pop(name).result() if name in self._ready else self._executor(name, "gpu" if self.measured else "cpu")
+        stem, _, number = name.rpartition("-")
+        if stem == "final" and number.isdecimal() and self._worker.hello["cpus"] >= 8:
+            for following in range(int(number) + 1, int(number) + 1 + AHEAD):
+                self.expect(f"{stem}-{following}")
+        return out
+
+    def expect(self, name: str) -> None:
+        """Start an executor in the background, so that ``fresh(name)`` finds it with torch imported."""
+        if name in self._ready:
+            return
+        future: Future[Executor] = Future()
+        self._ready[name] = future
+
+        def begin() -> None:
+            executor = self._executor(name, "gpu" if self.measured else "cpu")
+            # Whatever goes wrong here goes wrong again, and is said, at the first real call.
+            with suppress(KernelBandError):
+                executor.call("environment", {}, IMPORT_S)
+            future.set_result(executor)
+
+        threading.Thread(target=begin, name=f"start {name}", daemon=True).start()
+
+    def _executor(self, name: str, role: str) -> Executor:
+        return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=self._session, variants=self._files)
+
+    def close(self) -> None:
+        """End the worker with all its processes."""
+        if self._pool is not None:
+            self._pool.close()
+        self._worker.close()
+
+    # ------------------------------------------------------------ variants
+
+    def keep(self, texts: Mapping[str, str], paths: Iterable[str]) -> VariantFiles:
+        """Serve a variant's edited files from now on."""
+        files: list[VariantFile] = [
+            {"module": self._workspace.module_name(path), "path": path, "sha256": self._workspace.keep(texts[path])}
+            for path in sorted(paths)
+        ]
+        name = text_hash("\n".join(f"{f['path']}\0{f['sha256']}" for f in files))[:16]
+        out: VariantFiles = {"id": name, "files": files}
+        self._variants[name] = out
+        return out
+
+    def _files(self, variant: str) -> VariantFiles:
+        return self._variants[variant]
+
+    def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
+        """What a variant would launch on the cases."""
+        params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
+        return cast("SpecialiseResult", self._submit(params, "specialise", SPECIALISE_S).result())
+
+    def specialise_all(self, variants: Sequence[VariantFiles], cases: Sequence[str]) -> list[SpecialiseResult | KernelBandError]:
+        """The same for several at once, by the whole pool."""
+        jobs = [self._submit({"variant": v["id"], "cases": list(cases)}, "specialise", SPECIALISE_S) for v in variants]
+        return [cast("SpecialiseResult | KernelBandError", _outcome(job)) for job in jobs]
+
+    def compile(self, variants: Mapping[str, tuple[VariantFiles | None, Sequence[LaunchSpec]]]) -> dict[str, Compiled]:
+        """Compile all launches of all variants in the pool, each key of a variant once."""
+        jobs: list[tuple[str, str, Future[dict[str, Any]]]] = []
+        for name, (files, launches) in variants.items():
+            for key, launch in {x["key"]: x for x in launches}.items():
+                variant = files["id"] if files is not None else None
+                params = {"variant": variant, "launch": launch, "target": self.device.target, "instructions": False}
+                jobs.append((name, key, self._submit(params, "compile", None)))
+        out: dict[str, Compiled] = {name: {} for name in variants}
+        for name, key, job in jobs:
+            outcome = _outcome(job)
+            if isinstance(outcome, dict) and outcome.get("unusable"):
+                outcome = WorkerError(str(outcome["unusable"]), kind="compile_error")
+            out[name][key] = cast("CompileFacts | KernelBandError", outcome)
+        return out
+
+    def _submit(self, params: dict[str, Any], operation: str, deadline_s: float | None) -> Future[dict[str, Any]]:
+        if self._pool is None:
+            raise HardwareError("No target was chosen before compiling.")
+        if deadline_s is None:
+            return self._pool.submit(params, operation=operation)
+        return self._pool.submit(params, operation=operation, deadline_s=deadline_s)
+
+
+def _outcome(job: Future[dict[str, Any]]) -> dict[str, Any] | KernelBandError:
+    """The result, or the variant's own error; a worker that is gone is raised.
+
+    Raises:
+        WorkerError: the worker is lost.
+    """
+    try:
+        return job.result()
+    except ExecutorFault as error:  # a compiler that hangs or dies is the variant's doing
+        return error
+    except KernelBandError as error:
+        if error.kind == "lost":
+            raise
+        return error
+
+
+def driver_properties(device: Device) -> dict[str, int]:
+    """What the driver of such a device reports, in Triton's words."""
+    return {
+        "max_shared_mem": device.shared_per_program,
+        "max_num_regs": device.registers_per_sm,
+        "multiprocessor_count": device.multiprocessors,
+        "warpSize": device.warp_size,
+        "sm_clock_rate": 1_700_000,
+        "mem_clock_rate": 2_600_000,
+        "mem_bus_width": 5120,
+    }
