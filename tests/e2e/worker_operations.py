@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from typing import Any, Dict
+from pathlib import Path
+from typing import Any
 
 from kernelband_worker.executor import main as serve
 from kernelband_worker.state import OperationFailed, State
@@ -17,14 +19,29 @@ from kernelband_worker.state import OperationFailed, State
 
 def main() -> None:
     """As kernelband_worker.executor.main, with the table below."""
-    serve({name: f"worker_operations:{name}" for name in NAMES})
+    table = {name: f"worker_operations:{name}" for name in NAMES}
+    serve({**table, "session/open": "worker_operations:open_session", "variant/load": "worker_operations:load_variant"})
 
 
-def echo(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def open_session(state: State, params: dict[str, Any]) -> dict[str, Any]:
+    state.cases["opened"] = [*state.cases.get("opened", []), params]
+    return {}
+
+
+def load_variant(state: State, params: dict[str, Any]) -> dict[str, Any]:
+    state.cases["loaded"] = [*state.cases.get("loaded", []), params["id"]]
+    return {}
+
+
+def opened(state: State, params: dict[str, Any]) -> dict[str, Any]:
+    return {"opened": state.cases.get("opened", []), "loaded": state.cases.get("loaded", [])}
+
+
+def echo(state: State, params: dict[str, Any]) -> dict[str, Any]:
     return {"params": params, "pid": os.getpid(), "role": state.role}
 
 
-def facts(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def facts(state: State, params: dict[str, Any]) -> dict[str, Any]:
     return {
         "pid": os.getpid(),
         "group": os.getpgrp(),
@@ -38,39 +55,39 @@ def facts(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def spin(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def spin(state: State, params: dict[str, Any]) -> dict[str, Any]:
     while True:
         pass
 
 
-def sleep_in_c(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def sleep_in_c(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """Holds the interpreter's lock all the time, as a bad extension does."""
     ctypes.PyDLL(None).sleep(600)
     return {}
 
 
-def sleep(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def sleep(state: State, params: dict[str, Any]) -> dict[str, Any]:
     time.sleep(params["seconds"])
     return {"slept": params["seconds"]}
 
 
-def stop_itself(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def stop_itself(state: State, params: dict[str, Any]) -> dict[str, Any]:
     os.kill(os.getpid(), signal.SIGSTOP)
     return {}
 
 
-def die(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def die(state: State, params: dict[str, Any]) -> dict[str, Any]:
     print("last words", flush=True)
     os.kill(os.getpid(), params["signal"])
     time.sleep(60)
     return {}
 
 
-def leave(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def leave(state: State, params: dict[str, Any]) -> dict[str, Any]:
     os._exit(params["code"])
 
 
-def children(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def children(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """Grandchildren that would stay: one in the group, one in a session of its own, one daemon."""
     code = "import time; time.sleep(600)"
     one = subprocess.Popen([sys.executable, "-c", code])
@@ -90,7 +107,7 @@ def children(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     return {"pids": [one.pid, two.pid, three]}
 
 
-def prints(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def prints(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """To Python's stdout, to fd 1, from a child."""
     print("from print", flush=True)
     os.write(1, b"from fd 1\nContent-Length: 5\r\n\r\n12345")
@@ -99,57 +116,58 @@ def prints(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     return {"read": sys.stdin.read()}
 
 
-def flood(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def flood(state: State, params: dict[str, Any]) -> dict[str, Any]:
     while True:
         os.write(1, b"x" * 9999 + b"\n")
 
 
-def large(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def large(state: State, params: dict[str, Any]) -> dict[str, Any]:
     return {"size": len(params["text"]), "text": params["text"]}
 
 
-def ask(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def ask(state: State, params: dict[str, Any]) -> dict[str, Any]:
     return {"answer": state.ask(params["method"], params["params"])}
 
 
-def fail(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def fail(state: State, params: dict[str, Any]) -> dict[str, Any]:
     raise OperationFailed(params["message"], params["kind"], detail="the detail")
 
 
-def internal(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def internal(state: State, params: dict[str, Any]) -> dict[str, Any]:
     raise ZeroDivisionError("a bug")
 
 
-def quits(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def quits(state: State, params: dict[str, Any]) -> dict[str, Any]:
     sys.exit(3)
 
 
-def no_memory(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def no_memory(state: State, params: dict[str, Any]) -> dict[str, Any]:
     raise MemoryError
 
 
-def not_json(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def not_json(state: State, params: dict[str, Any]) -> dict[str, Any]:
     return {"set": {1, 2}}
 
 
-def garbage(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def _is_writable(fd: int) -> bool:
+    return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
+
+
+def garbage(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """Write over the protocol's own descriptor."""
-    for fd in range(3, 20):
-        try:
-            if "pipe" in os.readlink(f"/proc/self/fd/{fd}"):
-                os.write(fd, b"Content-Length: twelve\r\n\r\n")
-        except OSError:
-            continue
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and Path(f"/proc/self/fd/{fd}").is_fifo() and _is_writable(fd):
+            os.write(fd, b"Content-Length: twelve\r\n\r\n")
     time.sleep(60)
     return {}
 
 
-def forks(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def forks(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """A copy of the process comes back into the loop."""
     return {"pid": os.fork()}
 
 
-def cuda_is_broken(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def cuda_is_broken(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """A torch whose CUDA fails for good, as after an illegal memory access."""
 
     class Cuda:
@@ -168,9 +186,9 @@ def cuda_is_broken(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
-def threads(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+def threads(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """Ask from several threads at once."""
-    answers: Dict[int, Any] = {}
+    answers: dict[int, Any] = {}
 
     def one(index: int) -> None:
         answers[index] = state.ask("module/find", {"name": f"m{index}"})
@@ -186,4 +204,5 @@ def threads(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 NAMES = [
     "echo", "facts", "spin", "sleep_in_c", "sleep", "stop_itself", "die", "leave", "children", "prints", "flood", "large", "ask", "fail",
     "internal", "quits", "no_memory", "not_json", "garbage", "forks", "cuda_is_broken", "threads",
+    "opened",
 ]  # fmt: skip

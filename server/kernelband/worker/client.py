@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
@@ -85,15 +86,20 @@ class Worker:
                 return {"base64": base64.b64encode(files.blob(str(params["sha256"]))).decode("ascii")}
             raise WorkerError(f"The engine doesn't serve {method}.", kind="bad_request")
 
+        began = time.monotonic()
         connection = Connection(
             command, deadline_s=deadline_s, heartbeat_s=heartbeat_s, on_log=on_log, on_message=message, on_request=request
         )
         try:
             params = {"protocol": PROTOCOL, "heartbeat_s": heartbeat_s}
-            hello = cast("Hello", connection.request("initialize", params).result(deadline_s))
+            rest_s = max(1.0, deadline_s - (time.monotonic() - began))
+            hello = cast("Hello", connection.request("initialize", params).result(rest_s))
         except TimeoutError as error:
             connection.kill()
             raise WorkerError(f"The worker ({command.name}) started, but didn't introduce itself within {deadline_s:g} s.") from error
+        except WorkerError as error:
+            connection.kill()
+            raise (connection.failure(expired=False, deadline_s=deadline_s) if error.kind == "lost" else error) from error
         except BaseException:
             connection.kill()
             raise

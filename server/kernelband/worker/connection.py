@@ -119,7 +119,7 @@ class Connection:
                 self._check(self._version)
                 self._send_archive(archive)
             if self._version is None or expired.is_set():
-                raise self._failure(expired=expired.is_set(), deadline_s=deadline_s)
+                raise self.failure(expired=expired.is_set(), deadline_s=deadline_s)
         except BaseException:
             self.kill()
             raise
@@ -139,7 +139,8 @@ class Connection:
             while rest:
                 rest = rest[self._stdin.write(rest) :]
 
-    def _failure(self, *, expired: bool, deadline_s: float) -> WorkerError:
+    def failure(self, *, expired: bool, deadline_s: float) -> WorkerError:
+        """Why the start failed, from what the command printed. Kills it."""
         code = None if expired else system.wait(self._process, 1.0)
         self._kill()
         self._threads[1].join(1.0)  # its last words; a background ssh master may keep the pipe open for ever
@@ -197,11 +198,11 @@ class Connection:
         if self._process.returncode is None:
             system.kill_group(self._process)
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: str, kind: str = "lost") -> None:
         with self._lock:
             if self._lost is None:
                 sentence = f"The worker ({self.command.name}) is gone: {why}. Start again; what was finished is kept."
-                self._lost = WorkerError(sentence, detail=self._errors.strip()[-2000:], kind="lost")
+                self._lost = WorkerError(sentence, detail=self._errors.strip()[-2000:], kind=kind)
             failed, self._pending = list(self._pending.values()), {}
             lost = self._lost
         for future in failed:
@@ -212,20 +213,20 @@ class Connection:
 
     def _read(self, raw: IO[bytes], marker: bytes) -> None:
         stream = cast("Any", io.BufferedReader(_Watched(raw, self._hear), 1 << 16))
-        why = "it ended"
+        why, kind = "it ended", "lost"
         try:
             if self._find(stream, marker):
                 while (message := frames.read(stream)) is not None:
                     self._receive(message)
         except frames.FrameError as error:
-            why = f"its protocol was disturbed ({error})"
+            why, kind = f"its protocol was disturbed ({error})", "disturbed"
         except (OSError, ValueError) as error:
             why = f"its pipe broke ({error})"
         finally:
             self._marked.set()
             if not self._closing and self._version is not None:
                 self._threads[1].join(0.5)  # ssh tells on stderr why it left
-            self._lose(why)
+            self._lose(why, kind)
             self._kill()
             system.close(raw)
 

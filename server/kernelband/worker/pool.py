@@ -39,6 +39,7 @@ class CompilePool:
         session: opened in each; names the target.
         size: how many at once; the worker's cores less one, at least one, if not given.
         variants: gives the files of a variant that a job names.
+        deadline_s: of a job that names none.
         name: the beginning of their names.
     """
 
@@ -49,8 +50,10 @@ class CompilePool:
         *,
         size: int | None = None,
         variants: Callable[[str], VariantFiles] | None = None,
+        deadline_s: float = DEADLINE_S,
         name: str = "compile",
     ) -> None:
+        self._deadline_s = deadline_s
         self.size = max(1, size or worker.hello["cpus"] - 1)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -68,7 +71,7 @@ class CompilePool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def submit(self, params: Mapping[str, Any], *, operation: str = "compile", deadline_s: float = DEADLINE_S) -> Future[dict[str, Any]]:
+    def submit(self, params: Mapping[str, Any], *, operation: str = "compile", deadline_s: float | None = None) -> Future[dict[str, Any]]:
         """Queue a job. Its future fails like ``Executor.call``; a job that hasn't begun can be cancelled.
 
         Raises:
@@ -85,7 +88,7 @@ class CompilePool:
                 self._threads.append(thread)
                 self._idle += 1
                 thread.start()
-        self._jobs.put(_Job(future, operation, params, deadline_s))
+        self._jobs.put(_Job(future, operation, params, deadline_s or self._deadline_s))
         return future
 
     def close(self) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
 from kernelband.worker import WorkerCommand
 from kernelband.worker.diagnosis import Attempt, explain, not_startable, too_old
 
 
 def sentence(worker: str, errors: str = "", *, code: int | None = 255, noise: str = "", marked: bool = False) -> str:
-    attempt = Attempt(
-        command=WorkerCommand.of(worker, "py3"), errors=errors, noise=noise, exit_code=code, marked=marked, deadline_s=15.0
-    )
+    attempt = Attempt(command=WorkerCommand.of(worker, "py3"), errors=errors, noise=noise, exit_code=code, marked=marked, deadline_s=15.0)
     return str(explain(attempt))
 
 
@@ -19,7 +16,10 @@ def sentence(worker: str, errors: str = "", *, code: int | None = 255, noise: st
     ("errors", "words"),
     [
         ("Host key verification failed.", "doesn't know the host key"),
-        ("No ED25519 host key is known for [127.0.0.1]:22 and you have requested strict checking.\r\nHost key verification failed.", "confirm"),
+        (
+            "No ED25519 host key is known for [127.0.0.1]:22 and you have requested strict checking.\r\nHost key verification failed.",
+            "confirm",
+        ),
         ("@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.", "ssh-keygen -R box"),
         ("me@box: Permission denied (publickey,password).", "ssh-copy-id box"),
         ("ssh: connect to host box port 22: Connection refused", "no ssh server"),
@@ -37,7 +37,10 @@ def test_ssh(errors: str, words: str) -> None:
     [("bash: line 1: py3: command not found", 127), ("py3: Command not found.", 1), ("zsh:1: no such file or directory: py3", 127)],
 )
 def test_no_python_over_there(errors: str, code: int) -> None:
-    assert sentence("ssh box", errors, code=code) == "ssh box: there is no py3 over there. Name the Python that has torch and Triton with --python."
+    assert (
+        sentence("ssh box", errors, code=code)
+        == "ssh box: there is no py3 over there. Name the Python that has torch and Triton with --python."
+    )
 
 
 def test_containers() -> None:

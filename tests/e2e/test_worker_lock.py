@@ -1,0 +1,209 @@
+"""One GPU, many askers: between workers, users and processes; fair, visible, released by death."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kernelband.errors import ExecutorFault, WorkloadError
+from kernelband_worker import lock
+from kernelband_worker.wire import LockWaiting
+
+from tests.e2e.conftest import ROOT, StartWorker
+
+GPU = "GPU-0f1e2d3c"
+HOLD = """
+import sys, time
+sys.path.insert(0, {server!r})
+from kernelband_worker import lock
+def wait(holder, waited): print("waiting", holder, flush=True)
+for _ in range({rounds}):
+    with lock.held({gpu!r}, {name!r}, lambda: False, wait):
+        print("held", {name!r}, time.monotonic(), flush=True)
+        time.sleep({seconds})
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "locks"
+    monkeypatch.setenv("KERNELBAND_LOCK_DIR", str(path))
+    return path
+
+
+class Holders:
+    """Other processes that want the lock."""
+
+    def __init__(self) -> None:
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, name: str, seconds: float, rounds: int = 1, **options: object) -> subprocess.Popen[str]:
+        code = HOLD.format(server=str(ROOT / "server"), gpu=GPU, name=name, seconds=seconds, rounds=rounds)
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload]
+        self.processes.append(process)
+        return process
+
+
+@pytest.fixture
+def holders() -> Iterator[Holders]:
+    made = Holders()
+    yield made
+    for process in made.processes:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def test_waiting_is_told_and_does_not_count(start: StartWorker, holders: Holders) -> None:
+    told: list[LockWaiting] = []
+    worker = start(on_waiting=told.append)
+    worker.start_executor("a", "gpu")
+    assert line(holders.start("ada@box pid 7: kernelband run 12ab", 2.5)).startswith("held")
+    assert worker.call("a", "sleep", {"seconds": 0.2}, 1.0, lock=GPU) == {"slept": 0.2}
+    assert 1 <= len(told) <= 3
+    assert told[0]["gpu"] == GPU
+    assert told[0]["holder"] == "ada@box pid 7: kernelband run 12ab"
+    assert 0.9 < told[0]["waited_s"] < 1.5
+
+
+def test_others_see_who_holds_it(start: StartWorker, holders: Holders) -> None:
+    worker = start()
+    worker.start_executor("a", "gpu")
+    worker.call("a", "session/open", {"id": "7f3a" * 16}, 10)
+    future = worker.submit("a", "sleep", {"seconds": 2}, 10, lock=GPU)
+    time.sleep(0.3)
+    assert (
+        line(holders.start("other", 0))
+        == f"waiting {worker.hello['user']}@{worker.hello['host']} pid {worker.hello['pid']}: kernelband run 7f3a7f3a7f3a\n"
+    )
+    future.result(10)
+
+
+def test_two_executors_of_one_worker_take_turns(start: StartWorker) -> None:
+    worker = start()
+    for name in ("a", "b"):
+        worker.start_executor(name, "gpu")
+        worker.call(name, "echo", {}, 10)
+    began = time.monotonic()
+    futures = [worker.submit(name, "sleep", {"seconds": 0.5}, 5, lock=GPU) for name in ("a", "b")]
+    assert [f.result(10) for f in futures] == [{"slept": 0.5}] * 2
+    assert time.monotonic() - began >= 1.0
+
+
+def test_another_gpu_is_another_lock(start: StartWorker, holders: Holders) -> None:
+    assert line(holders.start("x", 30)).startswith("held")
+    worker = start()
+    worker.start_executor("a", "gpu")
+    assert worker.call("a", "echo", {}, 2, lock="GPU-other")["role"] == "gpu"
+
+
+def test_it_is_fair(holders: Holders) -> None:
+    """Three that always want it again: nobody gets it twice while two others wait, and the turns come out about even."""
+    waiting = [holders.start(f"p{n}", 0.03, rounds=20) for n in range(3)]
+    turns = sorted(
+        (float(t), name)
+        for p in waiting
+        for _, name, t in (row.split() for row in p.communicate(timeout=60)[0].splitlines() if row.startswith("held"))
+    )
+    names = [name for _, name in turns]
+    assert len(names) == 60
+    together = names[3:45]  # all three still want it
+    assert sum(a == b for a, b in itertools.pairwise(together)) <= 4
+    assert all(together.count(f"p{n}") >= 8 for n in range(3))
+
+
+@pytest.mark.parametrize("victim", ["holder", "supervisor"])
+def test_death_releases_it(start: StartWorker, holders: Holders, victim: str) -> None:
+    worker = start()
+    worker.start_executor("a", "gpu")
+    if victim == "holder":
+        process = holders.start("doomed", 60)
+        assert line(process).startswith("held")
+        future = worker.submit("a", "echo", {}, 5, lock=GPU)
+        time.sleep(0.2)
+        assert not future.done()
+        process.send_signal(signal.SIGKILL)
+        assert future.result(5)["role"] == "gpu"
+    else:
+        worker.submit("a", "sleep", {"seconds": 60}, 60, lock=GPU)
+        time.sleep(0.3)
+        os.kill(worker.hello["pid"], signal.SIGKILL)
+        began = time.monotonic()
+        assert line(holders.start("next", 0)).startswith("held")
+        assert time.monotonic() - began < 5
+
+
+def test_a_deadline_while_holding_releases_it(start: StartWorker, holders: Holders) -> None:
+    worker = start()
+    worker.start_executor("a", "gpu")
+    with pytest.raises(ExecutorFault):
+        worker.call("a", "spin", {}, 0.5, lock=GPU)
+    assert line(holders.start("next", 0)).startswith("held")
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_waiting_is_given_up_when_nobody_wants_it(start: StartWorker, holders: Holders, how: str) -> None:
+    assert line(holders.start("x", 60)).startswith("held")
+    worker = start()
+    worker.start_executor("a", "gpu")
+    future = worker.submit("a", "echo", {}, 60, lock=GPU)
+    time.sleep(0.3)
+    began = time.monotonic()
+    worker.stop_executor("a") if how == "stop" else worker.close()
+    assert future.exception(5) is not None
+    assert time.monotonic() - began < 5
+
+
+def test_a_folder_that_cannot_be_used_is_a_sentence(start: StartWorker, folder: Path) -> None:
+    folder.write_text("a file")
+    worker = start()
+    worker.start_executor("a", "gpu")
+    with pytest.raises(WorkloadError, match="Set KERNELBAND_LOCK_DIR"):
+        worker.call("a", "echo", {}, 5, lock=GPU)
+
+
+def test_the_names_of_gpus_stay_in_the_folder(folder: Path) -> None:
+    with lock.held("../../etc/GPU x", "me", lambda: False, lambda *_: None):
+        assert sorted(p.name for p in folder.iterdir()) == [".._.._etc_GPU_x.lock", ".._.._etc_GPU_x.turn"]
+
+
+def test_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    folder.mkdir()
+    target = tmp_path / "target"
+    target.write_text("precious")
+    (folder / "g.lock").symlink_to(target)
+    with pytest.raises(lock.OperationFailed), lock.held("g", "me", lambda: False, lambda *_: None):
+        pass
+    assert target.read_text() == "precious"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to act as two users")
+def test_between_users(folder: Path, holders: Holders) -> None:
+    """Each can take what the other has made, in a sticky folder that belongs to one of them."""
+    for path in (folder.parent, *list(folder.parent.parents)[:3]):
+        path.chmod(path.stat().st_mode | 0o711)
+    nobody = pwd.getpwnam("nobody")
+    first = holders.start("root", 1.5)
+    assert line(first).startswith("held")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
+    # That user may not read this checkout, nor perhaps this Python: import first, then become nobody.
+    code = HOLD.format(server=str(ROOT / "server"), gpu=GPU, name="nobody", seconds=0, rounds=1)
+    become = f"import fcntl, os, encodings.idna\nos.setgid({nobody.pw_gid}); os.setuid({nobody.pw_uid})\n"
+    code = code.replace("def wait", become + "def wait", 1)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "waiting root"
+    assert done.stdout.splitlines()[-1].startswith("held nobody")
