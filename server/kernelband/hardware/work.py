@@ -111,19 +111,14 @@ def _work(
     spec: LaunchSpec, facts: CompileFacts, traffic: LaunchFacts | None, tensors: LaunchFacts | None, compulsory: float | None
 ) -> Work:
     moved = _sum(traffic["loads_bytes"], traffic["stores_bytes"]) if traffic else None
-    least = compulsory
-    if least is None and traffic is not None:
-        least = traffic.get("unique_bytes")
-    if least is None and tensors is not None:
-        least = float(sum(_tensor_bytes(tensors).values())) or None
-    if least is not None and moved is not None:
-        least = min(least, moved)
+    bounds = [compulsory, moved, traffic.get("unique_bytes") if traffic else None, _tensor_bytes(tensors) if tensors else None]
+    known = [float(b) for b in bounds if b]
     return Work(
         case=spec["case"],
         kernel=spec["kernel"]["qualname"],
         facts=facts,
         programs=math.prod(spec["grid"]),
-        dram_bytes=least,
+        dram_bytes=min(known) if known else None,
         moved_bytes=moved,
         flops=traffic["flops"] if traffic else None,
         dot_flops=traffic["dot_flops"] if traffic else None,
@@ -136,13 +131,13 @@ def _sum(first: int | None, second: int | None) -> float | None:
     return None if first is None or second is None else float(first + second)
 
 
-def _tensor_bytes(launch: LaunchFacts) -> dict[int, int]:
-    """Bytes by storage: the largest view of each."""
+def _tensor_bytes(launch: LaunchFacts) -> int:
+    """Of every tensor once; of several views of a storage the largest."""
     out: dict[int, int] = {}
     for tensor in launch["tensors"].values():
         size = math.prod(tensor["shape"]) * _BYTES.get(tensor["dtype"], 1)
         out[tensor["storage"]] = max(out.get(tensor["storage"], 0), size)
-    return out
+    return sum(out.values())
 
 
 def operand_dtype(launch: LaunchFacts | None) -> str | None:

@@ -111,6 +111,8 @@ def launch_facts(event: Any, target: Dict[str, Any]) -> Dict[str, Any]:
         "flops": getattr(traffic, "flops", None),
         "dot_flops": getattr(traffic, "dot_flops", None),
         "sectors_per_request": getattr(traffic, "sectors_per_request", None),
+        "unique_bytes": None if traffic is None else traffic.unique_loads_bytes + traffic.unique_stores_bytes,
+        "lines": [] if traffic is None else [vars(access) for access in traffic.accesses],
     }
 
 

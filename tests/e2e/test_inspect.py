@@ -1,0 +1,111 @@
+"""The examples, inspected for every target in real processes, without a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernelband.explain.inspect import Inspection, inspect
+from kernelband.hardware import driver_properties, find_device, find_devices
+from kernelband.source.workspace import Workspace
+from kernelband.worker import Worker, WorkerCommand
+from kernelband.worker.executor import Executor
+from kernelband.worker.pool import CompilePool
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TARGETS = "a100,a10,l4,h100,b200,rtx5090,mi300x,mi355x"  # sm_80/86/89/90/100/120, gfx942/950
+
+
+class Bench:
+    """A worker with the session of one example, captured once."""
+
+    def __init__(self, python: str, path: Path, kernel: str, entry: str) -> None:
+        space = Workspace.for_file(str(path))
+        self.log: list[str] = []
+        self.worker = Worker.start(WorkerCommand((), python), files=space, on_log=lambda _, text: self.log.append(text))
+        scratch = self.worker.hello["scratch"]
+        device = find_device("h100")
+        module = space.module_name(str(path))
+        session: Any = {
+            "id": "s",
+            "top_level": space.top_level(),
+            "store": f"{scratch}/store",
+            "cache": f"{scratch}/cache",
+            "seed": 0,
+            "target": device.target,
+            "device_properties": driver_properties(device),
+        }
+        place = {"module": module, "path": str(path), "qualname": kernel}
+        self.executor = Executor(self.worker, "cpu", "cpu", session=session)
+        params = {
+            "entry": {"kind": "callable", "module": module, "path": str(path), "name": entry},
+            "kernel": place,
+            "hosts": [],
+            "seconds": 60.0,
+            "distinct_cases": 4,
+            "input_sets": 1,
+            "programs": 8,
+        }
+        self.captured: Any = self.executor.call("capture", params, 120.0)
+        self.pool = CompilePool(self.worker, session, size=2)
+
+    def look(self, devices: str) -> tuple[list[Inspection], float]:
+        started = time.monotonic()
+        found = list(
+            inspect(
+                self.captured["cases"],
+                find_devices(devices),
+                lambda cases: self.executor.call("specialise", {"variant": None, "cases": list(cases)}, 60.0),  # type: ignore[arg-type,return-value]
+                self.pool,
+                captured=self.captured,
+            )
+        )
+        return found, time.monotonic() - started
+
+    def close(self) -> None:
+        self.pool.close()
+        self.worker.close()
+
+
+def _kernel(path: Path) -> tuple[str, str]:
+    """The first kernel and the first test of an example."""
+    lines = path.read_text().splitlines()
+    jit = next(i for i, line in enumerate(lines) if line.startswith("@triton.jit"))
+    kernel = next(line for line in lines[jit:] if line.startswith("def ")).split("def ")[1].split("(")[0]
+    test = next(line for line in lines if line.startswith("def test_")).split("def ")[1].split("(")[0]
+    return kernel, test
+
+
+@pytest.fixture(scope="module", params=["vector_add", "fused_softmax", "layer_norm", "matmul"])
+def bench(request: pytest.FixtureRequest, worker_python: str) -> Iterator[Bench]:
+    path = EXAMPLES / f"{request.param}.py"
+    made = Bench(worker_python, path, *_kernel(path))
+    yield made
+    made.close()
+
+
+def test_every_target_in_a_second_when_warm(bench: Bench) -> None:
+    cold, _ = bench.look(TARGETS)
+    assert [i.error for i in cold if i.error] == []
+    assert {i.device.arch for i in cold} == {80, 86, 89, 90, 100, 120, "gfx942", "gfx950"}
+    for one in cold:
+        seen = one.seen
+        assert seen is not None
+        assert seen.facts["registers"]
+        assert seen.mix
+        assert "loads" in seen.widths
+        assert seen.work.dram_bytes
+        assert seen.roofline is not None
+        assert seen.bottleneck.kind != "unknown"
+        assert seen.occupancy.programs >= 1 or seen.facts.get("unusable")
+    warm, seconds = bench.look(TARGETS)
+    assert len(warm) == len(cold)
+    assert seconds / len(warm) <= 1.0
+    for before, after in zip(cold, warm, strict=True):
+        assert before.seen is not None
+        assert after.seen is not None
+        assert after.seen.facts["cache_hit"]
+        assert before.seen.facts["code_hash"] == after.seen.facts["code_hash"]
