@@ -16,7 +16,7 @@ STATIC_TRIPS = 8  # longer loops bloat the code
 
 
 class LoopStages:
-    """``tl.range(..., num_stages=n)`` on the innermost loops that load: the launch's num_stages only pipelines loads that feed a product."""
+    """``tl.range(..., num_stages=n)`` on the innermost loops that load. The launch's num_stages reaches only loads that feed a product."""
 
     name = "loop_stages"
 
@@ -165,5 +165,5 @@ PIPELINE = Strategy(
         when="The kernel walks over memory in a loop.",
         why="While one iteration waits for memory, the next ones' loads can be on their way.",
     ),
-    (LoopStages(), Unroll(), StaticRange(), WarpSpecialize()),
+    (StaticRange(), Unroll(), LoopStages(), WarpSpecialize()),
 )

@@ -1,6 +1,7 @@
-"""Runs under the worker's Python: calls the original and each variant of an example on CPU tensors under Triton's interpreter.
+"""Under the worker's Python: calls the original and each variant of an example on CPU tensors under Triton's interpreter.
 
-Standard input: {"example": name, "texts": [original, variant, ...]}. Standard output, last line: a list with null for equal, else what differs.
+Standard input: {"example": name, "texts": [original, variant, ...]}.
+Standard output, last line: a list with null for equal, else what differs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import types
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-import torch  # noqa: E402
+import torch
 
 
 def load(text, name):
@@ -50,9 +51,9 @@ def calls(example, module):
 def difference(example, text, name, expected):
     """One sentence, or None when all outputs are equal up to rounding."""
     try:
-        for want, got in zip(expected, calls(example, load(text, name))):
+        for want, got in zip(expected, calls(example, load(text, name)), strict=True):
             torch.testing.assert_close(got, want, **({"rtol": 1e-2, "atol": 1e-2} if want.dtype == torch.float16 else {}))
-    except Exception as error:  # whatever the variant does wrong is what is reported
+    except Exception as error:  # noqa: BLE001  # whatever the variant does wrong is what is reported
         return f"{type(error).__name__}: {error}"
     return None
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, program_of
-
 from kernelband.strategies import STRATEGIES
+
+from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, program_of
 
 ROOT = Path(__file__).parents[3]
 PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
@@ -82,7 +82,7 @@ def test_moves_compose(name, tmp_path):
     assert len(texts) > 3
 
 
-ROWS = '''
+ROWS = """
 import torch
 import triton
 import triton.language as tl
@@ -104,7 +104,7 @@ def scale_rows(x, w):
     norm = torch.empty(x.shape[0])
     scale_kernel[(x.shape[0],)](x, w, y, norm, x.stride(0), x.shape[1], 1e-6, BLOCK=triton.next_power_of_2(x.shape[1]))
     return torch.cat([y, norm[:, None]], 1)
-'''
+"""
 
 
 def test_several_rows_per_program(tmp_path):

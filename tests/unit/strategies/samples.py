@@ -94,12 +94,12 @@ def example_facts(name: str, program: Program) -> Facts:
             *(
                 launch(
                     program,
-                    [4096, 1, 1],
-                    {"BLOCK_SIZE": n},
+                    [m, 1, 1],
+                    {"BLOCK_SIZE": 1 << (n - 1).bit_length()},
                     {"n_cols": n, "input_row_stride": n, "output_row_stride": n},
-                    {p: ([4096, n], "float32") for p in ("input_ptr", "output_ptr")},
+                    {p: ([m, n], "float32") for p in ("input_ptr", "output_ptr")},
                 )
-                for n in (1024, 4096, 8192)
+                for m, n in ((8192, 1024), (4096, 4096), (2048, 32000))
             )
         )
     if name == "layer_norm":
@@ -107,12 +107,12 @@ def example_facts(name: str, program: Program) -> Facts:
             *(
                 launch(
                     program,
-                    [4096, 1, 1],
+                    [m, 1, 1],
                     {"BLOCK_SIZE": 1024},
                     {"N": n, "stride": n, "eps": 1e-5},
-                    {"X": ([4096, n], "float16"), "Y": ([4096, n], "float16"), "W": ([n], "float16"), "B": ([n], "float16")},
+                    {"X": ([m, n], "float16"), "Y": ([m, n], "float16"), "W": ([n], "float16"), "B": ([n], "float16")},
                 )
-                for n in (2048, 4096, 8192)
+                for m, n in ((8192, 2048), (8192, 4096), (4096, 8192))
             )
         )
     return facts(

@@ -59,7 +59,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
                 "exact",
                 f"Compile-time constants: {listed}. Each new value compiles once more.",
                 "The cases use "
-                + ", ".join(f"{n} = {_list(view.numbers(n))}" for n in found)
+                + ", ".join(f"{n} = {_list(view.numbers(n))}" for n in list(found)[:3])
                 + ": few enough to fold into addresses, masks and loops.",
             )
 

@@ -66,9 +66,14 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     times = "once" if len(loops) == 1 else f"once instead of {len(loops)} times"
     kilobytes = longest * view.itemsize // 1024
-    for warps in (8, 16, 4, 32):
-        options = [x.set_options({"num_warps": warps}) for x in view.launches]
-        if warps * 32 > longest or any(o is None for o in options):
+    choices: list[int | str] = [8, 16, 4, 32]
+    at_launch = [x.module.span(x.arguments[block]) for x in view.launches]
+    named = all(isinstance(x.arguments[block], ast.Name) for x in view.launches)
+    if named and not any(e.span in at_launch for _, e in edits):
+        choices[1:1] = ["BLOCK // 512", "BLOCK // 256"]
+    for warps in choices:
+        options = [x.set_options({"num_warps": _warps(x, block, warps)}) for x in view.launches]
+        if (isinstance(warps, int) and warps * 32 > longest) or any(o is None for o in options):
             continue
         yield at.proposal(
             {"num_warps": warps},
@@ -79,16 +84,19 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         )
 
 
+def _warps(launch: LaunchView, block: str, warps: int | str) -> int | str:
+    """The code of num_warps: a number, or so many elements a warp of the block that the launch passes."""
+    if isinstance(warps, int):
+        return warps
+    return f"min(max({launch.module.code(launch.arguments[block])} // {warps.rpartition(' ')[2]}, 1), 16)"
+
+
 def _block(launch: LaunchView, size: str, block: str, limit: int) -> Edits | None:
     """The launch's block as a power of two that holds ``size``; nothing when it is one already."""
     passed, length = launch.arguments.get(block), launch.arguments.get(size)
     if passed is None or length is None or launch.grid_reads(block):
         return None
-    shown = launch.arguments[block]
-    if isinstance(passed, ast.Name) and (bindings := launch.bindings(passed.id)):
-        if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and "next_power_of_2" in ast.unparse(bindings[0].value):
-            return []
-    if "next_power_of_2" in ast.unparse(passed):
+    if "next_power_of_2" in ast.unparse(passed) or (isinstance(passed, ast.Name) and _follows(launch, passed.id)):
         return []
     knob = launch.knob(block)
     triton = _triton(launch)
@@ -97,9 +105,15 @@ def _block(launch: LaunchView, size: str, block: str, limit: int) -> Edits | Non
     at = knob.places[0][1]
     statement = next((n for n in launch.module.around(at) if isinstance(n, ast.stmt)), None)
     parameter_or_constant = statement is None or isinstance(statement, ast.FunctionDef) or statement in launch.module.tree.body
-    if isinstance(shown, ast.Name) and (parameter_or_constant or not _known(launch, length, statement)):
-        at = shown  # written at the launch instead, where the length is known
+    if isinstance(passed, ast.Name) and (parameter_or_constant or not _known(launch, length, statement)):
+        at = passed  # written at the launch instead, where the length is known
     return [(launch.module.path, launch.module.replace(at, f"min({limit}, {triton}.next_power_of_2({launch.module.code(length)}))"))]
+
+
+def _follows(launch: LaunchView, name: str) -> bool:
+    """The variable is a power of two that follows from a size already."""
+    bindings = launch.bindings(name)
+    return len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and "next_power_of_2" in ast.unparse(bindings[0].value)
 
 
 def _known(launch: LaunchView, length: ast.expr, statement: ast.stmt | None) -> bool:

@@ -1,4 +1,4 @@
-"""``grouped_order``: tiles of a two-dimensional output in narrow groups instead of whole rows, so that programs in flight share operands."""
+"""``grouped_order``: tiles of a matrix in narrow groups instead of whole rows, so that programs in flight share operands."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _one_dimension(view: View) -> Order | None:
             continue
         if any(outer in _read(s) or inner in _read(s) for s in kernel.node.body[:last]):
             continue  # an index is used before both are known
-        return Order(outer, inner, _rows(view, pid, size, last), size, kernel.node.body[last])
+        return Order(outer, inner, _rows(view, size, last), size, kernel.node.body[last])
     return None
 
 
@@ -122,7 +122,7 @@ def _read(statement: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-def _rows(view: View, pid: str, size: str, last: int) -> str:
+def _rows(view: View, size: str, last: int) -> str:
     """How many rows of tiles there are, as the kernel's author would say it."""
     kernel, tl = view.kernel, view.kernel.language
     definition = next((p[1] for s in kernel.node.body[:last] if (p := _simple(s)) is not None and p[0] == size), None)

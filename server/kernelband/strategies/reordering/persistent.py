@@ -15,6 +15,7 @@ from kernelband.strategies.code.launch import Edits, divisor, integer
 from kernelband.strategies.code.view import moving
 
 PER_MULTIPROCESSOR = (8, 4, 16, 2)
+LARGEST = 4096  # elements: with a larger tile a program isn't tiny, and one that waits for its loads holds too many registers
 MANY = 4  # worth it from so many waves of one program per multiprocessor
 
 
@@ -41,7 +42,8 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     shape = _shape(view)
     programs = max(view.programs, default=0)
     sms = view.facts.device.multiprocessors
-    if shape is None or programs < MANY * sms or view.kernel.model.autotuned:
+    widest = max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)
+    if shape is None or programs < MANY * sms or widest > LARGEST or view.kernel.model.autotuned:
         return
     tiles = _tiles(view)
     if tiles is None:

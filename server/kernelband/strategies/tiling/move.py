@@ -49,7 +49,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             set_options = launch.set_options(options) if options else []
             if set_options is not None and (edits or set_options):
                 in_grid = any(knobs[n].in_grid for n in tile.blocks if tile.blocks[n] != present[n])
-                yield _make(at, tile, where, edits + set_options, present, (warps, stages), in_grid=in_grid)
+                yield _make(at, tile, edits + set_options, where=where, present=present, options=(warps, stages), in_grid=in_grid)
 
 
 def covered(view: View, launch: LaunchView | None) -> list[str]:
@@ -114,7 +114,7 @@ def _product(view: View, present: dict[str, int]) -> Product | None:
 
 
 def _make(
-    at: At, tile: Tile, where: dict[str, str], edits: Edits, present: dict[str, int], options: tuple[int, int], *, in_grid: bool
+    at: At, tile: Tile, edits: Edits, *, where: dict[str, str], present: dict[str, int], options: tuple[int, int], in_grid: bool
 ) -> Proposal | None:
     stages = tile.num_stages if tile.num_stages is not None else options[1]
     changes = [(n, present[n], v) for n, v in tile.blocks.items()] + [
@@ -185,7 +185,8 @@ def _configs(at: At) -> Iterator[Proposal | None]:
         added = module.add_arguments(call, missing) if missing else []
         if added is not None:
             edits += [(module.path, e) for e in added]
-            yield _make(at, tile, {"config": str(model.configs.index(chosen))}, edits, present, (warps, stages), in_grid=False)
+            where = {"config": str(model.configs.index(chosen))}
+            yield _make(at, tile, edits, where=where, present=present, options=(warps, stages), in_grid=False)
 
 
 def _chosen(view: View, configs: tuple[Config, ...]) -> Config | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from math import ceil, log2
+from math import ceil, log2, prod
 
 from attrs import frozen
 
@@ -46,7 +46,6 @@ def products(product: Product, device: Device) -> list[Tile]:
     warp group (4 warps) works on 64 rows, so fewer rows than that can't use the tensor cores' wide form.
     Estimate for each case: waves of programs x what one multiprocessor needs for its share of the tile, the larger of tensor-core time and
     time to fetch operands from L2. Factors: 2 stages hide less latency, a K block of 128 bytes matches the widest shared-memory swizzle.
-    Within a tile the best warps and stages come first; other tiles go before the tile's second choice.
     """
     rated: list[tuple[float, Tile]] = []
     for m, n, k, warps in itertools.product((16, 32, 64, 128, 256), (16, 32, 64, 128, 256), (32, 64, 128), (4, 8)):
@@ -57,15 +56,18 @@ def products(product: Product, device: Device) -> list[Tile]:
             shared = stages * (m + n) * k * product.itemsize
             if shared > device.shared_per_program - 1024:
                 continue
-            seconds = sum(_product_seconds(product, device, (m, n, k), warps, shared, programs) for programs in product.programs or (1024,))
+            cases = [
+                _product_seconds(product, device, (m, n, k), warps=warps, shared=shared, programs=p) for p in product.programs or (1024,)
+            ]
+            seconds = prod(cases) ** (1 / len(cases))  # what is judged is the geometric mean over cases
             seconds *= {2: 1.15, 3: 1.0, 4: 1.0, 5: 1.03}[stages] * {64: 1.12, 128: 1.0}.get(k * product.itemsize, 1.06)
             if m < 64 and device.backend == "cuda" and int(device.arch) >= 90:
                 seconds *= 1.6
             rated.append((seconds, Tile({product.m: m, product.n: n, product.k: k}, warps, stages)))
-    return _spread(rated, lambda t: tuple(t.blocks.values()))
+    return _spread(rated, 0.06 * min((s for s, _ in rated), default=0.0))
 
 
-def _product_seconds(product: Product, device: Device, tile: tuple[int, int, int], warps: int, shared: int, programs: int) -> float:
+def _product_seconds(product: Product, device: Device, tile: tuple[int, int, int], *, warps: int, shared: int, programs: int) -> float:
     m, n, _ = tile
     tiles = programs * product.present[product.m] * product.present[product.n] / (m * n)
     registers = warps * 32 * min(m * n / (warps * 32) + 48, device.max_registers_per_thread)
@@ -114,7 +116,7 @@ def blocks_and_warps(names: Sequence[str], present: dict[str, int], itemsize: in
             if len(names) > 1:
                 distance += 0.2 * sum(abs(log2(v / present[n])) for n, v in zip(names, values, strict=True))
             rated.append((distance + 0.01 * abs(log2(warps / 4)), Tile(dict(zip(names, values, strict=True)), warps, None)))
-    return _spread(rated, lambda t: tuple(t.blocks.values()))
+    return _spread(rated, 0.5)
 
 
 def neighbours(names: Sequence[str], present: dict[str, int], warps: int, stages: int) -> list[Tile]:
@@ -141,13 +143,12 @@ def warps_only(block: int, itemsize: int, *, dot: bool) -> Iterator[Tile]:
     yield from (Tile({}, w, None) for w in sorted(options, key=lambda w: abs(log2(max(block, 1) / (w * 32) * itemsize / 32))))
 
 
-def _spread(rated: list[tuple[float, Tile]], group: object) -> list[Tile]:
-    """By rating, but the best of each group before any second, and so on."""
-    assert callable(group)
-    seen: dict[object, int] = {}
+def _spread(rated: list[tuple[float, Tile]], step: float) -> list[Tile]:
+    """By rating, but each further choice for the same blocks counts ``step`` worse: near ties go to blocks not seen yet."""
+    seen: dict[tuple[int, ...], int] = {}
     keyed: list[tuple[float, int, Tile]] = []
     for place, (rating, tile) in enumerate(sorted(rated, key=lambda x: x[0])):
-        turn = seen.get(group(tile), 0)
-        seen[group(tile)] = turn + 1
-        keyed.append((rating * (1 + 0.1 * turn) + 0.05 * turn, place, tile))
+        blocks = tuple(tile.blocks.values())
+        keyed.append((rating + step * seen.get(blocks, 0), place, tile))
+        seen[blocks] = seen.get(blocks, 0) + 1
     return [t for _, _, t in sorted(keyed, key=lambda x: x[:2])]
