@@ -107,11 +107,14 @@ def read(expressions: list[NodeOrLeaf], known: Scopes, at: NodeOrLeaf, text: str
     for node in expressions:
         names = stands_for(node, known, at)
         jit = jit or bool(names & JIT)
+        given = _argument(called(node)[1], "configs", 0)
         if names & AUTOTUNE:
             autotuned = True
-            given = _argument(called(node)[1], "configs", 0)
-            if given is not None:
-                configs += _configs(given, known, at, text)
+            configs += _configs(given, known, at, text) if given is not None else []
+        elif given is not None and not names & (JIT | HEURISTICS):  # a project's own autotune around Triton's
+            wrapped = _configs(given, known, at, text)
+            autotuned = autotuned or bool(wrapped)
+            configs += wrapped
         if names & HEURISTICS:
             given = _argument(called(node)[1], "values", 0)
             if given is not None:

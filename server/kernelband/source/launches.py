@@ -8,12 +8,12 @@ from typing import Literal
 from attrs import evolve, field, frozen
 from parso.tree import NodeOrLeaf
 
-from kernelband.source.decorators import AUTOTUNE, HEURISTICS, OPTIONS, PARTIAL, arguments, dictionary, keyword
-from kernelband.source.dependencies import assignments
+from kernelband.source.decorators import AUTOTUNE, HEURISTICS, OPTIONS, PARTIAL, arguments, dictionary, keyword, unquoted
+from kernelband.source.dependencies import assignments, parameters
 from kernelband.source.kernels import definition
 from kernelband.source.model import Expression, Kernel, Launch, Place, Span
 from kernelband.source.resolve import Resolver
-from kernelband.source.scopes import Scopes, absolute, dotted_chain, qualname
+from kernelband.source.scopes import Binding, Scopes, absolute, dotted_chain, dotted_name, qualname
 from kernelband.source.tree import ancestors, children, expression, line_column, node_span, read_names, value, walk
 
 Form = Literal["subscript", "run", "warmup", "compiled"]
@@ -57,6 +57,8 @@ def find_launches(
 class _Finder:
     def __init__(self, path: str, known: Scopes, resolver: Resolver, named: str | None) -> None:
         self.path, self.known, self.resolver, self.named = path, known, resolver, named
+        self._parameters: dict[int, list[Target]] = {}
+        self._listed: list[tuple[NodeOrLeaf, str]] | None = None
 
     def launches(self, node: NodeOrLeaf, host: NodeOrLeaf | None) -> Iterator[Launch]:
         parts = children(node)
@@ -112,11 +114,44 @@ class _Finder:
             names = [n for n in names if n.startswith(":") or n.rpartition(".")[2] == self.named]
         places = [p for n in names for p in self.resolver.absolute(n, self.path)]
         found = [Target(p) for p in places if self.resolver.kernel(p) is not None]
-        if not found and not rest:
-            for binding in self.known.lookup(head, at):
-                if binding.kind == "assign" and binding.value is not None and binding.value is not at and not _within(at, binding.value):
-                    found += self._expression(binding.value, depth - 1)
+        for binding in self.known.lookup(head, at) if not rest else ():
+            if binding.kind == "parameter":
+                found += self._passed(binding, depth - 1)
+            elif binding.kind == "assign" and binding.value is not None and dotted_name(binding.value) is None:
+                found += self._expression(binding.value, depth - 1) if not _within(at, binding.value) else []
         return found
+
+    def _passed(self, parameter: Binding, depth: int) -> list[Target]:
+        """The kernels that calls in this text pass for a parameter, and its default."""
+        key = id(parameter.statement)
+        if key in self._parameters or not depth:
+            return self._parameters.get(key, [])
+        found: list[Target] = []
+        self._parameters[key] = found
+        owner = parameter.scope
+        names = parameters(owner)
+        position = names.index(parameter.name)
+        own = ":" + qualname(owner)
+        if parameter.value is not None:
+            found += self._expression(parameter.value, depth)
+        for call, dotted in self._calls():
+            method = dotted.partition(".")[0] in ("self", "cls")
+            if dotted.rpartition(".")[2] != qualname(owner).rpartition(".")[2] or not (method or own in absolute(dotted, call, self.known)):
+                continue
+            given = [keyword(a) for a in arguments(children(call)[-1])]
+            positional = [v for k, v in given if k is None]
+            at = position - (1 if method and names[:1] in (["self"], ["cls"]) else 0)
+            passed = [v for k, v in given if k == parameter.name] or positional[at : at + 1]
+            found += [t for v in passed for t in self._expression(v, depth)]
+        return found
+
+    def _calls(self) -> list[tuple[NodeOrLeaf, str]]:
+        """Every plain call ``a.b(...)`` of the text with its dotted name; listed once."""
+        if self._listed is None:
+            nodes = (n for n in walk(self.known.module) if n.type == "atom_expr" and value(children(children(n)[-1])[0]) == "(")
+            named = ((n, dotted_chain(children(n)[:-1])) for n in nodes)
+            self._listed = [(n, dotted) for n, dotted in named if dotted is not None]
+        return self._listed
 
     def _attribute(self, name: str, at: NodeOrLeaf, depth: int) -> list[Target]:
         """``self.name``: a kernel in the class, or what the class or its methods assign to it."""
@@ -233,11 +268,20 @@ class _Finder:
                 options[key] = what
 
     def _items(self, node: NodeOrLeaf, at: NodeOrLeaf) -> list[tuple[str, NodeOrLeaf]]:
+        """The items of an unpacked dict: written on the spot, where its variable is bound, or set one by one (``o["BLOCK"] = 64``)."""
         items = dictionary(node)
         if items or node.type != "name":
             return items
-        values = [b.value for b in self.known.lookup(value(node), at) if b.kind == "assign" and b.value is not None]
-        return [pair for v in values for pair in dictionary(v)]
+        bindings = self.known.lookup(value(node), at)
+        items = [pair for b in bindings if b.kind == "assign" and b.value is not None for pair in dictionary(b.value)]
+        for statement in walk(bindings[0].scope) if bindings else ():
+            parts = children(statement)
+            if statement.type == "expr_stmt" and len(parts) == 3 and value(parts[1]) == "=" and parts[0].type == "atom_expr":
+                target = children(parts[0])
+                inside = children(target[-1])
+                if len(target) == 2 and value(target[0]) == value(node) and len(inside) == 3 and inside[1].type == "string":
+                    items.append((unquoted(value(inside[1])), parts[2]))
+        return items
 
 
 def callee_of(function: list[NodeOrLeaf], known: Scopes, at: NodeOrLeaf) -> frozenset[str]:

@@ -185,7 +185,7 @@ def _holds_code(literal: str) -> bool:
     return any(line.startswith(("def ", "class ", "@", "import ", "from ")) for line in literal.splitlines()[1:])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def scopes(text: str) -> Scopes:
     """The bindings of ``text``; read once per text."""
     return Scopes(text)

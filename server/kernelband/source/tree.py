@@ -23,13 +23,13 @@ BOM = "\ufeff"
 COMPREHENSIONS = ("sync_comp_for", "comp_for")
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def parse(text: str) -> Module:
     """The tree of ``text``; parsed once per text. Never raises on broken text."""
     return cast("Module", cast("Any", load_grammar(version=GRAMMAR)).parse(text))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def line_starts(text: str) -> tuple[int, ...]:
     r"""Offset of the first character of each line; lines end at ``\n``, ``\r\n`` or ``\r``, as Python and editors see them."""
     starts, at = [0], 0

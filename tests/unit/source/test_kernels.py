@@ -29,6 +29,7 @@ def test_every_spelling_is_found_in_source_order_and_nothing_else(kernels: dict[
         "stacked",
         "by_variables",
         "by_function",
+        "by_own_autotune",
         "Holder.in_class",
         "Holder.Inner.deeper",
         "factory.<locals>.nested",
@@ -95,6 +96,8 @@ def test_configs_from_a_variable_a_comprehension_and_a_function(kernels: dict[st
     assert config.constants["BLOCK"].names == ("block",)
     assert [c.constants["BLOCK"].text for c in kernels["by_function"].configs] == ["32", "64"]
     assert kernels["by_variables"].autotuned
+    assert kernels["by_own_autotune"].autotuned
+    assert [c.constants["BLOCK"].text for c in kernels["by_own_autotune"].configs] == ["32"]
     assert not kernels["dotted"].autotuned
 
 

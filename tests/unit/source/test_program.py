@@ -62,6 +62,7 @@ def test_hosts_in_source_order_and_no_others(program: Program) -> None:
         "tuple_grid",
         "def_grid",
         "unpacked",
+        "filled",
         "run_method",
         "warmed",
         "aliased",
@@ -72,6 +73,9 @@ def test_hosts_in_source_order_and_no_others(program: Program) -> None:
         "looped",
         "closure.<locals>.launch",
         "from_factory",
+        "several",
+        "start",
+        "Starter.launch",
         "Scale.forward",
         "Scale.backward",
         "Module.forward",
@@ -141,6 +145,12 @@ def test_unpacked_options_are_read_from_their_dict(program: Program) -> None:
     assert [a.name for a in launch.assignments] == ["options", "arguments"]
 
 
+def test_options_set_one_by_one(program: Program) -> None:
+    launch = only(program, "filled")
+    assert (launch.arguments["BLOCK"].text, launch.options["num_warps"].text) == ("BLOCK", "2")
+    assert chain(launch) == [("BLOCK", "256")]
+
+
 def test_run_and_warmup_forms(program: Program) -> None:
     run = only(program, "run_method")
     assert (run.form, run.grid and run.grid.text, run.options) == ("run", "(1,)", {})
@@ -158,6 +168,12 @@ def test_aliases_partials_wrappers_and_factories(program: Program) -> None:
     assert only(program, "launcher").grid is not None
     for name in ("partly", "wrapped", "unwrapped", "from_factory"):
         assert said(only(program, name)) == {"x_ptr": "x", "y_ptr": "y", "n": "4", "factor": "2.0", "BLOCK": "16"}, name
+
+
+def test_a_variable_with_several_kernels_and_kernels_passed_as_arguments(program: Program) -> None:
+    assert {x.kernel.qualname for x in host(program, "several").launches} == {"scale_kernel", "zero_kernel"}
+    assert {x.kernel.qualname for x in host(program, "start").launches} == {"scale_kernel", "zero_kernel"}
+    assert only(program, "Starter.launch").arguments["BLOCK"].text == "16"
 
 
 def test_a_loop_brings_in_its_variable_and_what_it_changes(program: Program) -> None:
