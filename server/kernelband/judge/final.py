@@ -80,6 +80,7 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
         KernelBandError: what isn't a variant's fault.
     """
     settings = judge.settings
+    judge.task.timed()
     finalists = [_Finalist(c) for c in candidates[: settings.finalists]]
     baseline: list[Measurement] = []
     methods: dict[str, str] = {}
@@ -155,7 +156,7 @@ def _check(judge: Judge, room: _Room, finalist: _Finalist, process: int) -> None
 
 def _baseline(judge: Judge, room: _Room, process: int, methods: dict[str, str]) -> Block:
     """The original against itself. An executor that dies of that is replaced once: the program is known to run."""
-    cases = judge.task.of_role("time")
+    cases = judge.task.timed()
     try:
         block = judge.measure(room.enter(), BASELINE, cases, judge.settings.pairs, _place(room, process), methods=methods)
     except ExecutorFault as fault:
@@ -173,7 +174,7 @@ def _place(room: _Room, process: int) -> Place:
 def _time(judge: Judge, room: _Room, finalist: _Finalist, process: int) -> None:
     executor = room.enter()
     place = _place(room, process)
-    block = judge.measure(executor, finalist.candidate, judge.task.of_role("time"), judge.settings.pairs, place, methods=finalist.methods)
+    block = judge.measure(executor, finalist.candidate, judge.task.timed(), judge.settings.pairs, place, methods=finalist.methods)
     room.fresh = False
     finalist.methods = finalist.methods or dict(block.methods)
     finalist.found += block.measurements

@@ -55,6 +55,7 @@ class Judge:
             KernelBandError: what isn't the variant's fault (no GPU, a case that can't be replayed, the worker is gone).
         """
         start = time.monotonic()
+        cases = self.task.timed()
         found: list[Measurement] = []
         checked: list[CheckResult] = []
         try:
@@ -62,7 +63,6 @@ class Judge:
             correctness, reason = judge_check(checked[-1], candidate.numerics)
             if correctness != "passed":
                 return self._verdict(candidate, Result(correctness=correctness, reason=reason, stage="screening"), [], checked, start)
-            cases = self.task.of_role("time")
             block = self.measure(executor, candidate, cases, self.settings.first_pairs, Place("screening", process))
             found += block.measurements
             if upper_bound(found, self.task.objective) >= 1.0:
@@ -131,7 +131,7 @@ class Judge:
     def result(self, found: Sequence[Measurement], checked: CheckResult, said: str, baseline: Sequence[Measurement] = ()) -> Result:
         """The result of measurements that exist; ``baseline`` given means that they are final ones."""
         stage = "final" if baseline else "screening"
-        compared = compare(found, self.task.of_role("time"), self.task.objective, stage=stage, baseline=baseline, shares=self.shares)
+        compared = compare(found, self.task.timed(), self.task.objective, stage=stage, baseline=baseline, shares=self.shares)
         evidence = self.evidence(found)
         return Result(
             correctness="passed",

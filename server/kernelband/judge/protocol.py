@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from attrs import field, frozen
 from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 
+from kernelband.errors import WorkloadError
 from kernelband.judge.result import Result
 
 Objective = Literal["device", "call"]
@@ -122,6 +123,19 @@ class Task:
     def of_role(self, *roles: str) -> tuple[Case, ...]:
         """The replayable cases that have one of these roles."""
         return tuple(c for c in self.cases if c["role"] in roles and c["replayable"])
+
+    def timed(self) -> tuple[Case, ...]:
+        """The timing cases.
+
+        Raises:
+            WorkloadError: there is none.
+        """
+        cases = self.of_role("time")
+        if cases:
+            return cases
+        why = next((c["reason"] for c in self.cases if c["reason"]), None)
+        said = f" ({why})" if why else ""
+        raise WorkloadError(f"None of the {len(self.cases)} recorded calls can be timed{said}: name another entry with --entry.")
 
 
 def check_deadline(cases: Sequence[Case], sets: int, settings: Settings) -> float:

@@ -15,6 +15,7 @@ def case(name: str, role: str = "time", **more: Any) -> Any:
         "id": name,
         "role": role,
         "replayable": True,
+        "reason": None,
         "calls": 1,
         "input_sets": 3,
         "device_us": 100.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from kernelband.errors import ExecutorFault, KernelBandError
+from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
 from kernelband.judge import Candidate, Judge, Settings, Task, final
 
 from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
@@ -275,3 +275,13 @@ def test_an_interrupt_ends_every_process():
 def test_a_process_that_does_not_start_ahead_gets_its_chance():
     pool = Pool({"v": 1.3}, **{"final-1": {"environment": died()}})
     assert final(judge(), pool, [candidate()]).verdicts[0].result.verified
+
+
+@pytest.mark.parametrize("stage", ["screening", "final"])
+def test_without_a_timing_case_nothing_is_judged(stage):
+    cases = (case("k1", "check"), case("n1", "time", replayable=False, reason="its argument holds a lock"))
+    with pytest.raises(WorkloadError, match=r"None of the 2 recorded calls can be timed \(its argument holds a lock\)"):
+        if stage == "screening":
+            Judge(Task(cases)).screen(SimulatedExecutor({"v": 1.0}), candidate())
+        else:
+            final(Judge(Task(cases)), Pool({}), [candidate()])

@@ -23,7 +23,7 @@ CASES = [case("c1"), case("c2"), case("c3")]
     ("probability", "degrees", "value"),
     [
         (0.90, 1, 3.078), (0.975, 1, 12.706), (0.995, 1, 63.657),
-        (0.90, 2, 1.886), (0.975, 2, 4.303),
+        (0.90, 2, 1.886), (0.975, 2, 4.303), (0.995, 2, 9.925),
         (0.90, 3, 1.638), (0.975, 3, 3.182), (0.9995, 3, 12.924),
         (0.90, 4, 1.533), (0.95, 4, 2.132), (0.975, 4, 2.776), (0.995, 4, 4.604),
         (0.975, 10, 2.228), (0.975, 14, 2.145), (0.90, 30, 1.310), (0.975, 120, 1.980),
@@ -43,6 +43,12 @@ def test_t_quantile_grows_with_probability_and_shrinks_with_degrees(p, n):
     assert t_quantile(p, n) <= t_quantile(min(0.9995, p + 0.0004), n)
     if p > 0.5:
         assert t_quantile(p, n) >= t_quantile(p, n + 1) - 1e-9
+
+
+def test_t_quantile_is_continuous_in_the_degrees():
+    for exact in (1.0, 2.0):
+        for p in (0.5004, 0.9, 0.975, 0.9995):
+            assert t_quantile(p, exact + 1e-9) == pytest.approx(t_quantile(p, exact), rel=1e-6)
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.0, 4), (1.0, 4), (0.9, 0.5)])

@@ -63,12 +63,15 @@ class SimulatedDevice:
     def elapsed_us(self, start: float, end: float) -> float:
         return end - start
 
+    def calibrate(self) -> None:
+        self.host += 1000.0
+
     def compilations(self) -> int:
         return self.compiled
 
     def capture(self, call: Callable[[], Any]) -> Any:
-        program = call.program  # type: ignore[attr-defined]
-        if not program.capturable:
+        program = getattr(call, "program", None)
+        if program is None or not program.capturable:
             raise NotCapturableError("it reads the random generator")
         return SimulatedReplay(self, program)
 
