@@ -115,6 +115,9 @@ def replacements(target: Target, properties: Mapping[str, int], name: str) -> Di
     def use(stream: Any) -> Iterator[None]:  # noqa: ARG001 - torch's signature
         yield
 
+    def seed(number: int) -> None:
+        torch.default_generator.manual_seed(int(number))
+
     def nothing(*args: Any, **kwargs: Any) -> None:
         """Nothing to do on a CPU."""
 
@@ -149,9 +152,10 @@ def replacements(target: Target, properties: Mapping[str, int], name: str) -> Di
         "stream": use,
         "current_stream": always(stream),
         "default_stream": always(stream),
-        "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
-        "seed": torch.seed,
+        # Not torch.manual_seed, which calls these.
+        "manual_seed": seed,
+        "manual_seed_all": seed,
+        "seed": torch.default_generator.seed,
         "initial_seed": torch.initial_seed,
         "get_rng_state": lambda device=None: torch.get_rng_state(),  # noqa: ARG005
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),  # noqa: ARG005

@@ -152,14 +152,12 @@ def _order(chosen: List[int], total: int, launch: Launch) -> Iterator[int]:
     """The chosen programs; once one of them works with atomics, every program of the grid, in order."""
     done = set()
     for linear in chosen:
-        if launch.counter.atomics:
-            break
         done.add(linear)
         yield linear
-    if launch.counter.atomics and len(chosen) < total:
-        for linear in range(total):
-            if linear not in done:
-                yield linear
+        if launch.counter.atomics:
+            break
+    if launch.counter.atomics:
+        yield from (linear for linear in range(total) if linear not in done)
 
 
 def _value(value: Any) -> Any:

@@ -35,6 +35,8 @@ _LOOKING = frozenset((
     "register_hook",
 ))
 # fmt: on
+#: Functions that write over all of their first argument.
+_OVERWRITING = ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_")
 
 
 class DeviceMode(TorchFunctionMode):
@@ -49,6 +51,8 @@ class DeviceMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
+        if func is torch.device:  # what the program calls its device stays what it is
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name == "__get__":
             return self._attribute(func, args)
@@ -154,8 +158,10 @@ class DeviceMode(TorchFunctionMode):
             if shared and not in_place:
                 continue  # a view: the storage knows
             relevant = masks
-            if name in ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_"):
+            if name in _OVERWRITING:
                 relevant = masks[1:]
+            elif name.endswith("_like") or name.startswith("new_"):
+                relevant = []
             if all(mask is None for mask in relevant):
                 self._memory.mark(tensor, None)
                 continue

@@ -1,0 +1,161 @@
+"""Small kernels, one trap each."""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+from triton.language.extra.libdevice import log1p as log_one_plus
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    tl.store(out_ptr + offs, tl.load(x_ptr + offs, mask=mask) + tl.load(y_ptr + offs, mask=mask), mask=mask)
+
+
+def run_add(x, y, BLOCK=256):
+    out = torch.empty_like(x)
+    add[(triton.cdiv(x.numel(), BLOCK),)](x, y, out, x.numel(), BLOCK=BLOCK)
+    return out
+
+
+@triton.jit
+def dropout(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    keep = tl.rand(seed, offs) > p
+    tl.store(out_ptr + offs, tl.where(keep, x / (1 - p), 0.0), mask=offs < n)
+
+
+def run_dropout(x, p, seed):
+    out = torch.empty_like(x)
+    dropout[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel(), p, seed, BLOCK=128)
+    return out
+
+
+@triton.jit
+def past_the_end(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(out_ptr + offs, x + 1)
+
+
+def run_past_the_end(x):
+    out = torch.empty_like(x)
+    past_the_end[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+    return out
+
+
+@triton.jit
+def functions(x_ptr, out_ptr, BLOCK: "tl.constexpr"):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(out_ptr + offs, libdevice.tanh(x) + log_one_plus(x) + tl.erf(x) + libdevice.pow(x, 2.0))
+
+
+def run_functions(x):
+    out = torch.empty_like(x)
+    functions[(1,)](x, out, BLOCK=x.numel())
+    return out
+
+
+@triton.jit
+def narrow(x_ptr, y_ptr, out_ptr, sum_ptr, i_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    y = tl.load(y_ptr + offs)
+    i = tl.load(i_ptr + offs)
+    z = tl.where(x > y, x * y, -x) + tl.abs(y) * 2 - 0.5 + i.to(tl.bfloat16)
+    z = tl.maximum(z, y) + tl.fma(x, y, x)
+    tl.store(out_ptr + offs, z)
+    tl.store(sum_ptr, tl.sum(x, axis=0))
+    tl.store(sum_ptr + 1, tl.max(x, axis=0))
+    tl.atomic_add(sum_ptr + 2 + offs % 2, x)
+
+
+def run_narrow(x, y, i):
+    out, sums = torch.empty_like(x), torch.zeros(4, dtype=x.dtype, device=x.device)
+    narrow[(1,)](x, y, out, sums, i, BLOCK=x.numel())
+    return out, sums
+
+
+@triton.jit
+def gather_pointers(table_ptr, out_ptr, BLOCK: tl.constexpr):
+    which = tl.program_id(0)
+    base = tl.load(table_ptr + which).to(tl.pointer_type(tl.float32))
+    offs = tl.arange(0, BLOCK)
+    tl.store(out_ptr + which * BLOCK + offs, tl.load(base + offs))
+
+
+def run_gather_pointers(tensors):
+    table = torch.tensor([t.data_ptr() for t in tensors], device="cuda")
+    out = torch.empty(len(tensors) * 16, device="cuda")
+    gather_pointers[(len(tensors),)](table, out, BLOCK=16)
+    return out
+
+
+def make_scaled(factor):
+    @triton.jit
+    def scaled(x_ptr, out_ptr, FLAG, BLOCK: tl.constexpr = 8 * 4):
+        offs = tl.arange(0, BLOCK)
+        value = tl.load(x_ptr + offs) * factor
+        if FLAG:
+            value = value + 1
+        tl.store(out_ptr + offs, value)
+
+    return scaled
+
+
+factor_of = tl.constexpr(3)
+
+
+def run_scaled(x, flag):
+    out = torch.empty_like(x)
+    make_scaled(factor_of)[(1,)](x, out, flag)
+    return out
+
+
+@triton.jit
+def assembly(x_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(x_ptr + offs, y)
+
+
+@triton.jit
+def waits(flag_ptr):
+    if tl.program_id(0) == 0:
+        while tl.atomic_add(flag_ptr, 0) == 0:
+            pass
+    else:
+        tl.atomic_add(flag_ptr, 1)
+
+
+@triton.jit
+def strided(x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs * stride, mask=offs >= 0)
+    tl.store(out_ptr + offs, x)
+
+
+@triton.jit
+def count(x_ptr, total_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total_ptr, tl.sum(tl.load(x_ptr + offs), axis=0))
+
+
+@triton.jit
+def pair_sum(a, b):
+    return a + b
+
+
+@triton.jit
+def scans(x_ptr, out_ptr, index_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(out_ptr + offs, tl.cumsum(x, axis=0))
+    tl.store(out_ptr + BLOCK + offs, tl.associative_scan(x, 0, pair_sum))
+    tl.store(index_ptr, tl.argmax(x, axis=0))
+    tl.store(index_ptr + 1, tl.reduce(x, 0, pair_sum).to(tl.int32))

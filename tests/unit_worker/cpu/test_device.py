@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import triton
+from kernelband_worker.cpu import device as shim_module
+from kernelband_worker.state import OperationFailed
+
+pytestmark = pytest.mark.usefixtures("shim")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.empty(3, device="cuda"),
+        lambda: torch.zeros((2, 3), device=torch.device("cuda", 0), dtype=torch.float16),
+        lambda: torch.randn(3, device="cuda:0"),
+        lambda: torch.tensor([1, 2], device="cuda"),
+        lambda: torch.arange(4, device=0),
+        lambda: torch.rand(3).cuda(),
+        lambda: torch.rand(3).to("cuda"),
+        lambda: torch.rand(3).to(torch.float16).to(device="cuda", dtype=torch.float32),
+        lambda: torch.rand(3).to(torch.rand(1, device="cuda")),
+        lambda: torch.rand(3, device="cuda") + 1,
+        lambda: torch.empty_like(torch.rand(3, device="cuda")).view(3, 1),
+        lambda: torch.rand(3).cuda().new_zeros(2),
+        lambda: torch.nn.Linear(3, 4).cuda().weight,
+        lambda: torch.nn.Linear(3, 4, device="cuda").weight.data,
+        lambda: torch.rand(3, device=torch.rand(1, device="cuda").device),
+        lambda: torch.rand(2, 3, device="cuda").T,
+        lambda: torch.randint(0, 9, (4,), device="cuda", generator=torch.Generator(device="cuda").manual_seed(1)),
+        lambda: torch.empty(3, pin_memory=True).cuda(non_blocking=True),
+    ],
+)
+def test_these_are_on_the_device(make):
+    tensor = make()
+    assert tensor.is_cuda
+    assert tensor.device == torch.device("cuda", 0)
+    assert tensor.get_device() == 0
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: torch.rand(3), lambda: torch.rand(3, device="cuda").cpu(), lambda: torch.rand(3, device="cpu") * 2]
+)
+def test_these_are_on_the_host(make):
+    tensor = make()
+    assert not tensor.is_cuda
+    assert tensor.device.type == "cpu"
+
+
+def test_a_copy_between_host_and_device_is_a_copy():
+    host = torch.zeros(3)
+    there = host.cuda()
+    there += 1
+    assert host.sum() == 0
+    back = there.cpu()
+    there += 1
+    assert back.tolist() == [1.0, 1.0, 1.0]
+    assert there.to("cuda") is there
+    assert there.cuda() is there
+    assert back.cpu() is back
+    assert back.numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_default_device():
+    torch.set_default_device("cuda")
+    try:
+        assert torch.empty(3).is_cuda
+        assert not torch.empty(3, device="cpu").is_cuda
+    finally:
+        torch.set_default_device(None)
+    assert not torch.empty(3).is_cuda
+    with torch.device("cuda"):
+        assert torch.ones(3).is_cuda
+    assert not torch.ones(3).is_cuda
+
+
+def test_torch_cuda_answers_for_the_target():
+    assert torch.cuda.is_available()
+    assert torch.cuda.get_device_capability() == (9, 0)
+    assert torch.cuda.get_device_name(0) == "NVIDIA H100"
+    properties = torch.cuda.get_device_properties("cuda")
+    assert (properties.multi_processor_count, properties.warp_size) == (132, 32)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    with torch.cuda.device(0), torch.cuda.stream(torch.cuda.Stream()):
+        start.record()
+        end.record()
+    torch.cuda.synchronize()
+    assert math.isnan(start.elapsed_time(end))
+    with pytest.raises(OperationFailed, match="CUDA graphs need a GPU"):
+        torch.cuda.CUDAGraph()
+    assert triton.runtime.driver.active.get_active_torch_device() == torch.device("cuda", 0)
+
+
+def test_seeds_make_the_same_numbers():
+    torch.cuda.manual_seed(3)
+    first = torch.rand(4, device="cuda")
+    torch.cuda.manual_seed_all(3)
+    assert torch.equal(first, torch.rand(4, device="cuda"))
+    generator = torch.Generator("cuda")
+    assert isinstance(generator, torch.Generator)
+    generator.manual_seed(5)
+    first = torch.rand(4, device="cuda", generator=generator)
+    assert torch.equal(first, torch.rand(4, device="cuda", generator=generator.manual_seed(5)))
+
+
+def test_do_bench_calls_once_and_knows_no_time():
+    calls = []
+    assert math.isnan(triton.testing.do_bench(lambda: calls.append(1), warmup=25, rep=100))
+    assert calls == [1]
+    assert all(math.isnan(each) for each in triton.testing.do_bench(lambda: None, quantiles=[0.5, 0.2, 0.8]))
+
+
+def test_autograd_and_modules_go_on_working():
+    layer = torch.nn.Linear(4, 2).cuda()
+    x = torch.randn(3, 4, device="cuda", requires_grad=True)
+    layer(x).sum().backward()
+    assert x.grad.is_cuda
+    assert layer.weight.grad.shape == (2, 4)
+    torch.testing.assert_close(layer(x), torch.nn.functional.linear(x, layer.weight, layer.bias))
+
+
+def test_it_can_be_taken_away_again():
+    available, empty = torch.cuda.is_available, torch.cuda.Stream
+    shim = shim_module.install({"backend": "cuda", "arch": 80, "warp_size": 32}, None)
+    shim.uninstall()
+    assert (torch.cuda.is_available, torch.cuda.Stream) == (available, empty)
+
+
+def test_amd():
+    shim = shim_module.install({"backend": "hip", "arch": "gfx942", "warp_size": 64}, None)
+    try:
+        assert torch.cuda.get_device_properties(0).gcnArchName == "gfx942"
+        assert triton.runtime.driver.active.get_current_target().warp_size == 64
+    finally:
+        shim.uninstall()
