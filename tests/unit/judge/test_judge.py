@@ -280,8 +280,9 @@ def test_a_process_that_does_not_start_ahead_gets_its_chance():
 @pytest.mark.parametrize("stage", ["screening", "final"])
 def test_without_a_timing_case_nothing_is_judged(stage):
     cases = (case("k1", "check"), case("n1", "time", replayable=False, reason="its argument holds a lock"))
+    run = {
+        "screening": lambda: Judge(Task(cases)).screen(SimulatedExecutor({"v": 1.0}), candidate()),
+        "final": lambda: final(Judge(Task(cases)), Pool({}), [candidate()]),
+    }[stage]
     with pytest.raises(WorkloadError, match=r"None of the 2 recorded calls can be timed \(its argument holds a lock\)"):
-        if stage == "screening":
-            Judge(Task(cases)).screen(SimulatedExecutor({"v": 1.0}), candidate())
-        else:
-            final(Judge(Task(cases)), Pool({}), [candidate()])
+        run()
