@@ -62,7 +62,8 @@ def install(target: Target, properties: Optional[Mapping[str, int]] = None, name
     made = active_driver.active
     assert isinstance(made, TargetDriver)
     made.machine = machine
-    shim._stack.callback(lambda: setattr(active_driver, "_active", before))
+    if before is not None:  # compiled kernels ask the driver when they are freed, so there is one to the end
+        shim._stack.callback(lambda: setattr(active_driver, "_active", before))
     for attribute, value in cuda.replacements(target, known, name or f"{target['backend']} {target['arch']}").items():
         shim.set(torch.cuda, attribute, value)
     for place in (torch.cuda.nvtx,):

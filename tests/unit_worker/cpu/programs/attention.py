@@ -1,4 +1,5 @@
 """A small causal flash attention, in float16 and bfloat16, with a helper and static_range."""
+# ruff: noqa - written as people write them
 
 import torch
 import triton

@@ -1,4 +1,5 @@
 """The fused softmax of Triton's tutorial: warmup, then CompiledKernel[grid], with a grid made from the driver's numbers."""
+# ruff: noqa - written as people write them
 
 import torch
 import triton
