@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernelband.errors import ExecutorFault
 from kernelband.explain.inspect import Inspection, inspect
 from kernelband.hardware import driver_properties, find_device, find_devices
 from kernelband.source.workspace import Workspace
@@ -109,3 +110,63 @@ def test_every_target_in_a_second_when_warm(bench: Bench) -> None:
         assert after.seen is not None
         assert after.seen.facts["cache_hit"]
         assert before.seen.facts["code_hash"] == after.seen.facts["code_hash"]
+
+
+SLOW = '''
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def slow(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A tile that no register file holds: ptxas works on it for a minute or two."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rm[:, None] * K + (k + rk)[None, :])
+        y = tl.load(b + (k + rk)[:, None] * BN + rn[None, :])
+        total = tl.dot(x, y, total)
+    tl.store(c + rm[:, None] * BN + rn[None, :], total)
+
+
+def host(x, y):
+    out = torch.empty(x.shape[0], y.shape[1], device=x.device, dtype=torch.float32)
+    slow[(1,)](x, y, out, x.shape[1], BM=256, BN=256, BK=128, num_warps=8, num_stages=2)
+    return out
+
+
+def test_slow():
+    x = torch.randn(256, 128, device="cuda", dtype=torch.float16)
+    y = torch.randn(128, 256, device="cuda", dtype=torch.float16)
+    host(x, y)
+'''
+
+
+def test_a_tile_that_holds_the_assembler_is_ended_at_its_deadline(worker_python: str, tmp_path: Path) -> None:
+    path = tmp_path / "slow_tile.py"
+    path.write_text(SLOW)
+    bench = Bench(worker_python, path, "slow", "test_slow")
+    try:
+        started = time.monotonic()
+        cases = bench.captured["cases"]
+        specs = bench.executor.call("specialise", {"variant": None, "cases": [cases[0]["id"]]}, 60.0)
+        params = {"variant": None, "launch": specs["launches"][0], "target": find_device("a100").target}
+        bench.pool.submit({**params, "target": find_device("mi300x").target}, deadline_s=60.0)  # warms one executor up
+        future = bench.pool.submit(params, deadline_s=12.0)
+        with pytest.raises(ExecutorFault) as caught:
+            future.result(60)
+        assert caught.value.fault == "timeout"
+        assert time.monotonic() - started < 40
+        running = [p for p in Path("/proc").iterdir() if p.name.isdigit() and _assembles(p)]
+        assert running == []
+    finally:
+        bench.close()
+
+
+def _assembles(process: Path) -> bool:
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+        return words[0].endswith((b"/ptxas", b"/ptxas-blackwell")) and b"--gpu-name=sm_80" in words
+    except OSError:
+        return False

@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def open_session(state: State, params: dict[str, Any]) -> dict[str, Any]:
-    state.cases["opened"] = [*state.cases.get("opened", []), params]
+    state.cases["opened"] = [*state.cases.get("opened", "readable", []), params]
     return {}
 
 
@@ -34,7 +34,7 @@ def load_variant(state: State, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def opened(state: State, params: dict[str, Any]) -> dict[str, Any]:
-    return {"opened": state.cases.get("opened", []), "loaded": state.cases.get("loaded", [])}
+    return {"opened": state.cases.get("opened", "readable", []), "loaded": state.cases.get("loaded", [])}
 
 
 def echo(state: State, params: dict[str, Any]) -> dict[str, Any]:
@@ -186,6 +186,10 @@ def cuda_is_broken(state: State, params: dict[str, Any]) -> dict[str, Any]:
     raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
+def readable(state: State, params: dict[str, Any]) -> dict[str, Any]:
+    return {"readable": os.access(params["path"], os.R_OK)}
+
+
 def threads(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """Ask from several threads at once."""
     answers: dict[int, Any] = {}
@@ -205,4 +209,5 @@ NAMES = [
     "echo", "facts", "spin", "sleep_in_c", "sleep", "stop_itself", "die", "leave", "children", "prints", "flood", "large", "ask", "fail",
     "internal", "quits", "no_memory", "not_json", "garbage", "forks", "cuda_is_broken", "threads",
     "opened",
+    "readable",
 ]  # fmt: skip
