@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelband.explain.inspect import Inspection, Seen
-from kernelband.hardware.changes import size
+from kernelband.hardware.units import duration, operations, size
 
 
 def render_inspection(found: Sequence[Inspection]) -> RenderableType:
@@ -59,15 +59,15 @@ def _rows(same: Sequence[Inspection]) -> list[tuple[str, list[str]]]:
         row("occupancy", lambda s: f"{100 * s.occupancy.fraction:.0f} %"),
         row("limited by", lambda s: s.occupancy.limiter),
         row("programs per SM", lambda s: str(s.occupancy.programs)),
-        row("waves", lambda s: f"{s.waves.count:.2g}"),
+        row("waves", lambda s: "under 0.01" if s.waves.count < 0.01 else f"{s.waves.count:.2g}"),
         row("tensor cores", lambda s: s.facts["tensor_core"] or "none"),
         row("loads", lambda s: s.widths.get("loads", "none")),
         row("stores", lambda s: s.widths.get("stores", "none")),
-        row("instructions", lambda s: ", ".join(f"{n} {k}" for k, n in list(s.mix.items())[:3])),
+        row("instructions", lambda s: "\n".join(f"{n} {k}" for k, n in list(s.mix.items())[:4])),
         row("bytes", lambda s: _known(s.work.dram_bytes, size)),
         row("bytes through caches", lambda s: _known(s.work.moved_bytes, size)),
-        row("operations", lambda s: _known(_operations(s), lambda n: f"{n / 1e6:.3g} MFLOP")),
-        row("speed of light", lambda s: _known(s.roofline.us if s.roofline else None, lambda us: f"{us:.3g} us")),
+        row("operations", lambda s: _known(_operations(s), operations)),
+        row("speed of light", lambda s: _known(s.roofline.us if s.roofline else None, duration)),
     ]
 
 

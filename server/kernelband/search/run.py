@@ -218,11 +218,7 @@ class _Run:
 
     def _judge(self, cases: tuple[Case, ...]) -> Judge:
         setup, lab = self.setup, self.setup.lab
-        hosts = tuple(
-            {"module": setup.workspace.module_name(h.place.path), "path": h.place.path, "qualname": h.place.qualname}
-            for h in setup.program.hosts
-        )
-        task = Task(cases, setup.options.objective, setup.entry, cast("tuple", hosts))
+        task = Task(cases, setup.options.objective, setup.entry)
         return Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: self.journal.emit(Noted(text)))
 
     def _session(self, judge: Judge, cases: tuple[Case, ...], base: Baseline) -> Session:

@@ -22,7 +22,7 @@ from kernelband_worker.wire import (
 )
 
 from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError
-from kernelband.hardware import Device, find_device, from_gpu
+from kernelband.hardware import Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Compiled
 from kernelband.source import Workspace
 from kernelband.source.model import text_hash
@@ -54,6 +54,7 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
+        self._hosts: Executor | None = None
         self._environment: Environment | None = None
         self._device: Device | None = None
         self.gpu: Gpu | None = None
@@ -106,6 +107,9 @@ class WorkerLab:
         self._device, self.gpu = device, gpu
         self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
         self._pool = CompilePool(self._worker, self._session, variants=self._files)
+        # Host functions run here with launches suppressed. On CPU tensors, also beside a GPU: what they allocate must not disturb it.
+        self._hosts = self._executor("specialise", "cpu")
+        self._warm(self._hosts)
 
     # ------------------------------------------------------------ what it is
 
@@ -165,12 +169,14 @@ class WorkerLab:
 
         def begin() -> None:
             executor = self._executor(name, "gpu" if self.measured else "cpu")
-            # Whatever goes wrong here goes wrong again, and is said, at the first real call.
-            with suppress(KernelBandError):
-                executor.call("environment", {}, IMPORT_S)
+            _import(executor)
             future.set_result(executor)
 
         threading.Thread(target=begin, name=f"start {name}", daemon=True).start()
+
+    def _warm(self, executor: Executor) -> None:
+        """Let it import torch beside the rest."""
+        threading.Thread(target=_import, args=(executor,), name=f"start {executor.name}", daemon=True).start()
 
     def _executor(self, name: str, role: str) -> Executor:
         return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=self._session, variants=self._files)
@@ -199,22 +205,34 @@ class WorkerLab:
 
     def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
         """What a variant would launch on the cases."""
+        if self._hosts is None:
+            raise HardwareError("No target was chosen before compiling.")
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
-        return cast("SpecialiseResult", self._submit(params, "specialise", SPECIALISE_S).result())
+        return cast("SpecialiseResult", self._hosts.call("specialise", params, SPECIALISE_S))
 
     def specialise_all(self, variants: Sequence[VariantFiles], cases: Sequence[str]) -> list[SpecialiseResult | KernelBandError]:
-        """The same for several at once, by the whole pool."""
-        jobs = [self._submit({"variant": v["id"], "cases": list(cases)}, "specialise", SPECIALISE_S) for v in variants]
-        return [cast("SpecialiseResult | KernelBandError", _outcome(job)) for job in jobs]
+        """The same for several variants; in place of a result, why there is none."""
+        return [self._try(files, cases) for files in variants]
+
+    def _try(self, files: VariantFiles, cases: Sequence[str]) -> SpecialiseResult | KernelBandError:
+        try:
+            return self.specialise(files, cases)
+        except KernelBandError as error:
+            if error.kind == "lost":
+                raise
+            return error
 
     def compile(self, variants: Mapping[str, tuple[VariantFiles | None, Sequence[LaunchSpec]]]) -> dict[str, Compiled]:
         """Compile all launches of all variants in the pool, each key of a variant once."""
+        pool = self._pool
+        if pool is None:
+            raise HardwareError("No target was chosen before compiling.")
         jobs: list[tuple[str, str, Future[dict[str, Any]]]] = []
         for name, (files, launches) in variants.items():
             for key, launch in {x["key"]: x for x in launches}.items():
                 variant = files["id"] if files is not None else None
                 params = {"variant": variant, "launch": launch, "target": self.device.target, "instructions": False}
-                jobs.append((name, key, self._submit(params, "compile", None)))
+                jobs.append((name, key, pool.submit(params)))
         out: dict[str, Compiled] = {name: {} for name in variants}
         for name, key, job in jobs:
             outcome = _outcome(job)
@@ -223,12 +241,11 @@ class WorkerLab:
             out[name][key] = cast("CompileFacts | KernelBandError", outcome)
         return out
 
-    def _submit(self, params: dict[str, Any], operation: str, deadline_s: float | None) -> Future[dict[str, Any]]:
-        if self._pool is None:
-            raise HardwareError("No target was chosen before compiling.")
-        if deadline_s is None:
-            return self._pool.submit(params, operation=operation)
-        return self._pool.submit(params, operation=operation, deadline_s=deadline_s)
+
+def _import(executor: Executor) -> None:
+    # Whatever goes wrong here goes wrong again, and is said, at the first real call.
+    with suppress(KernelBandError):
+        executor.call("environment", {}, IMPORT_S)
 
 
 def _outcome(job: Future[dict[str, Any]]) -> dict[str, Any] | KernelBandError:
@@ -245,16 +262,3 @@ def _outcome(job: Future[dict[str, Any]]) -> dict[str, Any] | KernelBandError:
         if error.kind == "lost":
             raise
         return error
-
-
-def driver_properties(device: Device) -> dict[str, int]:
-    """What the driver of such a device reports, in Triton's words."""
-    return {
-        "max_shared_mem": device.shared_per_program,
-        "max_num_regs": device.registers_per_sm,
-        "multiprocessor_count": device.multiprocessors,
-        "warpSize": device.warp_size,
-        "sm_clock_rate": 1_700_000,
-        "mem_clock_rate": 2_600_000,
-        "mem_bus_width": 5120,
-    }

@@ -1,0 +1,137 @@
+"""``kernelband optimize``: one search, live in the terminal or as JSON lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import click
+
+from kernelband.cli.failure import INTERRUPTED
+from kernelband.cli.target import Target, db_option, parse_overlays, worker_options
+from kernelband.errors import SourceError, UsageError
+from kernelband.history import find_place
+
+NEEDS = ("numpy", "sklearn")
+
+
+@click.command()
+@click.argument("target", metavar="FILE[::KERNEL]", required=False)
+@click.option("--trials", type=int, help="At most so many variants are executed.")
+@click.option("--seconds", type=float, help="At most so many seconds, everything included. Default: 60, or no limit with --trials.")
+@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
+@worker_options
+@click.option(
+    "--policy", default="kernelband", show_default=True, metavar="P", help="Rule that chooses what to try: kernelband, paper, random."
+)
+@click.option(
+    "--objective", default="device", show_default=True, metavar="device|call", help="What has to become faster: device or call time."
+)
+@click.option("--allow-lower-precision", is_flag=True, help="Also try edits that lower precision (tf32, narrower accumulators).")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same choices.")
+@db_option
+@click.option("--resume", metavar="RUN", help="Continue a run that was cut off.")
+@click.option("--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event.")
+def optimize(target: str | None, db: str | None, resume: str | None, overlays: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Search for faster variants of a kernel and verify the best in fresh processes.
+
+    Without a GPU in reach everything is predicted: candidates with the fact behind each, never a ratio or a time.
+    Ctrl-C keeps everything; --resume continues.
+    """
+    place = find_place(db)
+    options = _options(target, resume, overlays, given, place.path)
+    view = _view(as_json)
+    if place.note:
+        click.echo(place.note, err=True)
+    from kernelband.search.run import optimize as search
+
+    with view, _interruptible():
+        ended = search(options, place.path, view.hear, resume_run=resume)
+    view.finish(ended, place.path)
+    return INTERRUPTED if ended.state == "interrupted" else 0
+
+
+def _options(target: str | None, resume: str | None, overlays: tuple[str, ...], given: dict[str, Any], path: Any) -> Any:
+    """What is asked, checked as far as possible before anything is imported or started."""
+    trials, seconds = given["trials"], given["seconds"]
+    if trials is not None and trials < 1:
+        raise UsageError(f"A budget of {trials} trials allows nothing to be tried: give --trials 1 or more.")
+    if seconds is not None and not seconds > 0:
+        raise UsageError(f"A budget of {seconds:g} seconds allows nothing to be tried: give --seconds more than 0.")
+    if target is None and resume is None:
+        raise UsageError("No file is named: kernelband optimize FILE, FILE::KERNEL, or --resume RUN.")
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"Searching needs {' and '.join(missing)}, which this Python lacks: pip install 'kernelband[search]'.")
+    if resume is not None:
+        return _resumed(target, resume, path, given)
+    from kernelband.search.options import Options
+
+    assert target is not None
+    named = Target.parse(target)
+    texts = parse_overlays(overlays)
+    if named.path not in texts and not os.path.exists(named.path):
+        raise SourceError(f"There is no file {target.partition('::')[0]}: check the name and the folder that you are in.")
+    if given["gpu"] is not None:
+        from kernelband.hardware import find_device
+
+        find_device(given["gpu"])  # an unknown name is said before anything starts
+    allowed = ("exact", "reassociates", "lowers_precision") if given["allow_lower_precision"] else ("exact", "reassociates")
+    keys = ("entry", "trials", "seconds", "gpu", "worker", "python", "policy", "objective", "seed")
+    return Options(named.path, named.kernel, allowed=allowed, overlays=texts, **{k: given[k] for k in keys})
+
+
+def _resumed(target: str | None, resume: str, path: Any, given: dict[str, Any]) -> Any:
+    """The options of the run, with more budget, or another way to the same worker, where that is given now."""
+    from attrs import evolve
+
+    from kernelband.search.resume import options_of
+
+    options = options_of(path, resume)
+    if target is not None and Target.parse(target).path != options.path:
+        raise UsageError(f"Run {resume} is about {options.path}, not {target}: leave the file out, or start a new run.")
+    changed = {k: given[k] for k in ("trials", "seconds", "worker", "python") if given[k] is not None}
+    return evolve(options, **changed)
+
+
+def _view(as_json: bool) -> Any:
+    if as_json:
+        from kernelband.cli.jsonl import JsonLines
+
+        return JsonLines()
+    from kernelband.cli.live import Live
+
+    return Live()
+
+
+@contextmanager
+def _interruptible() -> Generator[None, None, None]:
+    """Ctrl-C and SIGTERM stop the run and keep everything; a second one exits at once."""
+    seen = False
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
+        nonlocal seen
+        if seen:
+            os._exit(INTERRUPTED)
+        seen = True
+        print("Stopping: what was found is kept. Once more to exit at once.", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,145 @@
+"""``kernelband show RUN``: what a run found, with the reason why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+import click
+
+from kernelband.cli.target import db_option, json_option, open_history
+from kernelband.history import Store, runs, trials
+from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@db_option
+@json_option
+def show(run: str, db: str | None, as_json: bool) -> None:
+    """Show what a run found. RUN is an id, the beginning of one, or `last`."""
+    run, _, number = run.partition("/")
+    with open_history(db) as store:
+        row = runs.find(store, run)
+        if as_json:
+            click.echo(json.dumps(as_dict(store, row), indent=1))
+            return
+        if number.isdecimal():
+            _variant(store, row, trials.variant(store, row.id, int(number)))
+            return
+        _run(store, row)
+
+
+def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
+    """Everything of a run as JSON; no figure of a variant in predicted mode."""
+    variants = [attrs.asdict(v) for v in trials.variants(store, row.id)]
+    found = [attrs.asdict(t) for t in trials.trials(store, row.id)]
+    if row.mode == "predicted":
+        for v in variants:
+            for name in ("seconds", "mean_seconds", "features", "headroom"):
+                v[name] = None
+            v["forecast"].pop("score", None)
+        found = [{k: v for k, v in t.items() if k not in ("score", "low", "high")} for t in found]
+    return {
+        "run": attrs.asdict(row),
+        "cases": [attrs.asdict(c) for c in trials.cases(store, row.id)],
+        "variants": variants,
+        "trials": found,
+        "finals": [attrs.asdict(f) for f in trials.finals(store, row.id)],
+        "pulls": [attrs.asdict(p) for p in trials.pulls(store, row.id)],
+        "arms": [attrs.asdict(a) for a in trials.arms(store, row.id)],
+        "decisions": [attrs.asdict(d) for d in trials.decisions(store, row.id)],
+    }
+
+
+def _run(store: Store, row: RunRow) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    from kernelband.cli.live import spent
+
+    console = Console(highlight=False)
+    console.print(f"[bold]Run {row.id}[/]: {escape(row.kernel)} in {escape(row.path)}", soft_wrap=True)
+    where = f"on {row.device}" if row.mode == "measured" else f"predicted for {row.device}"
+    versions = f"Triton {row.environment.get('triton')}, torch {row.environment.get('torch')}"
+    console.print(f"{row.state}, {where} with {versions}; {row.policy} policy, seed {row.seed}, {row.objective} time", soft_wrap=True)
+    if row.reason:
+        console.print(escape(row.reason), soft_wrap=True)
+    by_id = {v.id: v for v in trials.variants(store, row.id)}
+    tried = trials.trials(store, row.id)
+    if tried:
+        (_predicted if row.mode == "predicted" else _measured)(store, row, by_id, tried)
+    if row.clock:
+        console.print("Where the time went: " + spent(row.clock), soft_wrap=True)
+
+
+def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    finals = {f.variant: f for f in trials.finals(store, row.id)}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("variant", "result", "final", "strategy", "what"):
+        table.add_column(column, justify="right" if column == "variant" else "left")
+    order = sorted(tried, key=lambda t: (not (t.number in finals and finals[t.number].verified), -(t.score or 0), t.number))
+    for t in order:
+        v = by_id[t.variant]
+        table.add_row(str(t.variant), _word(t), _final(finals.get(t.variant)), v.strategy, v.what)
+    Console(highlight=False).print(table)
+
+
+def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:  # noqa: ARG001 - as _measured
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("variant", "predicted", "because", "strategy", "what"):
+        table.add_column(column, justify="right" if column == "variant" else "left")
+    rank = {"likely faster": 0, "unclear": 1, "likely slower": 2}
+
+    def tier(t: TrialRow) -> str:
+        forecast = by_id[t.variant].forecast
+        return forecast.get("tier", "unclear") if t.correctness == "interpreted" and t.fault == "none" else _word(t)
+
+    for t in sorted(tried, key=lambda t: (rank.get(tier(t), 3), t.number)):
+        v = by_id[t.variant]
+        table.add_row(str(t.variant), tier(t), v.forecast.get("fact", "") if tier(t) in rank else t.reason, v.strategy, v.what)
+    Console(highlight=False).print(table)
+
+
+def _variant(store: Store, row: RunRow, v: VariantRow) -> None:
+    from kernelband.search.patches import patch_from_json
+    from kernelband.source import unified_diff
+
+    click.echo(f"Variant {v.id} of run {row.id}, from {v.parent}: {v.what}")
+    click.echo(f"Why it was tried: {v.why}")
+    trial = next((t for t in trials.trials(store, row.id) if t.variant == v.id), None)
+    if row.mode == "predicted":
+        click.echo(f"Predicted: {v.forecast.get('tier', 'unclear')}: {v.forecast.get('fact', 'no fact')}")
+    elif trial is not None:
+        click.echo(f"Trial: {_word(trial)}. {trial.reason}".rstrip())
+        final = next((f for f in trials.finals(store, row.id) if f.variant == v.id), None)
+        if final is not None:
+            click.echo(f"Final: {_final(final)}")
+    patch = patch_from_json(v.patch)
+    base = runs.base_texts(store, row.id)
+    click.echo(unified_diff({f.path: base[f.path] for f in patch.files}, patch, row.path.rpartition("/")[0]), nl=False)
+
+
+def _word(t: TrialRow) -> str:
+    if t.fault != "none":
+        return {"compile_error": "did not compile", "oom": "out of memory"}.get(t.fault, t.fault)
+    if t.correctness in ("wrong", "nondeterministic", "untested"):
+        return t.correctness
+    if t.integrity != "ok":
+        return t.integrity
+    return t.performance
+
+
+def _final(f: FinalRow | None) -> str:
+    if f is None:
+        return ""
+    if f.verified and f.score is not None and f.low is not None and f.high is not None:
+        return f"verified {f.score:.2f}x ({f.low:.2f} to {f.high:.2f})"
+    return "not verified"
