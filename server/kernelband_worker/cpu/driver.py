@@ -44,6 +44,7 @@ class TargetDriver:
         self.utils = SimpleNamespace(
             get_device_properties=lambda device=0: dict(self._properties),  # noqa: ARG005 - the driver's signature
             load_binary=self._load_binary,
+            unload_module=lambda module: None,  # noqa: ARG005
             set_printf_fifo_size=lambda size: None,  # noqa: ARG005
         )
         self.launcher_cls = _Launcher

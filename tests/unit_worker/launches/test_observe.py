@@ -46,14 +46,15 @@ def test_patches_are_taken_away_when_the_program_fails(session):
 
 
 @pytest.mark.parametrize(
-    ("call", "grid", "warps"), [("launch_list", (16, 1, 1), 4), ("launch_run", (1, 1, 1), 4), ("launch_compiled", (4, 1, 1), 8)]
+    ("call", "expected"), [("launch_list", ((16, 1, 1), 4)), ("launch_run", ((1, 1, 1), 4)), ("launch_compiled", ((4, 1, 1), 8))]
 )
 @pytest.mark.parametrize("suppress", [False, True])
-def test_every_way_to_launch(session, gpu, call, grid, warps, suppress):
+def test_every_way_to_launch(session, gpu, call, expected, suppress):
     with session.observe(suppress=suppress):
         getattr(session.launcher, call)(torch.ones(1000))
     (event,) = session.events
-    assert (event.function["qualname"], event.grid, event.options["num_warps"]) == ("plain", grid, warps)
+    assert event.function["qualname"] == "plain"
+    assert (event.grid, event.options["num_warps"]) == expected
     assert event.frames[0]["qualname"] == call
     assert len(gpu.launched) == (0 if suppress else 1)
 
