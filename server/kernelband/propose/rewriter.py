@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Set
 
 from kernelband.propose._base import Draft
 from kernelband.source.model import Program, text_hash
-from kernelband.source.tree import BOM
 from kernelband.strategies import Facts, Proposal
 from kernelband.strategies import strategy as find_strategy
 
@@ -18,7 +16,7 @@ class Rewriter:
     name = "rewriter"
 
     def write(self, program: Program, strategy: str, facts: Facts, already: Set[str], limit: int) -> Draft:
-        """Up to ``limit`` proposals that are new, would change the program and would parse."""
+        """Up to ``limit`` proposals that are new and change the program (a move sees to it that its edit parses)."""
         keys: set[str] = set(already)
         texts: set[str] = {_identity(program.texts)}
         proposals: list[Proposal] = []
@@ -32,11 +30,8 @@ class Rewriter:
                 break
             keys.add(proposal.key)
             after = proposal.patch.apply(program.texts)
-            reason = _broken(proposal, after)
-            if reason is None and _identity(after) in texts:
-                reason = "it writes the same text as an earlier proposal"
-            if reason is not None:
-                refused.append(f"{proposal.key}: {reason}")
+            if _identity(after) in texts:
+                refused.append(f"{proposal.key}: it writes the same text as an earlier proposal.")
                 continue
             texts.add(_identity(after))
             proposals.append(proposal)
@@ -46,13 +41,3 @@ class Rewriter:
 def _identity(texts: dict[str, str]) -> str:
     """One hash over the program's files."""
     return text_hash("\0".join(f"{path}\0{texts[path]}" for path in sorted(texts)))
-
-
-def _broken(proposal: Proposal, after: dict[str, str]) -> str | None:
-    """Why the edited files can't be used; None when they parse."""
-    try:
-        for file in proposal.patch.files:
-            ast.parse(after[file.path].removeprefix(BOM), file.path)
-    except (SyntaxError, ValueError) as error:
-        return f"it would not parse: {error}"
-    return None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelband.errors import SourceError
+from kernelband.source import Workspace, find_program
 from kernelband.strategies import STRATEGIES, strategy
 
 from tests.unit.strategies.samples import EXAMPLES, again, example, example_facts, facts, launch, program_of
@@ -33,7 +34,7 @@ def check(program, given_facts):
                 assert rest.startswith(kept + edit.new)
                 rest, at = rest[len(kept) + len(edit.new) :], edit.span.end
             assert rest == text[at:]
-            if "\r\n" in text:
+            if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
                 assert "\n" not in after[file.path].replace("\r\n", "")
     assert len({p.key for p in found}) == len(found)
     assert [(p.key, p.patch) for p in everything(program, given_facts)] == [(p.key, p.patch) for p in found]
@@ -109,6 +110,10 @@ LAUNCHES = {
     "grid function": (
         "def g(m):\n        return (triton.cdiv(n, m['BLOCK']),)\n    add_kernel[g](x, y, out, n, BLOCK=1024)",
         "def g(m):\n        return (triton.cdiv(n, m['BLOCK']),)\n    add_kernel[g](x, y, out, n, BLOCK=2048, num_warps=8)",
+    ),
+    "shared with another kernel": (
+        "B = 1024\n    other[(1,)](x, BLOCK=B)\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)",
+        None,
     ),
     "splat": ("add_kernel[grid](x, y, out, n, BLOCK=1024, **options)", None),
     "computed block": ("B = n // 4\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)", None),
@@ -188,6 +193,41 @@ def test_without_masks_only_divisors_replace_a_block(tmp_path):
     assert all(1024 % b == 0 for b in blocks)
 
 
+def test_kernel_and_launch_in_two_files(tmp_path):
+    kernel, _ = ADD.replace("LAUNCH", "").split("\n\ndef add")
+    (tmp_path / "kernels.py").write_text(kernel + "\n")
+    (tmp_path / "ops.py").write_text(
+        "import triton\nfrom kernels import add_kernel\n\n\nclass Add:\n    @staticmethod\n    def run(x, y, out, n):\n"
+        "        add_kernel[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)\n"
+    )
+    path = str((tmp_path / "kernels.py").resolve())
+    program = find_program(Workspace.for_file(path), path, "add_kernel")
+    found = {p.key: p for p in check(program, _add_facts(program))}
+    after = found["reordering.persistent(per_multiprocessor=8)"].patch.apply(program.texts)
+    assert "for pid in tl.range(" in after[path]
+    assert "add_kernel[(min(triton.cdiv(n, 1024), 132 * 8),)]" in after[str((tmp_path / "ops.py").resolve())]
+    tile = found["tiling.tiles(BLOCK=2048,num_warps=8)"]
+    assert [f.path for f in tile.patch.files] == [str((tmp_path / "ops.py").resolve())]
+
+
+PERSISTENT_TRAPS = {
+    "pointer moves on": ("    x = tl.load", "    x_ptr += 0\n    x = tl.load"),
+    "early return": ("    x = tl.load", "    if pid > 7:\n        return\n    x = tl.load"),
+    "carried from the tile before": ("    pid = tl.program_id(0)", "    seen = 0\n    pid = tl.program_id(0)\n    seen = seen + pid"),
+    "two program ids": ("    x = tl.load", "    j = tl.program_id(1)\n    x = tl.load"),
+    "atomics": ("    x = tl.load", "    tl.atomic_add(y_ptr, 1.0)\n    x = tl.load"),
+}
+
+
+@pytest.mark.parametrize("trap", PERSISTENT_TRAPS)
+def test_a_tile_that_leaves_something_behind_is_not_looped_over(trap, tmp_path):
+    text = ADD.replace("LAUNCH", "add_kernel[grid](x, y, out, n, BLOCK=1024)")
+    before, after = PERSISTENT_TRAPS[trap]
+    assert before in text
+    program = program_of(text.replace(before, after, 1), tmp_path)
+    assert not [p for p in check(program, _add_facts(program)) if p.move == "persistent"]
+
+
 def test_broken_and_unlaunched_programs_have_no_proposals(tmp_path):
     program = program_of(ADD.replace("LAUNCH", "add_kernel[grid](x, y, out, n, BLOCK=1024)") + "\ndef half(:\n", tmp_path)
     assert everything(program, _add_facts(program)) == []
@@ -195,7 +235,7 @@ def test_broken_and_unlaunched_programs_have_no_proposals(tmp_path):
     assert all(p.strategy in ("pipeline", "access_layout") for p in check(program, _add_facts(program)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_damage_never_raises(data, tmp_path):
     """Lines deleted, doubled and swapped, characters inserted: proposals stay sound or there are none."""

@@ -111,7 +111,7 @@ class LaunchView:
         if value is None:
             return None
         if isinstance(value, ast.Name):
-            found = self.number(value.id)
+            found = None if self._shared(value.id) else self.number(value.id)
             if found is None:
                 return None
             return Knob(name, found[0], ((self.module, found[1]),), self.grid_reads(name))
@@ -122,6 +122,16 @@ class LaunchView:
         if copies and [integer(v) for k, v in self.arguments.items() if k not in OPTIONS].count(literal) > 1:
             return None  # two constexprs of that value: which one the grid means can't be told
         return Knob(name, literal, ((self.module, value), *((self.module, c) for c in copies)), bool(copies) or self.grid_reads(name))
+
+    def _shared(self, name: str) -> bool:
+        """Another kernel of this host function gets the variable too: it would change with this one."""
+        kernel = ast.unparse(self.call.func.value) if isinstance(self.call.func, ast.Subscript) else ""
+        for node in ast.walk(self.host or self.module.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and ast.unparse(node.func.value) != kernel:
+                passed = [*node.args, *(k.value for k in node.keywords)]
+                if any(isinstance(n, ast.Name) and n.id == name for a in passed for n in ast.walk(a)):
+                    return True
+        return False
 
     def grid_reads(self, name: str) -> bool:
         """The number of programs follows the constexpr ``name``: through META, the variable passed for it, or a copy of its number."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from attrs import field, frozen
 
@@ -27,19 +28,15 @@ class Module:
     @classmethod
     def read(cls, path: str, text: str) -> Module | None:
         """The module of ``text``; None when it does not parse (then nothing can be proposed for it)."""
-        try:
-            tree = ast.parse(text.removeprefix(BOM))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-        return cls(path, text, tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)})
+        read = _tree(text)
+        return None if read is None else cls(path, text, *read)
 
     @property
     def newline(self) -> str:
-        r"""What ends this file's lines: ``\n`` when it has none."""
-        for end in ("\r\n", "\n", "\r"):
-            if end in self.text:
-                return end
-        return "\n"
+        r"""What ends most of this file's lines: ``\n`` when it has none."""
+        pairs = self.text.count("\r\n")
+        counts = {"\n": self.text.count("\n") - pairs, "\r\n": pairs, "\r": self.text.count("\r") - pairs}
+        return max(counts, key=lambda end: counts[end])
 
     def offset(self, line: int, column: int) -> int:
         """Character offset of a position of the tree, whose columns count bytes of UTF-8."""
@@ -177,6 +174,16 @@ class Module:
         if comma is None:
             return [Edit(Span(stop, stop), f", {joined}")]
         return [Edit(Span(after, after), f" {joined},")]
+
+
+@lru_cache(maxsize=16)
+def _tree(text: str) -> tuple[ast.Module, dict[ast.AST, ast.AST]] | None:
+    """The tree and its parents; read once for all moves of a strategy, never changed."""
+    try:
+        tree = ast.parse(text.removeprefix(BOM))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:

@@ -65,7 +65,7 @@ def _group_sizes(at: At) -> Iterator[Proposal | None]:
         if name in at.view.kernel.aranges():
             continue
         knobs = [k for k in (x.knob(name) for x in at.view.launches) if k is not None]
-        if len(knobs) != len(at.view.launches) or any(k.in_grid for k in knobs):
+        if not knobs or len(knobs) != len(at.view.launches) or any(k.in_grid for k in knobs):
             continue
         for group in (1, *GROUPS):
             yield at.proposal(
