@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict
 
+from kernelband_worker.compiler.settings import settle
 from kernelband_worker.environment import require
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import SessionParams, VariantFiles
@@ -21,20 +22,17 @@ def open_session(state: State, params: SessionParams) -> Dict[str, Any]:
     cache = params.get("cache")
     if cache:
         os.environ["TRITON_CACHE_DIR"] = cache  # Triton reads it at every compile
+    settle(os.environ)
     require()
     target = params.get("target")
     if state.role != "gpu":
         if target is None:
             raise OperationFailed(f"A session of role {state.role} needs a target.", "bad_request")
-        # Before any import of the user's: modules ask for devices as they are loaded.
-        if state.role == "cpu":
-            from kernelband_worker.cpu import device
+        # Before any import of the user's: modules ask for devices as they are loaded. Compile executors run host functions too, with their
+        # launches suppressed, to learn the specialisations: beside a GPU that is being measured on, that must not touch it.
+        from kernelband_worker.cpu import device
 
-            device.install(target, params.get("device_properties") or {})
-        else:
-            from kernelband_worker.cpu import driver
-
-            driver.install(target, params.get("device_properties") or {})
+        device.install(target, params.get("device_properties") or {})
     from kernelband_worker.loader import Loader
 
     loader = Loader(state.ask, params)

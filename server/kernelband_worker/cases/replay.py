@@ -48,6 +48,8 @@ class ReplayCase:
     def __init__(self, state: State, store: Store, stored: StoredCase) -> None:
         self._state, self._store, self.stored = state, store, stored
         self.case: Dict[str, Any] = stored.case
+        # Host functions compute with index tables and flags; what floats hold decides nothing about a launch.
+        self._read_by_hosts = {t["storage"] for t in stored.case["tensors"] if not t["dtype"].startswith(("float", "bfloat", "complex"))}
 
     @property
     def input_sets(self) -> int:
@@ -80,14 +82,16 @@ class ReplayCase:
         return self._store.get_tensor(record.digest, record.bytes)
 
     def _fill(self, record: StorageRecord, input_set: int, number: int) -> torch.Tensor:
+        if self._state.role == "compile" and number not in self._read_by_hosts:
+            return torch.empty(record.bytes, dtype=torch.uint8, device=record.device)  # never touched: costs no memory
         content = self.content(input_set, number)
         fresh = torch.empty(record.bytes, dtype=torch.uint8, device=record.device)
         return fresh.copy_(content)
 
-    def bind(self, variant: Optional[str], prepared: Prepared) -> Bound:
+    def bind(self, variant: Optional[str], prepared: Prepared, *, double: bool = False) -> Bound:
         """Build the argument tree for a variant and find its callable; ``call`` does it at first use."""
         record = self.stored.sets[prepared.input_set]
-        tree, tensors = arguments.load(self._store.get(record.tree), prepared.storages, self.modules(variant))
+        tree, tensors = arguments.load(self._store.get(record.tree), prepared.storages, self.modules(variant), double=double)
         if self.case["boundary"] == "launch":
             function = tree["kernel"][tree["grid"]]
         elif self.stored.closure:
@@ -134,6 +138,32 @@ class ReplayCase:
             taken = {id(t) for _, t in found} | inputs
             found += [(n, t) for n, t in names.tensors_of(named) if id(t) not in taken]
         return found
+
+    def reference(self, input_set: int) -> Optional[List[Tuple[str, torch.Tensor]]]:
+        """The outputs of the original on float64 inputs; None where it refuses them or computes in less all the same."""
+        record = self.stored.sets[input_set]
+        if record.modes.get("autocast") or any(t["dtype"].startswith("float8") for t in self.case["tensors"]):
+            return None
+        prepared = self.inputs(input_set)
+        for number in range(len(prepared.storages)):
+            dtypes = {getattr(torch, t["dtype"]) for t in self.case["tensors"] if t["storage"] == number}
+            if len(dtypes) == 1 and (dtype := dtypes.pop()).is_floating_point:
+                prepared.storages[number] = prepared.storages[number].view(dtype).double().view(torch.uint8)
+            elif any(d.is_floating_point for d in dtypes):
+                return None
+        try:
+            bound = self.bind(None, prepared, double=True)
+            prepared.last = bound
+            returned = self.call(None, prepared)
+        except OperationFailed:
+            return None
+        except RuntimeError as error:
+            if "CUDA" in str(error):
+                raise
+            return None
+        except Exception:
+            return None  # most functions check their dtypes, in their own ways; then there is no reference
+        return self.outputs(prepared, returned)
 
     def changed(self, prepared: Prepared) -> List[str]:
         """Names of inputs that the original leaves alone and that don't hold their content any more."""
