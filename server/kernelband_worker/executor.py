@@ -131,7 +131,7 @@ class Executor:
             return answer, True
         if out_of_memory:
             _free()
-        unusable = _cuda_error()
+        unusable = _cuda_error() if self._state.role == "gpu" else None
         if unusable is not None:
             data: ErrorData = {"detail": unusable}
             if detail := answer["error"]["data"].get("detail"):

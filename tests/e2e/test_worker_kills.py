@@ -209,7 +209,8 @@ def test_garbage_from_the_engine_ends_the_worker(start: StartWorker) -> None:
         worker.call("a", "echo", {}, 10)
 
 
-def test_a_supervisor_that_prints_garbage_is_lost() -> None:
+def test_a_supervisor_that_prints_garbage_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     from kernelband.worker import Worker, WorkerCommand
 
     from tests.e2e.conftest import Files

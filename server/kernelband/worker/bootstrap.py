@@ -39,11 +39,16 @@ while missing:
     parts.append(part)
     missing -= len(part)
 scratch = os.path.realpath(tempfile.mkdtemp(prefix="{prefix}"))
-archive = os.path.join(scratch, "worker.zip")
-with open(archive, "wb") as out:
-    out.write(b"".join(parts))
-sys.path.insert(0, archive)
-from kernelband_worker.boot import main
+try:
+    archive = os.path.join(scratch, "worker.zip")
+    with open(archive, "wb") as out:
+        out.write(b"".join(parts))
+    sys.path.insert(0, archive)
+    from kernelband_worker.boot import main
+except BaseException:
+    import shutil
+    shutil.rmtree(scratch, True)
+    raise
 main(scratch, archive, "{executor}")
 """
 
