@@ -14,6 +14,7 @@ import torch
 
 from kernelband_worker.cpu.memory import Memory, Region, locate
 from kernelband_worker.cpu.traffic import Counter
+from kernelband_worker.sources import real_path
 from kernelband_worker.state import OperationFailed
 
 #: Atomic operations of one program after which it is taken to wait for another one, which never gets its turn.
@@ -107,8 +108,10 @@ class Launch:
             for region in sorted({write[0] for write in self._writes}):
                 size = min(write[2] for write in self._writes if write[0] == region)
                 self._memory.forget(self.regions[region], size)
+        # A sum that some programs didn't add to is no sum.
+        whole = executed == total or not self.counter.atomics
         for region, offsets, size, known in self._writes:
-            self._memory.set(self.regions[region], offsets, size, known)
+            self._memory.set(self.regions[region], offsets, size, known and whole)
 
     # ------------------------------------------------------------ inside
 
@@ -164,15 +167,16 @@ def _distance(region: Region, address: int) -> int:
 
 def sites(own: str) -> Callable[[Any], Tuple[str, int]]:
     """A function that gives the innermost place in the program's own files, from a frame; ``own`` is Triton's folder, passed over."""
-    known: Dict[str, bool] = {}
+    known: Dict[str, str] = {}  # file name of code: its path, or nothing for code that isn't the program's
 
     def site_of(frame: Any) -> Tuple[str, int]:
         while frame is not None:
             filename = frame.f_code.co_filename
             if filename not in known:
-                known[filename] = not filename.startswith(own) and "kernelband_worker" not in filename and "numpy" not in filename
+                passed = filename.startswith(own) or "kernelband_worker" in filename or "numpy" in filename
+                known[filename] = "" if passed else real_path(filename)
             if known[filename]:
-                return filename, frame.f_lineno
+                return known[filename], frame.f_lineno
             frame = frame.f_back
         return "", 0
 

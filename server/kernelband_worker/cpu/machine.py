@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
@@ -25,6 +26,8 @@ from kernelband_worker.state import OperationFailed, State
 
 #: Programs of a launch whose accesses are looked at in detail (sectors, unique bytes).
 _DETAILED = 8
+#: Seconds for all programs of a launch with atomics. What a launch that takes longer writes is unknown.
+_ATOMIC_SECONDS = 20.0
 _OWN = os.path.dirname(triton.__file__)
 
 
@@ -102,7 +105,6 @@ class Machine:
         return launch.counter.result(executed, total, [region.end - region.start for region in launch.regions])
 
     def _found(self, path: str, line: int, kind: str, message: str) -> None:
-        path = real_path(path)
         if not any((found["path"], found["line"], found["kind"]) == (path, line, kind) for found in self.out_of_bounds):
             self.out_of_bounds.append({"path": path, "line": line, "kind": kind, "message": message})
 
@@ -111,8 +113,8 @@ class Machine:
         trace = error.__traceback__
         while trace is not None:
             at = self._site_of(trace.tb_frame)
-            if at[0] and at[0] == trace.tb_frame.f_code.co_filename:
-                path, line = real_path(at[0]), trace.tb_lineno
+            if at[0] and at[0] == real_path(trace.tb_frame.f_code.co_filename):
+                path, line = at[0], trace.tb_lineno
             trace = trace.tb_next
         cannot = isinstance(error, NotImplementedError) or (isinstance(error, AttributeError) and "Builder" in str(error))
         said = str(error) or type(error).__name__
@@ -149,7 +151,7 @@ def _spread(chosen: List[int], count: int) -> List[int]:
 
 
 def _order(chosen: List[int], total: int, launch: Launch) -> Iterator[int]:
-    """The chosen programs; once one of them works with atomics, every program of the grid, in order."""
+    """The chosen programs; once one of them works with atomics, every program of the grid, in order, while there is time."""
     done = set()
     for linear in chosen:
         done.add(linear)
@@ -157,7 +159,12 @@ def _order(chosen: List[int], total: int, launch: Launch) -> Iterator[int]:
         if launch.counter.atomics:
             break
     if launch.counter.atomics:
-        yield from (linear for linear in range(total) if linear not in done)
+        end = time.monotonic() + _ATOMIC_SECONDS
+        for linear in range(total):
+            if linear not in done:
+                if time.monotonic() > end:
+                    return
+                yield linear
 
 
 def _value(value: Any) -> Any:

@@ -35,6 +35,8 @@ _LOOKING = frozenset((
     "register_hook",
 ))
 # fmt: on
+#: Functions that write to their first argument without saying so in their name.
+_IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__", "__iand__", "__ior__", "__setitem__")
 #: Functions that write over all of their first argument.
 _OVERWRITING = ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_")
 
@@ -134,13 +136,16 @@ class DeviceMode(TorchFunctionMode):
 
     def _follow(self, name: str, args: Any, kwargs: Any, result: Any, wanted: Any) -> None:
         results = list(_tensors(result))
+        if name == "__setitem__":
+            results = [args[0]]
         if not results:
             return
-        inputs = [*_tensors(args), *_tensors(list(kwargs.values()))]
+        out = kwargs.get("out")
+        inputs = [*_tensors(args), *_tensors([value for key, value in kwargs.items() if key != "out"])]
         host = bool(inputs) and all(self._is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
         held = {id(tensor) for tensor in inputs}
         for tensor in results:
-            if id(tensor) not in held:
+            if id(tensor) not in held and out is None:
                 self._place(tensor, host=host)
         self._flow(name, inputs, results)
 
@@ -152,7 +157,7 @@ class DeviceMode(TorchFunctionMode):
             return
         masks = [self._memory.unknown(tensor) for tensor in inputs]
         storages = {tensor.untyped_storage().data_ptr() for tensor in inputs if tensor.layout == torch.strided}
-        in_place = name.endswith("_") and not name.endswith("__")
+        in_place = name in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))
         for tensor in results:
             shared = tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() in storages
             if shared and not in_place:
@@ -162,11 +167,13 @@ class DeviceMode(TorchFunctionMode):
                 relevant = masks[1:]
             elif name.endswith("_like") or name.startswith("new_"):
                 relevant = []
+            elif name == "__setitem__" and all(mask is None for mask in masks[1:]):
+                continue  # which elements is not looked at: what was unknown stays so
             if all(mask is None for mask in relevant):
                 self._memory.mark(tensor, None)
                 continue
             unknown = torch.ones((), dtype=torch.bool)
-            if name in _POINTWISE or in_place:
+            if name in _POINTWISE or (in_place and name != "__setitem__"):
                 unknown = torch.zeros((), dtype=torch.bool)
                 for mask in relevant:
                     if mask is not None:

@@ -122,6 +122,37 @@ def test_autograd_and_modules_go_on_working():
     torch.testing.assert_close(layer(x), torch.nn.functional.linear(x, layer.weight, layer.bias))
 
 
+def test_what_programs_call_around_their_kernels():
+    x = torch.randn(4, 4, device="cuda", requires_grad=True)
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cuda")
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cuda")
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    with torch.autocast("cuda", dtype=torch.float16), torch.cuda.nvtx.range("here"), torch.cuda.device(x.device), torch.cuda.device_of(x):
+        Double.apply(x).sum().backward()
+    assert torch.equal(x.grad, torch.full((4, 4), 2.0))
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.cuda.empty_cache()
+    assert torch.cuda.max_memory_allocated() == 0
+    assert torch.get_device_module("cuda") is torch.cuda
+    assert x[0, 0].item() == x.detach().cpu().numpy()[0, 0]
+    assert x.detach().pin_memory().is_cuda
+    assert x.new_empty(3, device="cuda").is_cuda
+    assert torch.from_numpy(x.detach().cpu().numpy()).device.type == "cpu"
+    state = torch.cuda.get_rng_state()
+    first = torch.rand(3, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(first, torch.rand(3, device="cuda"))
+
+
 def test_it_can_be_taken_away_again():
     available, empty = torch.cuda.is_available, torch.cuda.Stream
     shim = shim_module.install({"backend": "cuda", "arch": 80, "warp_size": 32}, None)

@@ -52,6 +52,34 @@ def test_what_follows_from_unknown_elements_is_unknown(program):
     assert written(mixed, target).all()
 
 
+def test_writing_into_known_tensors(program):
+    mixed = program("mixed")
+    x, out = run(mixed)
+    known = written(mixed, out)
+    total = torch.zeros(2560, device="cuda")
+    total += out
+    assert torch.equal(written(mixed, total), known)
+    given = torch.zeros(2560, device="cuda")
+    torch.add(out, x, out=given)
+    assert torch.equal(written(mixed, given), known)
+    target = torch.zeros(2, 2560, device="cuda")
+    target[0] = out
+    assert not written(mixed, target).any()
+    target = torch.zeros(2, 2560, device="cuda")
+    target[0] = x
+    assert written(mixed, target).all()
+
+
+def test_a_launch_with_atomics_that_takes_too_long_is_unknown(program, monkeypatch):
+    mixed = program("mixed")
+    monkeypatch.setattr("kernelband_worker.cpu.machine._ATOMIC_SECONDS", 0.0)
+    x, total = torch.ones(640, device="cuda"), torch.zeros(1, device="cuda")
+    with mixed.observe(programs=4):
+        mixed.module.count[(10,)](x, total, BLOCK=64)
+    assert mixed.events[0].traffic.sampled
+    assert mixed.machine.memory.unknown(total).all()
+
+
 def test_a_kernel_that_reads_unknown_elements_writes_unknown_ones(program):
     mixed = program("mixed")
     x, out = run(mixed)

@@ -206,3 +206,13 @@ def test_an_unregistered_variant_is_a_bad_request(load):
     _, loader = load({"none_a.py": ""})
     with pytest.raises(OperationFailed, match="isn't loaded"):
         loader.variant("f" * 64, "none_a")
+
+
+def test_a_variant_may_add_a_module(load):
+    served, loader = load({"add_a/__init__.py": "", "add_a/host.py": "def host():\n    return 'original'\n"})
+    files = served.variant(ID, add_a__host="from .extra import helper\ndef host():\n    return helper()\n")
+    text = "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: 'int' = 3\ndef helper():\n    return D().x\n"
+    files["files"].append({"module": "add_a.extra", "path": served.path("add_a/extra.py"), "sha256": served.put(text)})
+    loader.register(files)
+    assert loader.resolve(ID, served.function("add_a.host", "host"))() == 3
+    assert loader.resolve(None, served.function("add_a.host", "host"))() == "original"
