@@ -6,16 +6,18 @@ import difflib
 from collections.abc import Iterator
 from typing import Any, cast
 
+from attrs import evolve
 from parso.tree import NodeOrLeaf
 
 from kernelband.errors import SourceError
 from kernelband.source.decorators import callee
+from kernelband.source.folders import real
 from kernelband.source.launches import find_launches
 from kernelband.source.model import HostFunction, Kernel, Launch, Place, Program, Span
 from kernelband.source.resolve import Resolver
 from kernelband.source.scopes import Scopes, absolute, qualname
 from kernelband.source.tree import ancestors, children, trimmed_span, walk
-from kernelband.source.workspace import Workspace, real
+from kernelband.source.workspace import Workspace
 
 MODULE = "<module>"
 MAX_FILES = 60  # files that mention the kernel and are read for launches
@@ -37,6 +39,7 @@ def find_program(workspace: Workspace, path: str, qualname: str | None = None) -
     hosts = tuple(h for file in _files(workspace, kernel) for h in _hosts(file, kernel.place, resolver))
     helpers = _helpers(kernel, hosts, resolver)
     paths = dict.fromkeys([path, *(h.place.path for h in helpers), *(h.place.path for h in hosts)])
+    kernel = evolve(kernel, helpers=tuple(h.place for h in helpers))
     return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths})
 
 

@@ -59,10 +59,6 @@ class Scopes:
                 return found
         return []
 
-    def functions(self) -> list[NodeOrLeaf]:
-        """Every funcdef, in source order."""
-        return [b.statement for table in self._table.values() for bs in table.values() for b in bs if b.kind == "def"]
-
     def member(self, qualname: str) -> list[Binding]:
         """The bindings behind a qualname as Python writes it: ``f``, ``C.f``, ``f.<locals>.g``."""
         scope, found = self.module, cast("list[Binding]", [])
@@ -74,6 +70,11 @@ class Scopes:
                 return []
             scope = found[-1].statement
         return found
+
+    def imported(self) -> frozenset[str]:
+        """First components of the absolute names that the text imports, anywhere in it."""
+        dotted = [b.dotted for table in self._table.values() for bs in table.values() for b in bs if b.kind == "import"]
+        return frozenset(name.partition(".")[0] for name in [*dotted, *self.stars] if not name.startswith("."))
 
     # ------------------------------------------------------------ reading
     def _read(self) -> None:

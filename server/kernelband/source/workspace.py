@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import os
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,15 +12,13 @@ from kernelband_worker.wire import ModuleFile
 
 from kernelband.errors import SourceError
 from kernelband.source.encoding import Encoding, decode
+from kernelband.source.folders import find_roots, in_package, is_below, is_package, may_serve, package_root, python_files, real, skipped
 from kernelband.source.model import text_hash
+from kernelband.source.scopes import scopes
 
-PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
-SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "env", "virtualenv", "build", "dist"})
 NEVER_SERVED = frozenset({"torch", "triton", "numpy", "kernelband_worker"})  # the worker's own; a folder of that name must not hide them
 SOURCE_FOLDERS = ("src",)
 MAX_FILE_BYTES = 4_000_000
-MAX_FOLDERS = 4000  # that a search for hosts looks into
-DEEPEST, DEEPEST_LOOSE = 30, 2  # how far below a project, and below a folder that is none (a script in /tmp, say)
 
 
 class Workspace:
@@ -45,12 +42,20 @@ class Workspace:
 
     @classmethod
     def for_file(cls, path: str, overlays: Mapping[str, str] | None = None, *, entry: str | None = None) -> Workspace:
-        """The workspace around a file, and around the file of its entry when that is another one."""
+        """The workspace around a file, and around the file of its entry when that is another one.
+
+        Where the entry imports the file's module by a name that no search folder has, it has put the file's folder on ``sys.path`` itself:
+        that folder is then searched too.
+        """
         files = [real(entry), real(path)] if entry is not None else [real(path)]
         roots = [r for f in files for r in find_roots(f)]
-        script = files[0]
-        packages = [f for f in files[1:] if _in_package(f)]
-        return cls(roots, overlays, [script, *packages])
+        packages = [f for f in files[1:] if in_package(f)]
+        made = cls(roots, overlays, [files[0], *packages])
+        name = Path(files[-1]).stem
+        known = bool(packages) or not made.has(files[0]) or made.locate(name) is not None
+        if not known and name in scopes(made.read(files[0])).imported():
+            return cls(roots, overlays, files)
+        return made
 
     # ------------------------------------------------------------ texts
     def read(self, path: str) -> str:
@@ -137,7 +142,7 @@ class Workspace:
         folders = [package_root(s) for s in scripts]
         for root in self.roots:
             folders += [
-                str(Path(root) / name) for name in SOURCE_FOLDERS if (Path(root) / name).is_dir() and not _is_package(Path(root) / name)
+                str(Path(root) / name) for name in SOURCE_FOLDERS if (Path(root) / name).is_dir() and not is_package(Path(root) / name)
             ]
             folders.append(root)
         return tuple(dict.fromkeys(f for f in folders if self._inside(f)))
@@ -199,7 +204,7 @@ class Workspace:
         if self._is_file(str(module)):
             return real(str(module)), False
         inside = folder / parts[-1]
-        if inside.name not in SKIPPED and (inside.is_dir() or self._overlays_below(inside)) and self._inside(os.path.realpath(inside)):
+        if not skipped(inside) and (inside.is_dir() or self._overlays_below(inside)) and self._inside(os.path.realpath(inside)):
             return real(str(inside)), True
         return None
 
@@ -215,7 +220,7 @@ class Workspace:
                     stem = entry.name.removesuffix(".py")
                     if stem != entry.name and stem.isidentifier():
                         names.add(stem)
-                    elif entry.name.isidentifier() and entry.is_dir() and not skipped(Path(entry.path)) and _may_serve(Path(entry.path)):
+                    elif entry.name.isidentifier() and entry.is_dir() and not skipped(Path(entry.path)) and may_serve(Path(entry.path)):
                         names.add(entry.name)
         for path in self._overlays:
             for folder in self.search_path:
@@ -233,7 +238,7 @@ class Workspace:
                 continue
             for path in (
                 *sorted(p for p in self._overlays if is_below(p, root)),
-                *_python_files(root, DEEPEST if _is_project(root) else DEEPEST_LOOSE),
+                *python_files(root),
             ):
                 if path not in seen and path.endswith(".py"):
                     seen.add(path)
@@ -252,86 +257,6 @@ class Workspace:
             return word.encode() in Path(where).read_bytes()
         except OSError:  # gone or unreadable: then nothing in it launches the kernel
             return False
-
-
-def real(path: str) -> str:
-    """Absolute, links resolved: how paths are written everywhere."""
-    return os.path.realpath(path)
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or in it."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def find_roots(path: str) -> tuple[str, ...]:
-    """The nearest project folder of a file (pyproject.toml, setup.py, setup.cfg) and its git root; its own folder when there is neither.
-
-    A ``.git`` or project file in the home folder or the file system's root doesn't count.
-    """
-    folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    project: Path | None = None
-    for at in (folder, *folder.parents):
-        if at == at.parent or str(at) == real(os.path.expanduser("~")):
-            break
-        if project is None and any((at / name).is_file() for name in PROJECT_FILES):
-            project = at
-        if (at / ".git").exists():
-            return tuple(dict.fromkeys(str(r) for r in (project, at) if r is not None))
-    return (str(project or folder),)
-
-
-def package_root(path: str) -> str:
-    """The folder that must be on ``sys.path`` to import the file by its full name: its own, or that of its top package."""
-    folder = Path(path).parent
-    while _is_package(folder) and folder != folder.parent:
-        folder = folder.parent
-    return str(folder)
-
-
-def skipped(folder: Path) -> bool:
-    """Folders that hold no code of the user's: hidden, environments, caches, built and installed things."""
-    name = folder.name
-    return name.startswith(".") or name in SKIPPED or name.endswith(".egg-info") or (folder / "pyvenv.cfg").exists()
-
-
-def _is_project(folder: str) -> bool:
-    return any((Path(folder) / name).exists() for name in (".git", *PROJECT_FILES))
-
-
-def _is_package(folder: Path) -> bool:
-    return (folder / "__init__.py").is_file()
-
-
-def _may_serve(folder: Path) -> bool:
-    """Whether a folder can be a package of the user's: without ``__init__.py`` it needs Python files and hides no standard module."""
-    if _is_package(folder):
-        return True
-    if folder.name in sys.stdlib_module_names:
-        return False
-    return next(_python_files(str(folder), deepest=1), None) is not None
-
-
-def _in_package(path: str) -> bool:
-    return _is_package(Path(path).parent)
-
-
-def _python_files(root: str, deepest: int) -> Iterator[str]:
-    queue, visited = deque([(root, 0)]), 0
-    while queue and visited < MAX_FOLDERS:
-        folder, depth = queue.popleft()
-        visited += 1
-        try:
-            with os.scandir(folder) as entries:
-                listed = sorted(entries, key=lambda e: e.name)
-        except OSError:  # no permission, or gone meanwhile: nothing to find there
-            continue
-        for entry in listed:
-            if entry.is_dir(follow_symlinks=False):
-                if depth < deepest and not skipped(Path(entry.path)):
-                    queue.append((entry.path, depth + 1))
-            elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
-                yield entry.path
 
 
 def _identifier(stem: str) -> str:

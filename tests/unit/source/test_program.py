@@ -206,6 +206,7 @@ def test_hosts_and_helpers_in_other_files() -> None:
         ("tests/bench_add.py", "bench", 2),
     ]
     assert [h.place.qualname for h in found.helpers] == ["plus", "twice", "doubled"]
+    assert found.kernel.helpers == tuple(h.place for h in found.helpers)
     assert {Path(p).name for p in found.texts} == {"kernels.py", "math.py", "shared.py", "launcher.py", "main.py", "bench_add.py"}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kernelband.errors import SourceError
 from kernelband.source import Workspace
-from kernelband.source.workspace import find_roots
+from kernelband.source.folders import find_roots
 
 
 def make(folder: Path, *files: str) -> None:
@@ -73,6 +73,16 @@ def test_src_layout_and_a_package_in_an_odd_folder(tmp_path: Path) -> None:
     assert space.module_name(str(tmp_path / "python/odd/b.py")) == "odd.b"
     assert space.module_name(str(tmp_path / "tests/test_b.py")) == "test_b"
     assert (space.find_module("odd.b") or {})["path"] == str(tmp_path / "python/odd/b.py")
+
+
+def test_an_entry_that_puts_the_folder_on_its_path_itself(tmp_path: Path) -> None:
+    make(tmp_path, "pyproject.toml", "ops/softmax.py", "tests/test_a.py", "tests/test_b.py")
+    kernel = str(tmp_path / "ops/softmax.py")
+    (tmp_path / "tests/test_a.py").write_text("import sys\nsys.path.insert(0, '../ops')\nfrom softmax import softmax\n")
+    (tmp_path / "tests/test_b.py").write_text("from ops.softmax import softmax\n")
+    own = Workspace.for_file(kernel, entry=str(tmp_path / "tests/test_a.py"))
+    assert (own.module_name(kernel), "softmax" in own.top_level()) == ("softmax", True)
+    assert Workspace.for_file(kernel, entry=str(tmp_path / "tests/test_b.py")).module_name(kernel) == "ops.softmax"
 
 
 def test_a_name_that_can_not_be_imported(tmp_path: Path) -> None:
