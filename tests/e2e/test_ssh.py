@@ -15,12 +15,16 @@ from pathlib import Path
 
 import pytest
 from kernelband.errors import WorkerError
-from kernelband.worker import Executor, Worker, WorkerCommand
+from kernelband.hardware import driver_properties, find_device
+from kernelband.source import Workspace
+from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
+from kernelband_worker.wire import SessionParams
 
 from tests.e2e import sshd as server
-from tests.e2e.conftest import Files, Log, StartWorker, all_end, command, family, gone
+from tests.e2e.conftest import ROOT, Files, Log, StartWorker, all_end, command, family, gone
 
 pytestmark = pytest.mark.skipif(server.why_not() is not None, reason=server.why_not() or "")
+KERNEL, ENTRY = "add_kernel", "test_add"
 SYSTEM_PYTHON = "/usr/bin/python3"
 
 
@@ -167,6 +171,39 @@ def test_nobody_stays_over_there(box: server.Sshd, start: StartWorker, how: str)
     assert gone(worker.hello["scratch"]) == []
     with pytest.raises(WorkerError, match="is gone"):
         worker.call("a", "echo", {}, 5)
+
+
+def test_the_same_program_gives_the_same_cases_and_code(box: server.Sshd, worker_python: str, tmp_path: Path) -> None:
+    """Capture, specialise and compile a user's file that the other user can't read, here and there: equal but for times."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir(mode=0o700)
+    shutil.copy(ROOT / "examples" / "vector_add.py", workspace)
+    file = str(workspace / "vector_add.py")
+    found = []
+    for prefix in ((), box.prefix()):
+        files = Workspace.for_file(file)
+        with Worker.start(WorkerCommand(prefix, worker_python), files=files) as worker:
+            session: SessionParams = {
+                "id": "same",
+                "top_level": files.top_level(),
+                "store": f"{worker.hello['scratch']}/store",
+                "cache": f"{worker.hello['scratch']}/cache",
+                "seed": 0,
+                "target": find_device("h100").target,
+                "device_properties": driver_properties(find_device("h100")),
+            }
+            with Executor(worker, "cpu", "cpu", session=session) as executor:
+                entry = {"kind": "callable", "module": "vector_add", "path": file, "name": ENTRY}
+                kernel = {"module": "vector_add", "path": file, "qualname": KERNEL}
+                limits = {"seconds": 60, "distinct_cases": 4, "input_sets": 2, "programs": 8}
+                captured = executor.call("capture", {"entry": entry, "kernel": kernel, "hosts": [], **limits}, 120)
+                cases = [case["id"] for case in captured["cases"]]
+                launches = executor.call("specialise", {"variant": None, "cases": cases[:1]}, 60)["launches"]
+            with CompilePool(worker, session, size=1) as pool:
+                facts = pool.submit({"variant": None, "launch": launches[0], "target": session["target"]}, deadline_s=60).result(120)
+        found.append((captured["cases"], launches, {k: v for k, v in facts.items() if k not in ("seconds", "cache_hit")}))
+    assert found[0][0]
+    assert found[0] == found[1]
 
 
 def test_the_same_environment_as_here(box: server.Sshd, worker_python: str) -> None:

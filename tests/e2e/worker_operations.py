@@ -23,18 +23,21 @@ def main() -> None:
     serve({**table, "session/open": "worker_operations:open_session", "variant/load": "worker_operations:load_variant"})
 
 
+SEEN: dict[str, list[Any]] = {"opened": [], "loaded": []}
+
+
 def open_session(state: State, params: dict[str, Any]) -> dict[str, Any]:
     state.cases["opened"] = [*state.cases.get("opened", "readable", []), params]
     return {}
 
 
 def load_variant(state: State, params: dict[str, Any]) -> dict[str, Any]:
-    state.cases["loaded"] = [*state.cases.get("loaded", []), params["id"]]
+    SEEN["loaded"].append(params["id"])
     return {}
 
 
 def opened(state: State, params: dict[str, Any]) -> dict[str, Any]:
-    return {"opened": state.cases.get("opened", "readable", []), "loaded": state.cases.get("loaded", [])}
+    return dict(SEEN)
 
 
 def echo(state: State, params: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class Connection:
         self._pending: dict[int, Future[Any]] = {}
         self._lost: WorkerError | None = None
         self._closing = False
+        self.disturbed = False  # lost to bytes that are no frame, rather than to its end
         self._heard = time.monotonic()
         self._version: str | None = None
         self._marked = threading.Event()  # the marker came, or never will
@@ -198,11 +199,11 @@ class Connection:
         if self._process.returncode is None:
             system.kill_group(self._process)
 
-    def _lose(self, why: str, kind: str = "lost") -> None:
+    def _lose(self, why: str) -> None:
         with self._lock:
             if self._lost is None:
                 sentence = f"The worker ({self.command.name}) is gone: {why}. Start again; what was finished is kept."
-                self._lost = WorkerError(sentence, detail=self._errors.strip()[-2000:], kind=kind)
+                self._lost = WorkerError(sentence, detail=self._errors.strip()[-2000:], kind="lost")
             failed, self._pending = list(self._pending.values()), {}
             lost = self._lost
         for future in failed:
@@ -213,20 +214,21 @@ class Connection:
 
     def _read(self, raw: IO[bytes], marker: bytes) -> None:
         stream = cast("Any", io.BufferedReader(_Watched(raw, self._hear), 1 << 16))
-        why, kind = "it ended", "lost"
+        why = "it ended"
         try:
             if self._find(stream, marker):
                 while (message := frames.read(stream)) is not None:
                     self._receive(message)
         except frames.FrameError as error:
-            why, kind = f"its protocol was disturbed ({error})", "disturbed"
+            why = f"its protocol was disturbed ({error})"
+            self.disturbed = True
         except (OSError, ValueError) as error:
             why = f"its pipe broke ({error})"
         finally:
             self._marked.set()
             if not self._closing and self._version is not None:
                 self._threads[1].join(0.5)  # ssh tells on stderr why it left
-            self._lose(why, kind)
+            self._lose(why)
             self._kill()
             system.close(raw)
 
