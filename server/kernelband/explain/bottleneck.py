@@ -7,9 +7,9 @@ from typing import Literal
 from attrs import frozen
 
 from kernelband.hardware import Device
-from kernelband.hardware.changes import size
 from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, estimate
 from kernelband.hardware.roofline import Roofline, roofline
+from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
 
 Kind = Literal["unusable", "unknown", "launch", "memory", "cache", "compute", "spills", "idle"]
@@ -52,7 +52,7 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
     filled = work.waves(device).filled
     limit = estimate(device, work).limit
     if limit == "launch" or (light.limit == "launch" and filled >= IDLE):
-        text = f"The launch: the work alone would take {_us(light.us)}, a launch takes about {_us(device.launch_us)}."
+        text = f"The launch: the work alone would take {duration(light.us)}, a launch takes about {duration(device.launch_us)}."
         return Bottleneck("launch", text, also)
     if filled < IDLE:
         text = (
@@ -66,16 +66,16 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
     if limit == "compute":
         return Bottleneck("compute", _compute(work, light) + reached, also)
     rate = f"{device.dram_bytes_per_s / 1e9:.0f} GB/s"
-    text = f"Memory: it has to move {size(work.dram_bytes or 0)}, {_us(light.memory_us)} at {rate}.{reached}"
+    text = f"Memory: it has to move {size(work.dram_bytes or 0)}, {duration(light.memory_us)} at {rate}.{reached}"
     return Bottleneck("memory", text, also)
 
 
 def _compute(work: Work, light: Roofline) -> str:
     if work.dot_flops and work.facts["tensor_core"] is None:
-        return f"Arithmetic: {_flop(work.dot_flops)} of matrix products without tensor cores."
+        return f"Arithmetic: {operations(work.dot_flops or 0)} of matrix products without tensor cores."
     if light.tensor_us >= light.arithmetic_us:
-        return f"Tensor cores: {_flop(work.dot_flops)} in {work.dtype or 'float16'}, {_us(light.tensor_us)} at peak."
-    return f"Arithmetic: {_flop(work.flops)} outside matrix products, {_us(light.arithmetic_us)} at peak."
+        return f"Tensor cores: {operations(work.dot_flops or 0)} in {work.dtype or 'float16'}, {duration(light.tensor_us)} at peak."
+    return f"Arithmetic: {operations(work.flops or 0)} outside matrix products, {duration(light.arithmetic_us)} at peak."
 
 
 def _also(device: Device, work: Work) -> tuple[str, ...]:
@@ -94,16 +94,3 @@ def _also(device: Device, work: Work) -> tuple[str, ...]:
                 f"occupancy is {100 * held.fraction:.0f} % (limited by {held.limiter}), accesses are {work.bits / 8:.3g} bytes wide."
             )
     return tuple(out)
-
-
-def _us(value: float) -> str:
-    return f"{value:.3g} us" if value < 1000 else f"{value / 1000:.3g} ms"
-
-
-def _flop(count: float | None) -> str:
-    value = (count or 0) / 1e6
-    for unit in ("MFLOP", "GFLOP"):
-        if value < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:.3g} TFLOP"

@@ -9,6 +9,7 @@ from typing import Literal
 from attrs import frozen
 
 from kernelband.hardware.device import Device
+from kernelband.hardware.units import operations, size
 from kernelband.hardware.work import Work
 
 Kind = Literal["launches", "dram", "moved", "sectors", "width", "spills", "tensor cores", "serialized", "filled", "occupancy", "flops"]
@@ -38,7 +39,7 @@ def changes(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tu
         _less("launches", "launches", float(len(before)), float(len(after)), _count),
         _less("dram", "bytes that memory must move", _total(before, lambda w: w.dram_bytes), _total(after, lambda w: w.dram_bytes), size),
         _less("moved", "bytes loaded and stored", _total(before, lambda w: w.moved_bytes), _total(after, lambda w: w.moved_bytes), size),
-        _less("flops", "floating-point operations", _total(before, _operations), _total(after, _operations), _quantity),
+        _less("flops", "floating-point operations", _total(before, _operations), _total(after, _operations), operations),
         _less("sectors", "memory sectors per access", _mean(before, lambda w: w.sectors), _mean(after, lambda w: w.sectors), _ratio),
         _width(before, after),
         _spills(before, after),
@@ -49,23 +50,6 @@ def changes(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tu
     ]
     clear = [c for c in found if c is not None and (c.gain >= CLEAR or c.gain <= 1 / CLEAR)]
     return tuple(sorted(clear, key=lambda c: -abs(math.log(c.gain))))
-
-
-def size(count: float) -> str:
-    """``1.5 MB``: decimal units, as data sheets use."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
-
-
-def _quantity(count: float) -> str:
-    for unit in ("", " thousand", " million", " billion"):
-        if count < 1000:
-            return f"{count:.3g}{unit}"
-        count /= 1000
-    return f"{count:.3g} trillion"
 
 
 def _count(count: float) -> str:

@@ -111,20 +111,29 @@ def _work(
     spec: LaunchSpec, facts: CompileFacts, traffic: LaunchFacts | None, tensors: LaunchFacts | None, compulsory: float | None
 ) -> Work:
     moved = _sum(traffic["loads_bytes"], traffic["stores_bytes"]) if traffic else None
-    bounds = [compulsory, moved, traffic.get("unique_bytes") if traffic else None, _tensor_bytes(tensors) if tensors else None]
-    known = [float(b) for b in bounds if b]
+    least = _least(compulsory, moved, traffic.get("unique_bytes") if traffic else None, _tensor_bytes(tensors) if tensors else None)
     return Work(
         case=spec["case"],
         kernel=spec["kernel"]["qualname"],
         facts=facts,
         programs=math.prod(spec["grid"]),
-        dram_bytes=min(known) if known else None,
+        dram_bytes=least,
         moved_bytes=moved,
         flops=traffic["flops"] if traffic else None,
         dot_flops=traffic["dot_flops"] if traffic else None,
         dtype=operand_dtype(tensors or traffic),
         sectors=traffic["sectors_per_request"] if traffic else None,
     )
+
+
+def _least(compulsory: float | None, moved: float | None, unique: float | None, tensors: float | None) -> float | None:
+    """What memory must move: the compulsory bytes, unless the launch clearly touches less of its tensors (counts of sampled programs are
+    off by some percent); without them the smallest count there is.
+    """
+    if compulsory is not None and (moved is None or moved >= 0.75 * compulsory):
+        return float(compulsory)
+    known = [float(count) for count in (compulsory, moved, unique, tensors) if count]
+    return min(known) if known else None
 
 
 def _sum(first: int | None, second: int | None) -> float | None:

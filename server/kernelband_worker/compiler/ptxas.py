@@ -87,7 +87,7 @@ def parse(text: str) -> Optional[PtxasReport]:
 def report(ptx: str, arch: int, metadata: Any, seconds: float) -> PtxasReport:
     """Assemble ``ptx`` once more, for the report alone. ``metadata`` is that of the compiled kernel.
 
-    Where Triton can print the log, its own stage is run with its own flags, bounded by the caller's deadline; elsewhere ptxas is called here.
+    Where Triton can print the log, its own stage is run with its own flags, bounded by the caller's deadline. Elsewhere ptxas is called.
 
     Raises:
         tools.ToolError: ptxas is missing, fails or takes longer than ``seconds``.
