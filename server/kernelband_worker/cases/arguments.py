@@ -18,7 +18,7 @@ import torch
 from triton.runtime.jit import JITFunction, KernelInterface
 
 from kernelband_worker.cases.context import StandIn
-from kernelband_worker.cases.tensors import NotReplayable, Storages, rebuild
+from kernelband_worker.cases.tensors import NotReplayable, Storages, as_double, rebuild
 
 #: modules whose objects stand for other processes or device state and mean nothing in a fresh process
 _FOREIGN = (
@@ -141,15 +141,15 @@ def dump(tree: Any, storages: Optional[Storages] = None) -> Tuple[bytes, Storage
 
 
 class _TreeUnpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, storages: List[torch.Tensor], module: Callable[[str], Any]) -> None:
+    def __init__(self, data: bytes, storages: List[torch.Tensor], module: Callable[[str], Any], double: bool) -> None:
         super().__init__(io.BytesIO(data))
-        self._storages, self._module = storages, module
+        self._storages, self._module, self._double = storages, module, double
         self.tensors: Dict[int, torch.Tensor] = {}
 
     def persistent_load(self, pid: Any) -> Any:
         if pid[0] == "tensor":
             if pid[1] not in self.tensors:
-                self.tensors[pid[1]] = rebuild(pid, self._storages)
+                self.tensors[pid[1]] = rebuild(as_double(pid) if self._double else pid, self._storages)
             return self.tensors[pid[1]]
         if pid[0] == "module":
             return self._module(pid[1])
@@ -162,11 +162,13 @@ class _TreeUnpickler(pickle.Unpickler):
         return found
 
 
-def load(data: bytes, storages: List[torch.Tensor], module: Callable[[str], Any]) -> Tuple[Any, List[torch.Tensor]]:
+def load(
+    data: bytes, storages: List[torch.Tensor], module: Callable[[str], Any], *, double: bool = False
+) -> Tuple[Any, List[torch.Tensor]]:
     """The tree of ``dump`` over live storages, and its tensors in the same order.
 
-    ``module`` gives a module by name: the original's or a variant's.
+    ``module`` gives a module by name: the original's or a variant's. ``double``: float tensors are float64 (so are their storages).
     """
-    unpickler = _TreeUnpickler(data, storages, module)
+    unpickler = _TreeUnpickler(data, storages, module, double)
     tree = unpickler.load()
     return tree, [unpickler.tensors[i] for i in range(len(unpickler.tensors))]

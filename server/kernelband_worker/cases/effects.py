@@ -27,6 +27,10 @@ class Poison(TorchDispatchMode):
         super().__init__()
         self.first = first
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or torch imports its compiler, seconds of work, at the first call
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
         """Run the operation; fill its result when it is a fresh allocation."""
         made = func(*args, **(kwargs or {}))

@@ -94,3 +94,17 @@ def constant(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and all(plain(v) for v in value):
         return [constant(v) for v in value]
     return f"<{type(value).__name__}>"
+
+
+def leaves(value: Any, name: str = "return") -> List[Tuple[str, Any]]:
+    """The constants in a result: numbers, strings, None, and the kinds of its containers."""
+    if isinstance(value, torch.Tensor):
+        return []
+    if plain(value):
+        return [(name, value)]
+    if isinstance(value, (dict, list, tuple)):
+        found: List[Tuple[str, Any]] = [(name, f"{type(value).__name__} of {len(value)}")]
+        for child_name, child in _children(value, name):
+            found += leaves(child, child_name)
+        return found
+    return []

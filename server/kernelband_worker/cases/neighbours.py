@@ -117,7 +117,7 @@ def _make(state: State, store: Store, origin: StoredCase, label: str, *, change:
         pickled, storages, tensors = arguments.dump(changed)
     except NotReplayable:  # a grid of a bare launch that names the size, say
         return None
-    if [list(t.stride()) for t in tensors] == [f["stride"] for f in origin.case["tensors"]]:
+    if [[list(t.shape), list(t.stride())] for t in tensors] == [[f["shape"], f["stride"]] for f in origin.case["tensors"]]:
         return None
     described = facts.tensor_facts([], tensors, storages)
     for mine, theirs in zip(described, origin.case["tensors"]):

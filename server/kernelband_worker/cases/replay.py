@@ -161,7 +161,7 @@ class ReplayCase:
             if "CUDA" in str(error):
                 raise
             return None
-        except Exception:
+        except Exception:  # noqa: BLE001
             return None  # most functions check their dtypes, in their own ways; then there is no reference
         return self.outputs(prepared, returned)
 
@@ -173,6 +173,22 @@ class ReplayCase:
                 continue
             if not same_bytes(storage, self.content(prepared.input_set, number).to(storage.device)):
                 wrong += [f["name"] for f in self.case["tensors"] if f["storage"] == number]
+        return wrong
+
+    def outside(self, prepared: Prepared) -> List[str]:
+        """Names of mutated inputs whose storage changed where none of the call's tensors lies (the rest of a sliced buffer)."""
+        wrong = []
+        for number, pristine in prepared.pristine.items():
+            facts = [t for t in self.case["tensors"] if t["storage"] == number]
+            covered = torch.zeros(pristine.numel(), dtype=torch.bool, device=pristine.device)
+            for fact in facts:
+                size = getattr(torch, fact["dtype"]).itemsize
+                elements = covered[: pristine.numel() // size * size].view(-1, size)
+                for part in range(size):
+                    at = fact["offset"] * size + part
+                    elements.as_strided(fact["shape"], [s * size for s in fact["stride"]], at).fill_(True)
+            if bool(((prepared.storages[number] != pristine) & ~covered).any()):
+                wrong.append(facts[0]["name"])
         return wrong
 
     @property

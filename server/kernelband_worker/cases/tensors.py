@@ -86,6 +86,12 @@ def rebuild(pid: TensorId, storages: List[torch.Tensor]) -> torch.Tensor:
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
+def as_double(pid: TensorId) -> TensorId:
+    """The same tensor in float64, if it is a float."""
+    kind, index, number, offset, shape, stride, dtype, requires_grad, parameter = pid
+    return kind, index, number, offset, shape, stride, torch.float64 if dtype.is_floating_point else dtype, requires_grad, parameter
+
+
 def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two uint8 storages hold the same bytes; NaNs compare by their bits."""
     if a.numel() != b.numel():

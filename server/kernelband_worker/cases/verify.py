@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -13,6 +13,13 @@ from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.store import Store
 from kernelband_worker.launches import observe
 from kernelband_worker.state import State
+
+Handler = Callable[[Any], None]
+
+
+def _nobody(event: Any) -> None:
+    """Launches are of no interest."""
+
 
 #: Largest difference of two runs of an original, over its output's RMS, that still counts as rounding (atomics in any order).
 _ROUNDING = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "float16": 5e-2, "bfloat16": 5e-2}
@@ -30,11 +37,11 @@ class Verdict:
 
 
 def run(
-    state: State, replay: ReplayCase, prepared: Prepared, variant: Optional[str], *, first: bool, programs: int
+    state: State, replay: ReplayCase, prepared: Prepared, variant: Optional[str], *, first: bool, programs: int, handler: Handler = _nobody
 ) -> Tuple[List[Tuple[str, torch.Tensor]], Any]:
     """One call from restored inputs, fresh memory poisoned; its outputs (live tensors) and what it returned."""
     replay.restore(prepared)
-    with observe(state, lambda _event: None, programs=programs, configs=replay.configs), effects.Poison(first):
+    with observe(state, handler, programs=programs, configs=replay.configs), effects.Poison(first):
         returned = replay.call(variant, prepared)
     return replay.outputs(prepared, returned), returned
 

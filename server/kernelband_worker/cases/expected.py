@@ -1,0 +1,152 @@
+"""What the original gives for a case and input set: outputs, what it leaves unwritten, aliases, float64 reference. Kept for reuse."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases import effects, verify
+from kernelband_worker.cases.names import leaves
+from kernelband_worker.cases.replay import ReplayCase
+from kernelband_worker.cases.tensors import describe
+from kernelband_worker.state import OperationFailed, State
+
+_KEPT_BYTES = 1 << 30
+#: Words in a kernel's source that tie addresses to an element size: on float64 inputs such a kernel could leave its tensors.
+_SIZED = re.compile(r"pointer_type|bitcast|inline_asm|descriptor|block_ptr")
+
+
+@dataclass
+class Expected:
+    """Results of the original on one input set."""
+
+    outputs: List[Tuple[str, torch.Tensor]]  # copies
+    hidden: List[torch.Tensor]  # elements that nobody wrote: not compared
+    described: List[Dict[str, Any]]
+    aliases: Dict[str, Optional[str]]
+    leaves: List[Tuple[str, Any]]  # returned values that aren't tensors
+    overwrites: bool  # a second call changes the first one's results
+    outside: List[str]  # inputs that it writes outside of the tensors it is given
+    noise: float
+    out_of_bounds: int
+    references: Optional[List[Optional[torch.Tensor]]] = None
+    asked: bool = False  # whether a reference was looked for
+
+    @property
+    def bytes(self) -> int:
+        """Memory held."""
+        held = [t for _, t in self.outputs] + self.hidden + [r for r in self.references or () if r is not None]
+        return sum(t.numel() * t.element_size() for t in held)
+
+
+@dataclass
+class Shelf:
+    """Results kept between checks, the least recently used dropped first."""
+
+    kept: OrderedDict[Tuple[str, int, int], Expected] = field(default_factory=OrderedDict)
+
+    def get(self, state: State, replay: ReplayCase, input_set: int, programs: int) -> Expected:
+        """The original's results, computed now unless they are kept."""
+        key = (replay.case["id"], input_set, programs)
+        if key not in self.kept:
+            self.kept[key] = run_original(state, replay, input_set, programs)
+        self.kept.move_to_end(key)
+        while len(self.kept) > 1 and sum(e.bytes for e in self.kept.values()) > _KEPT_BYTES:
+            self.kept.popitem(last=False)
+        return self.kept[key]
+
+
+def describe_output(tensor: torch.Tensor) -> Dict[str, Any]:
+    """What must stay the same about an output besides its values."""
+    return {**describe(tensor), "type": type(tensor).__name__, "requires_grad": tensor.requires_grad}
+
+
+def run_original(state: State, replay: ReplayCase, input_set: int, programs: int) -> Expected:
+    """Run the original twice with differently poisoned memory.
+
+    Raises:
+        OperationFailed: it fails.
+    """
+    prepared = replay.inputs(input_set)
+    forget_out_of_bounds(state)
+    try:
+        live, returned = verify.run(state, replay, prepared, None, first=True, programs=programs)
+        first = [(n, t.detach().clone()) for n, t in live]
+        hidden = [verify.unknown(state, t) for _, t in live]
+        described = [describe_output(t) for _, t in live]
+        shared = effects.aliases(live, named_inputs(replay, prepared))
+        plain, outside = leaves(returned), replay.outside(prepared)
+        second, _ = verify.run(state, replay, prepared, None, first=False, programs=programs)
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except Exception as error:
+        if isinstance(error, OperationFailed) or "CUDA error" in str(error):
+            raise
+        name = replay.case["function"]["qualname"]
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise OperationFailed(f"The original {name} fails on its recorded inputs: {said}", "not_replayable", detail=said) from error
+    overwrites = reuses(live, second, shared)
+    noise = float(replay.case["noise"])
+    for index, ((_, a), (_, b)) in enumerate(zip(first, second)):
+        hidden[index] = hidden[index] | effects.unwritten(a, b)
+        noise = max(noise, min(effects.difference(a, b, hidden[index]), verify.rounding(a.dtype)))
+    return Expected(first, hidden, described, shared, plain, overwrites, outside, noise, len(out_of_bounds(state)))
+
+
+def reuses(first: List[Tuple[str, torch.Tensor]], second: List[Tuple[str, torch.Tensor]], shared: Dict[str, Optional[str]]) -> bool:
+    """Whether a result of a second call lies in the memory of one of the first that is still held, arguments' memory apart."""
+    held = {t.untyped_storage()._cdata for n, t in first if shared[n] is None and t.numel()}
+    return any(t.untyped_storage()._cdata in held for n, t in second if shared.get(n) is None)
+
+
+def same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal, NaNs counted as equal."""
+    return effects.difference(a, b) == 0.0
+
+
+def named_inputs(replay: ReplayCase, prepared: Any) -> List[Tuple[str, torch.Tensor]]:
+    """The tensors of the last call's arguments by name."""
+    return [(f["name"], t) for f, t in zip(replay.case["tensors"], prepared.last.tensors)]
+
+
+def references(replay: ReplayCase, expected: Expected, input_set: int, sources: List[str]) -> List[Optional[torch.Tensor]]:
+    """For each output its value from float64 inputs, None where there is no such reference.
+
+    A float32 output needs one that is really more exact: where every value fits float32, the kernel computed in float32 all the same.
+    """
+    if not expected.asked:
+        expected.asked = True
+        found = None if any(_SIZED.search(s) for s in sources) else replay.reference(input_set)
+        if found is not None and [n for n, _ in found] == [n for n, _ in expected.outputs]:
+            expected.references = [_usable(r, o) for (_, r), (_, o) in zip(found, expected.outputs)]
+    return expected.references or [None] * len(expected.outputs)
+
+
+def _usable(reference: torch.Tensor, output: torch.Tensor) -> Optional[torch.Tensor]:
+    if not output.dtype.is_floating_point or reference.dtype != torch.float64 or reference.shape != output.shape:
+        return None
+    reference = reference.detach().clone()
+    if output.dtype in (torch.float32, torch.float64) and same(reference.float().double(), reference):
+        return None
+    return reference
+
+
+def out_of_bounds(state: State) -> List[Dict[str, Any]]:
+    """Accesses outside of tensors that the interpreter found since ``forget_out_of_bounds`` (role cpu)."""
+    if state.role != "cpu":
+        return []
+    from kernelband_worker.cpu.machine import machine_of
+
+    return list(machine_of(state).out_of_bounds)
+
+
+def forget_out_of_bounds(state: State) -> None:
+    """Start a new list."""
+    if state.role == "cpu":
+        from kernelband_worker.cpu.machine import machine_of
+
+        machine_of(state).out_of_bounds.clear()

@@ -1,0 +1,228 @@
+"""Operation check: does a variant give what the original gives, on the cases and input sets that are asked for?"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases import effects, verify
+from kernelband_worker.cases.capture import PROGRAMS
+from kernelband_worker.cases.expected import (
+    Expected,
+    Shelf,
+    describe_output,
+    forget_out_of_bounds,
+    named_inputs,
+    out_of_bounds,
+    references,
+    reuses,
+)
+from kernelband_worker.cases.names import leaves
+from kernelband_worker.cases.replay import ReplayCase, open_case
+from kernelband_worker.exercised import Reached, edited, not_exercised
+from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.tolerances import allowed_error, measure, tolerance
+
+
+def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
+    """CheckParams -> CheckResult. A variant that raises or is wrong is a result; one that doesn't compile is a failure of the operation.
+
+    Raises:
+        OperationFailed: the variant doesn't compile or can't be launched on this device, memory runs out, or the original itself fails.
+    """
+    begin = time.monotonic()
+    variant, numerics = params.get("variant"), params.get("numerics", "exact")
+    programs = params.get("programs", PROGRAMS)
+    shelf = state.kept.setdefault("check", Shelf())
+    reached = Reached(state)
+    results: List[Dict[str, Any]] = []
+    found: List[Dict[str, Any]] = []
+    for case_id in params["cases"]:
+        replay = open_case(state, case_id)
+        for input_set in params.get("input_sets", [0]):
+            if input_set >= replay.input_sets:
+                continue
+            one = _Check(state, replay, input_set, numerics, programs)
+            results.append(one.run(variant, shelf, reached))
+            found += [f for f in one.out_of_bounds if f not in found]
+    wanted = edited(state, variant) if variant is not None else set()
+    return {
+        "cases": results,
+        "not_exercised": not_exercised(wanted, reached.places()),
+        "interpreted": state.role == "cpu",
+        "out_of_bounds": found,
+        "seconds": time.monotonic() - begin,
+    }
+
+
+class _Check:
+    """One case on one input set."""
+
+    def __init__(self, state: State, replay: ReplayCase, input_set: int, numerics: str, programs: int) -> None:
+        self.state, self.replay, self.input_set, self.numerics, self.programs = state, replay, input_set, numerics, programs
+        self.outputs: List[Dict[str, Any]] = []
+        self.out_of_bounds: List[Dict[str, Any]] = []
+        self.deterministic = True
+
+    def run(self, variant: Optional[str], shelf: Shelf, reached: Reached) -> Dict[str, Any]:
+        expected = shelf.get(self.state, self.replay, self.input_set, self.programs)
+        reason = self._compare(variant, expected, reached)
+        return {
+            "case": self.replay.case["id"],
+            "input_set": self.input_set,
+            "ok": reason is None,
+            "deterministic": self.deterministic,
+            "reason": reason,
+            "outputs": self.outputs,
+        }
+
+    def _compare(self, variant: Optional[str], expected: Expected, reached: Reached) -> Optional[str]:
+        """Run the variant twice; why it is wrong, None when it isn't."""
+        replay, prepared = self.replay, self.replay.inputs(self.input_set)
+        forget_out_of_bounds(self.state)
+        try:
+            with reached.profiling():
+                live, returned = verify.run(
+                    self.state, replay, prepared, variant, first=True, programs=self.programs, handler=reached.on_launch
+                )
+            hidden = [verify.unknown(self.state, t) for _, t in live]
+            kept = [(n, t.detach().clone()) for n, t in live]
+            described, shared = [describe_output(t) for _, t in live], effects.aliases(live, named_inputs(replay, prepared))
+            outside, beyond = replay.changed(prepared), replay.outside(prepared)
+            again, _ = verify.run(self.state, replay, prepared, variant, first=False, programs=self.programs)
+        except Exception as error:  # noqa: BLE001 - the variant may raise anything: that is its result
+            return self._raised(error)
+        self.out_of_bounds = out_of_bounds(self.state)
+        problem = self._same_kind(expected, kept, described, shared, leaves(returned))
+        if problem is not None:
+            return problem
+        if outside:
+            return f"it writes the input {outside[0]}, which the original leaves alone"
+        if len(self.out_of_bounds) > expected.out_of_bounds:
+            first = self.out_of_bounds[-1]
+            return f"it accesses memory outside of a tensor ({first['path']}, line {first['line']}): {first['message']}"
+        if beyond and not expected.outside:
+            return f"it writes outside of {beyond[0]}, into the rest of its buffer"
+        if not expected.overwrites and reuses(live, again, shared):
+            return "its second call overwrites the result of the first: it keeps a buffer that reached the caller"
+        return self._values(expected, kept, [t for _, t in again], hidden)
+
+    def _same_kind(
+        self,
+        expected: Expected,
+        kept: List[Tuple[str, torch.Tensor]],
+        described: List[Dict[str, Any]],
+        shared: Dict[str, Optional[str]],
+        plain: List[Tuple[str, Any]],
+    ) -> Optional[str]:
+        """Names, dtypes, shapes, strides, devices, kinds of tensor, aliases and constants."""
+        names, theirs = [n for n, _ in kept], [n for n, _ in expected.outputs]
+        if names != theirs:
+            missing = sorted(set(theirs) - set(names)) or sorted(set(names) - set(theirs)) or names
+            return f"its outputs are others than the original's ({', '.join(missing[:3])})"
+        for name, mine, original in zip(names, described, expected.described):
+            for key in ("type", "dtype", "shape", "device", "stride", "requires_grad"):
+                if mine[key] != original[key]:
+                    return f"the {key} of {name} is {mine[key]} and the original's is {original[key]}"
+        for name in names:
+            if shared[name] != expected.aliases[name]:
+                return f"{name} {_sharing(shared[name])}, and the original's {_sharing(expected.aliases[name])}"
+        for (name, a), (_, b) in zip(plain, expected.leaves):
+            if not _same_constant(a, b):
+                return f"{name} is {a!r} and the original's is {b!r}"
+        return None if len(plain) == len(expected.leaves) else "it returns another structure than the original"
+
+    def _values(
+        self, expected: Expected, kept: List[Tuple[str, torch.Tensor]], again: List[torch.Tensor], hidden: List[torch.Tensor]
+    ) -> Optional[str]:
+        sources = [] if self.numerics == "exact" else self._sources()
+        exact = references(self.replay, expected, self.input_set, sources) if self.numerics != "exact" else [None] * len(kept)
+        problem = None
+        for index, (name, mine) in enumerate(kept):
+            original, ignored = expected.outputs[index][1], expected.hidden[index] | hidden[index]
+            empty = effects.unwritten(mine, again[index]) & ~ignored
+            row, wrong = self._row(name, original, mine, ignored=ignored, noise=expected.noise, exact=exact[index])
+            self.outputs.append(row)
+            if problem is not None:
+                continue
+            if bool(empty.any()):
+                problem = f"it leaves {int(empty.sum())} of {mine.numel()} elements of {name} unwritten"
+            elif wrong is not None:
+                problem = wrong
+            elif (apart := effects.difference(mine, again[index], ignored)) > 2 * expected.noise:
+                self.deterministic = False
+                problem = f"two runs of it differ in {name} by {apart:.1e} of its RMS; two runs of the original by {expected.noise:.1e}"
+        return problem
+
+    def _row(
+        self, name: str, original: torch.Tensor, mine: torch.Tensor, *, ignored: torch.Tensor, noise: float, exact: Optional[torch.Tensor]
+    ) -> Tuple[Dict[str, Any], Optional[str]]:
+        """wire.OutputCheck of one output, and what is wrong with it."""
+        rms = effects.rms(original, ignored)
+        allowed = tolerance(mine.dtype, self.numerics, rms, noise)
+        found = measure(original, mine, ignored, allowed, exact)
+        wrong, total, ratio, worse = found.wrong, found.total, None, False
+        if exact is not None:
+            ratio = found.error / found.original_error if found.original_error > 0 else (1.0 if found.error == 0 else None)
+            within = found.error <= allowed_error(mine.dtype, found.original_error, rms)
+            worse = self.numerics == "reassociates" and not within
+            wrong = 0 if within and not found.odd else wrong
+        row = {
+            "name": name,
+            "dtype": str(mine.dtype).rpartition(".")[2],
+            "shape": list(mine.shape),
+            "wrong": wrong,
+            "total": total,
+            "max_abs": found.gap,
+            "rms": rms,
+            "atol": allowed.atol,
+            "rtol": allowed.rtol,
+            "error_ratio": ratio,
+        }
+        if wrong:
+            return row, f"{wrong} of {total} elements of {name} are wrong, by up to {found.gap:.3g} (RMS {rms:.3g})"
+        if worse:
+            times = f"{ratio:.1f} times" if ratio is not None else "far more than"
+            return row, f"the error of {name} against float64 is {times} the original's"
+        return row, None
+
+    def _sources(self) -> List[str]:
+        """Texts of the kernels that the case launches."""
+        found = []
+        for launch in self.replay.case["launches"]:
+            file = self.state.opened.sources.find(launch["kernel"]["module"])
+            if file is not None and file["sha256"] is not None:
+                found.append(self.state.opened.sources.content(file["sha256"]))
+        return found
+
+    def _raised(self, error: Exception) -> str:
+        """The sentence for what the variant raised.
+
+        Raises:
+            OperationFailed: it doesn't compile or fit the device.
+            Exception: memory ran out or CUDA is unusable; the executor deals with that.
+        """
+        if isinstance(error, torch.cuda.OutOfMemoryError) or "CUDA error" in str(error) or "CUDA driver" in str(error):
+            raise error
+        kind, said = type(error).__name__, str(error).strip()
+        first = said.splitlines()[0] if said else kind
+        if isinstance(error, OperationFailed):
+            if error.kind in ("bad_request", "internal"):
+                raise error
+            return first
+        if kind in ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "OutOfResources", "PTXASError"):
+            raise OperationFailed(f"The variant doesn't compile for this device: {first}", "compile_error", detail=said) from error
+        return f"it raises {kind}: {first[:300]}"
+
+
+def _same_constant(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-6) or (math.isnan(a) and math.isnan(b))
+    return type(a) is type(b) and a == b
+
+
+def _sharing(name: Optional[str]) -> str:
+    return "has memory of its own" if name is None else f"shares the memory of {name}"

@@ -1,0 +1,129 @@
+"""How far an output may be from the original's (JUDGING, section 2).
+
+Elementwise ``|variant - original| <= atol + rtol * |original|`` with torch.testing's defaults per dtype, the absolute one scaled by the
+output's root mean square and widened by what two runs of the original differ by. Integers and booleans are exact. Variants that
+declare ``lowers_precision`` are held to what ten bits of mantissa (tf32, float16) can do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Iterator, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases.effects import widen
+
+#: rtol and atol of torch.testing.assert_close, by dtype; eight-bit floats by their spacing, which torch.testing doesn't cover.
+DEFAULTS: Dict[str, Tuple[float, float]] = {
+    "float64": (1e-7, 1e-7),
+    "complex128": (1e-7, 1e-7),
+    "float32": (1.3e-6, 1e-5),
+    "complex64": (1.3e-6, 1e-5),
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float8_e4m3fn": (0.125, 1e-2),
+    "float8_e4m3fnuz": (0.125, 1e-2),
+    "float8_e5m2": (0.25, 1e-2),
+    "float8_e5m2fnuz": (0.25, 1e-2),
+}
+#: For variants that lower precision: ten bits of mantissa, with room for the largest of many elements.
+LOWERED = (1e-2, 1e-2)
+#: A sum in another order may flip the last bit of a half type wherever it rounds, also near zero.
+REASSOCIATED_ATOL: Dict[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
+WIDEN = 2.0  # times the original's noise
+ERROR_RATIO = 2.0  # against float64, over the original's
+CHUNK = 1 << 24  # elements compared at a time, so that a comparison needs little memory beside the outputs
+ULPS = 4.0  # an error of so many units in the last place of the RMS is never held against a variant
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Absolute and relative tolerance of one output."""
+
+    atol: float
+    rtol: float
+
+
+def tolerance(dtype: torch.dtype, numerics: str, rms: float, noise: float) -> Tolerance:
+    """What an output of this dtype may differ by.
+
+    Args:
+        dtype: of the output.
+        numerics: ``exact``, ``reassociates`` or ``lowers_precision``.
+        rms: root mean square of the original's output.
+        noise: largest difference of two runs of the original over the RMS.
+    """
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return Tolerance(0.0, 0.0)
+    name = str(dtype).rpartition(".")[2]
+    rtol, atol = DEFAULTS.get(name, (0.25, 1e-2))
+    if numerics != "exact":
+        atol = max(atol, REASSOCIATED_ATOL.get(name, 0.0))
+    if numerics == "lowers_precision":
+        rtol, atol = max(rtol, LOWERED[0]), max(atol, LOWERED[1])
+    return Tolerance((atol + WIDEN * noise) * rms, rtol)
+
+
+def allowed_error(dtype: torch.dtype, original: float, rms: float) -> float:
+    """How large the error against float64 may be: twice the original's, never less than a few units in the last place."""
+    return ERROR_RATIO * original + ULPS * torch.finfo(dtype).eps * rms
+
+
+@dataclass
+class Distance:
+    """How far an output is from the original's, over the elements that count."""
+
+    wrong: int = 0  # outside the tolerance
+    total: int = 0
+    gap: float = 0.0  # largest absolute difference where both are finite
+    odd: bool = False  # somewhere one is infinite or NaN and the other isn't, or is in another way
+    error: float = 0.0  # largest difference from the reference
+    original_error: float = 0.0
+
+
+def measure(
+    original: torch.Tensor, mine: torch.Tensor, ignored: torch.Tensor, allowed: Tolerance, exact: Optional[torch.Tensor]
+) -> Distance:
+    """Compare two outputs of one shape and dtype, chunk by chunk.
+
+    Args:
+        original: what the original gives.
+        mine: what the variant gives.
+        ignored: mask of the elements that don't count.
+        allowed: the tolerance.
+        exact: a float64 reference, or None.
+    """
+    found = Distance()
+    floats = original.dtype.is_floating_point or original.dtype.is_complex
+    wide = torch.complex128 if original.dtype.is_complex else torch.float64
+    for a, b, skip, reference in _chunks(original, mine, ignored, exact):
+        a, b = widen(a), widen(b)  # noqa: PLW2901
+        counts = ~skip
+        close = torch.isclose(b, a, rtol=allowed.rtol, atol=allowed.atol, equal_nan=True) if floats else a == b
+        found.wrong += int((~close & counts).sum())
+        found.total += int(counts.sum())
+        found.gap = max(found.gap, _largest(b.to(wide) - a.to(wide), counts))
+        if floats:
+            odd = (~torch.isfinite(a) | ~torch.isfinite(b)) & ~((a == b) | (torch.isnan(a) & torch.isnan(b)))
+            found.odd |= bool((odd & counts).any())
+        if reference is not None:
+            found.error = max(found.error, _largest(b.to(wide) - reference, counts))
+            found.original_error = max(found.original_error, _largest(a.to(wide) - reference, counts))
+    return found
+
+
+def _largest(difference: torch.Tensor, counts: torch.Tensor) -> float:
+    size = difference.abs()
+    size = size[counts & torch.isfinite(size)]
+    return float(size.max()) if size.numel() else 0.0
+
+
+def _chunks(
+    original: torch.Tensor, mine: torch.Tensor, ignored: torch.Tensor, exact: Optional[torch.Tensor]
+) -> Iterator[Tuple[torch.Tensor, torch.Tensor, torch.Tensor, Optional[torch.Tensor]]]:
+    flat = [t.reshape(-1) for t in (original, mine, ignored)]
+    reference = None if exact is None else exact.reshape(-1)
+    for start in range(0, original.numel(), CHUNK):
+        part = slice(start, start + CHUNK)
+        yield flat[0][part], flat[1][part], flat[2][part], None if reference is None else reference[part]
