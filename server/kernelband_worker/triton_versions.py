@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import triton
 from triton.runtime import jit
+from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 #: Options that name places on this machine, not properties of the code.
@@ -108,6 +109,14 @@ def _cache_hook(hook: Callable[..., bool]) -> Iterator[None]:
         yield
     finally:
         setattr(holder, name, before)
+
+
+def current_driver() -> Any:
+    """The driver that was made active, without making Triton look for a GPU; None when none was."""
+    active = vars(driver).get("_active", vars(driver).get("active"))
+    if type(active).__name__ == "LazyProxy":  # before 3.5: stands there until somebody asks
+        return active._obj
+    return active
 
 
 def bind(kernel: JITFunction, args: Tuple[Any, ...], kwargs: Mapping[str, Any]) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ import torch
 import triton.testing
 from triton.runtime.driver import driver as active_driver
 
+from kernelband_worker import triton_versions
 from kernelband_worker.cpu import cuda
 from kernelband_worker.cpu.driver import TargetDriver
 from kernelband_worker.cpu.driver import install as install_driver
@@ -57,19 +58,22 @@ def install(target: Target, properties: Optional[Mapping[str, int]] = None, name
     machine = Machine()
     mode = DeviceMode(machine.memory)
     shim = Shim(machine, mode)
-    before = active_driver._active
+    before = triton_versions.current_driver()
     install_driver(target, known)
-    made = active_driver.active
+    made = triton_versions.current_driver()
     assert isinstance(made, TargetDriver)
     made.machine = machine
     if before is not None:  # compiled kernels ask the driver when they are freed, so there is one to the end
-        shim._stack.callback(lambda: setattr(active_driver, "_active", before))
+        shim._stack.callback(lambda: active_driver.set_active(before))
     for attribute, value in cuda.replacements(target, known, name or f"{target['backend']} {target['arch']}").items():
         shim.set(torch.cuda, attribute, value)
     for place in (torch.cuda.nvtx,):
         for attribute in ("range_push", "range_pop", "mark"):
             shim.set(place, attribute, lambda *args, **kwargs: None)  # noqa: ARG005
     shim.set(torch, "Generator", cuda.Generator)
+    for attribute in ("from_numpy", "frombuffer"):
+        shim.set(torch, attribute, mode.made_on_host(getattr(torch, attribute)))
+    shim.set(torch, "load", mode.loading(torch.load))
     shim.set(torch, "set_default_device", _default_device(mode, torch.set_default_device))
     for attribute in ("do_bench", "do_bench_cudagraph"):
         shim.set(triton.testing, attribute, cuda.benchmark)

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from triton.backends.compiler import GPUTarget
+from triton.compiler import CompiledKernel
 from triton.runtime.driver import driver
 
 from kernelband_worker.state import OperationFailed
@@ -91,9 +92,10 @@ class TargetDriver:
     def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:  # noqa: ARG002
         return args
 
-    def _load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> Tuple[Any, Any, int, int, int]:  # noqa: ARG002
-        registers, spills = resources(kernel, self._target.backend)
-        return object(), object(), registers, spills, 1024
+    def _load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> Tuple[Any, ...]:  # noqa: ARG002
+        found = (object(), object(), *resources(kernel, self._target.backend))
+        threads = 1024  # a program can have at most, on every target; Triton asks for it from 3.5 on
+        return (*found, threads) if "n_max_threads" in CompiledKernel._init_handles.__code__.co_names else found
 
 
 class _Launcher:

@@ -13,6 +13,7 @@ import inspect
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
+import triton
 import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.jit import JITFunction
@@ -39,7 +40,8 @@ class Language:
         before = [(place, dict(vars(place))) for place in places]
         try:
             interpreter.interpreter_builder = self.builder
-            interpreter.interpreter_semantic = interpreter.TritonSemantic(self.builder)
+            if hasattr(interpreter, "TritonSemantic"):  # from 3.4 on
+                interpreter.interpreter_semantic = interpreter.TritonSemantic(self.builder)
             interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
             self._patch_more()
             yield
@@ -109,13 +111,13 @@ class Language:
         definition.args.defaults = [nothing for _ in definition.args.defaults]
         definition.args.kw_defaults = [None if default is None else nothing for default in definition.args.kw_defaults]
         tree = ast.fix_missing_locations(interpreter.ASTTransformer().visit(tree))
-        lines = kernel.raw_src if isinstance(kernel.raw_src, list) else kernel.raw_src.splitlines()
+        lines, _ = inspect.getsourcelines(function)
         above = next(index for index, line in enumerate(lines) if line.strip().startswith("def "))
         ast.increment_lineno(tree, kernel.starting_line_number + above - 1)
         code = compile(tree, function.__code__.co_filename, "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
         # A copy: the interpreter's names aren't the user's module's, and a kernel made in a function sees what that captured.
         scope = {**vars(interpreter), **function.__globals__, **inspect.getclosurevars(function).nonlocals}
-        scope["interpreter_semantic"] = _Now()
+        scope.update(interpreter_semantic=_Now(), interpreter_builder=self.builder, triton=triton)
         self._bind_libdevice(scope)
         exec(code, scope)
         made = scope[function.__name__]

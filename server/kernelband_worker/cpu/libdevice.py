@@ -103,6 +103,12 @@ def names(module: ModuleType) -> Iterator[str]:
             yield name
 
 
+def _tensor(value: Any) -> Any:
+    if hasattr(interpreter, "interpreter_semantic"):
+        return interpreter.interpreter_semantic.to_tensor(value)
+    return tl.semantic.to_tensor(value, interpreter.interpreter_builder)  # before 3.4
+
+
 def interpreted(name: str) -> Callable[..., Any]:
     """Libdevice's function of that name on the interpreter's tensors."""
     function = FUNCTIONS.get(name)
@@ -110,7 +116,7 @@ def interpreted(name: str) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:  # noqa: ARG001 - Triton passes its builder by name
         if function is None:
             raise NotImplementedError(f"libdevice.{name}")
-        tensors = [interpreter.interpreter_semantic.to_tensor(arg) for arg in args]
+        tensors = [_tensor(arg) for arg in args]
         dtype = tensors[0].dtype
         data = function(*(lift(tensor.handle).data for tensor in tensors))
         if data.dtype == bool:

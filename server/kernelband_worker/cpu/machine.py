@@ -12,10 +12,10 @@ import torch
 import triton
 import triton.language as tl
 from triton.runtime import interpreter
-from triton.runtime.driver import driver
 from triton.runtime.interpreter import TensorHandle
 from triton.runtime.jit import JITFunction
 
+from kernelband_worker import triton_versions
 from kernelband_worker.cpu.builder import Builder
 from kernelband_worker.cpu.guard import Launch, sites
 from kernelband_worker.cpu.language import Language
@@ -37,7 +37,7 @@ def machine_of(state: State) -> Machine:  # noqa: ARG001 - one per process; aske
     Raises:
         OperationFailed: this executor has none.
     """
-    machine = getattr(driver.active, "machine", None)
+    machine = getattr(triton_versions.current_driver(), "machine", None)
     if machine is None:
         raise OperationFailed("This executor was not set up to run without a GPU.", "internal")
     return machine

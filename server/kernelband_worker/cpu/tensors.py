@@ -6,11 +6,13 @@ A mode sees every call of torch's API, factory functions included, without patch
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _device
+from torch.utils._pytree import tree_map_only
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from kernelband_worker.cpu.memory import Memory
@@ -79,6 +81,30 @@ class DeviceMode(TorchFunctionMode):
 
     # ------------------------------------------------------------ where tensors are
 
+    def made_on_host(self, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """A function that torch shows no mode, and whose tensors are the host's."""
+
+        @functools.wraps(function)
+        def made(*args: Any, **kwargs: Any) -> torch.Tensor:
+            tensor = function(*args, **kwargs)
+            self._place(tensor, host=True)
+            return tensor
+
+        return made
+
+    def loading(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``torch.load`` that can be asked to load to the device."""
+
+        @functools.wraps(function)
+        def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+            there = _on_cpu(map_location)
+            loaded = function(f, there, *args, **kwargs)
+            if there is not map_location:
+                tree_map_only(torch.Tensor, lambda tensor: self._place(tensor, host=False), loaded)
+            return loaded
+
+        return load
+
     def _is_host(self, tensor: Any) -> bool:
         return isinstance(tensor, torch.Tensor) and tensor in self._host
 
@@ -142,7 +168,7 @@ class DeviceMode(TorchFunctionMode):
             return
         out = kwargs.get("out")
         inputs = [*_tensors(args), *_tensors([value for key, value in kwargs.items() if key != "out"])]
-        host = bool(inputs) and all(self._is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
+        host = all(self._is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
         held = {id(tensor) for tensor in inputs}
         for tensor in results:
             if id(tensor) not in held and out is None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import math
 
 import pytest
@@ -147,6 +148,11 @@ def test_what_programs_call_around_their_kernels():
     assert x.detach().pin_memory().is_cuda
     assert x.new_empty(3, device="cuda").is_cuda
     assert torch.from_numpy(x.detach().cpu().numpy()).device.type == "cpu"
+    with io.BytesIO() as file:
+        torch.save({"x": x.detach()}, file)
+        for where, is_cuda in (("cuda", True), (torch.device("cuda:0"), True), ("cpu", False)):
+            file.seek(0)
+            assert torch.load(file, map_location=where)["x"].is_cuda is is_cuda
     state = torch.cuda.get_rng_state()
     first = torch.rand(3, device="cuda")
     torch.cuda.set_rng_state(state)

@@ -29,15 +29,8 @@ def test_autotuned_matmul(program, dtype, activation):
     with matmul.observe(programs=0):
         matmul.module.test_matmul(dtype, activation)
     (event,) = matmul.events
-    assert event.config == {
-        "BLOCK_SIZE_M": 32,
-        "BLOCK_SIZE_N": 64,
-        "BLOCK_SIZE_K": 32,
-        "GROUP_SIZE_M": 4,
-        "num_warps": 8,
-        "num_ctas": 1,
-        "num_stages": 3,
-    }
+    assert event.config["BLOCK_SIZE_M"] == 32
+    assert (event.config["num_warps"], event.config["num_stages"]) == (8, 3)
     assert event.grid == (4 * 2, 1, 1)
     assert event.traffic.dot_flops == 8 * 3 * 2 * 32 * 64 * 32
     # the recorded choice is taken where there is one

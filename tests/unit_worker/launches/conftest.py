@@ -5,6 +5,7 @@ from kernelband_worker.cpu.driver import TargetDriver
 from kernelband_worker.launches import observe
 from kernelband_worker.loader import Loader
 from kernelband_worker.state import State
+from kernelband_worker.triton_versions import current_driver
 from triton.runtime.driver import driver
 
 from tests.unit_worker.launches.programs import FILES
@@ -45,11 +46,11 @@ class PretendGpu(TargetDriver):
 def gpu(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # 3.9 warns when it is unset
-    before, made = driver._active, PretendGpu()
+    before, made = current_driver(), PretendGpu()
     driver.set_active(made)
     yield made
     if before is not None:  # compiled kernels ask the driver when they are freed
-        driver._active = before
+        driver.set_active(before)
 
 
 class Session:

@@ -66,7 +66,7 @@ def test_an_autotuner_times_unseen_and_its_choice_is_told(session, gpu):
     assert [name for name, _ in gpu.launched] == ["tuned"] * 4  # two trial runs, then two launches
     assert len(session.events) == 2
     for event in session.events:
-        assert event.config == {"BLOCK": 128, "num_warps": 8, "num_ctas": 1, "num_stages": 3}
+        assert (event.config["BLOCK"], event.config["num_warps"]) == (128, 8)
         assert event.arguments["EVEN"] is False
         assert event.grid == (8, 1, 1)
 
