@@ -117,7 +117,7 @@ def _trips(view: View, loop: Loop) -> int | None:
         elif literal is not None:
             values.append([literal])
         elif isinstance(bound, ast.Name) and bound.id in view.kernel.constexprs:
-            values.append(view.numbers(bound.id))
+            values.append(view.sizes(bound.id))
         else:
             return None
     counts = [len(range(a, b, c)) for a in values[0] for b in values[1] for c in values[2] if c]

@@ -20,10 +20,10 @@ SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program ta
 NAMES = ("vector_add", "fused_softmax", "layer_norm", "matmul")
 
 
-def interpret(name, texts):
-    job = json.dumps({"example": name, "texts": texts})
-    script = str(Path(__file__).with_name("interpret.py"))
-    done = subprocess.run([PYTHON, script], input=job, capture_output=True, text=True, timeout=240, check=False)
+def interpret(name, texts, device="cpu", python=PYTHON):
+    job = json.dumps({"example": name, "device": device, "texts": texts})
+    script = str(Path(__file__).with_name("calls.py"))
+    done = subprocess.run([python, script], input=job, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -44,7 +44,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             *added,
             module.replace(mask, f"({module.code(mask)}) | {flag}"),
         ]
-        even = [n for n, b in zip(view.numbers(size), view.numbers(block) * len(view.numbers(size)), strict=False) if n % b == 0]
+        even = [n for n, b in zip(view.numbers(size), view.sizes(block) * len(view.numbers(size)), strict=False) if n % b == 0]
         if not even:
             return
         yield at.proposal(

@@ -197,6 +197,18 @@ class LaunchView:
         added = None if self.splat else self.module.add_arguments(self.call, new)
         return None if added is None else [(self.module.path, e) for e in added]
 
+    def held(self, block: str) -> tuple[str, int] | None:
+        """(parameter, limit) when the block is ``next_power_of_2`` of what is passed for that parameter, at most the limit."""
+        value = self.arguments.get(block)
+        if isinstance(value, ast.Name) and len(bindings := self.bindings(value.id)) == 1 and isinstance(bindings[0], ast.Assign):
+            value = bindings[0].value
+        if not isinstance(value, ast.Call):
+            return None
+        power = next((n for n in ast.walk(value) if isinstance(n, ast.Call) and _called(n) == "next_power_of_2" and len(n.args) == 1), None)
+        parameter = None if power is None else self.parameter_of(power.args[0])
+        limits = [x for a in value.args if (x := integer(a)) is not None] if _called(value) == "min" else []
+        return (parameter, min(limits, default=2**31)) if parameter is not None else None
+
     def sides(self) -> list[ast.expr] | None:
         """The grid's sides, x first; None when they aren't written out."""
         if isinstance(self.grid, ast.Tuple | ast.List):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import prod
 from typing import Any
 
 from attrs import field, frozen
@@ -93,16 +94,34 @@ class View:
         sizes = [BYTES.get(t["dtype"], 4) for x in self.target_launches for t in x["tensors"].values() if len(t["shape"]) > 1]
         return max(sizes or [BYTES.get(t["dtype"], 4) for x in self.target_launches for t in x["tensors"].values()] or [4])
 
-    @property
-    def programs(self) -> list[int]:
-        """Programs of each launch in the cases."""
+    def programs(self, present: Mapping[str, int] | None = None) -> list[int]:
+        """Programs of each launch in the cases; with blocks of the size ``present`` where the cases ran with others."""
         out: list[int] = []
         for launch in self.target_launches:
-            count = 1
-            for side in launch["grid"]:
-                count *= side
-            out.append(count)
+            count = float(prod(launch["grid"]))
+            for name, value in (present or {}).items():
+                ran = launch["constants"].get(name)
+                count *= (ran if type(ran) is int else value) / value
+            out.append(max(1, round(count)))
         return out
+
+    def sizes(self, block: str) -> list[int]:
+        """Values of a block as the text has it now: written as a number, or the power of two that holds a size of the cases."""
+        found: list[int] = []
+        for launch in self.launches:
+            knob = launch.knob(block)
+            size = launch.held(block)
+            if knob is not None:
+                found.append(knob.value)
+            elif size is not None:
+                found += [min(1 << max(n - 1, 0).bit_length(), size[1]) for n in self.numbers(size[0])]
+        return list(dict.fromkeys(found)) or self.numbers(block)
+
+    @property
+    def widest(self) -> int:
+        """Elements of the largest block of a program; of its longest side in a kernel with products. 0 when unknown."""
+        sides = [max(self.sizes(n), default=0) for n in self.kernel.aranges()]
+        return max(sides, default=0) if self.kernel.calls({"dot", "dot_scaled"}) else prod(sides) if sides else 0
 
     def summation(self) -> Numerics:
         """The class of an edit that may change the order of additions in this kernel."""

@@ -28,6 +28,10 @@ class Persistent:
         yield from moving("reordering", self.name, _propose, program, facts)
 
 
+def _gridded(view: View, block: str) -> bool:
+    return any(x.grid_reads(block) for x in view.launches)
+
+
 @frozen(eq=False)
 class Shape:
     """The statement that reads the program id, its name, and how many tiles there are in the kernel's and in the host's words."""
@@ -40,9 +44,9 @@ class Shape:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     shape = _shape(view)
-    programs = max(view.programs, default=0)
+    programs = max(view.programs({n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and _gridded(view, n)}), default=0)
     sms = view.facts.device.multiprocessors
-    widest = max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)
+    widest = view.widest
     if shape is None or programs < MANY * sms or widest > LARGEST or view.kernel.model.autotuned:
         return
     tiles = _tiles(view)

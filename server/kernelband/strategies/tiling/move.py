@@ -85,18 +85,24 @@ def _options(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
 def _candidates(view: View, present: dict[str, int], warps: int, stages: int) -> Iterator[Tile]:
     dot = bool(view.kernel.calls({"dot", "dot_scaled"}))
     if not present:
-        sides = [v for n in view.kernel.aranges() for v in view.numbers(n)]
-        found: Iterator[Tile] = space.warps_only(max(sides, default=0), view.itemsize, dot=dot)
+        found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
     elif dot:
         product = _product(view, present)
         found = iter(space.products(product, view.facts.device) if product else space.neighbours(list(present), present, warps, stages))
     else:
-        found = iter(space.blocks_and_warps(list(present)[:2], present, view.itemsize, view.programs, view.facts.device))
+        blocks = {n: present[n] for n in list(present)[:2]}
+        programs = space.Programs(view.programs(_gridded(view, blocks)), frozenset(_gridded(view, blocks)))
+        found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
     for tile in found:
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
         sound = all(v == present[n] or not view.kernel.unguarded(n) or present[n] % v == 0 for n, v in tile.blocks.items())
         if not same and sound:
             yield tile
+
+
+def _gridded(view: View, present: dict[str, int]) -> dict[str, int]:
+    """Those blocks that the number of programs follows; of an autotune list, whose grid is a function, all are taken to be."""
+    return {n: v for n, v in present.items() if not view.launches or any(x.grid_reads(n) for x in view.launches)}
 
 
 def _product(view: View, present: dict[str, int]) -> Product | None:
@@ -110,7 +116,8 @@ def _product(view: View, present: dict[str, int]) -> Product | None:
         return None
     types = [t["dtype"] for x in view.target_launches for t in x["tensors"].values() if len(t["shape"]) > 1]
     dtype = types[0] if types else "float16"
-    return Product(m[0], n[0], k[0], present, tuple(view.programs), view.itemsize, "tf32" if dtype == "float32" else dtype)
+    programs = tuple(view.programs({m[0]: present[m[0]], n[0]: present[n[0]]}))
+    return Product(m[0], n[0], k[0], present, programs, view.itemsize, "tf32" if dtype == "float32" else dtype)
 
 
 def _make(
@@ -148,7 +155,7 @@ def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
                 f"with {shared:.0f} KB of operands in flight of {device.shared_per_program // 1024} KB."
             )
     block = 1
-    for value in tile.blocks.values() or [max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)]:
+    for value in tile.blocks.values() or [view.widest]:
         block *= value
     if not block or dots:
         return f"The present tile is one of many that fit {device.name}."

@@ -90,12 +90,21 @@ def _product_seconds(product: Product, device: Device, tile: tuple[int, int, int
     return waves * resident * max(compute, fetch) * hidden
 
 
-def blocks_and_warps(names: Sequence[str], present: dict[str, int], itemsize: int, programs: Sequence[int], device: Device) -> list[Tile]:
+@frozen
+class Programs:
+    """Programs of each case with the present blocks, and the blocks that their number follows."""
+
+    counts: list[int]
+    follow: frozenset[str]
+
+
+def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int, device: Device) -> list[Tile]:
     """Tiles of element-wise and reducing kernels, by distance from a rule of thumb.
 
     Rule: 16 to 64 bytes of each tensor per thread and access (one to four 16-byte accesses in flight), and at least two programs for each
     multiprocessor; a block beyond 8192 elements or a thread beyond 64 is left out.
     """
+    names = tuple(present)
     rated: list[tuple[float, Tile]] = []
     sizes = [tuple(2**i for i in range(8, 14))] if len(names) == 1 else [tuple(2**i for i in range(3, 9))] * len(names)
     for values in itertools.product(*sizes):
@@ -103,7 +112,7 @@ def blocks_and_warps(names: Sequence[str], present: dict[str, int], itemsize: in
         shrink = 1.0
         for name, value in zip(names, values, strict=True):
             block *= value
-            shrink *= value / present[name]
+            shrink *= value / present[name] if name in programs.follow else 1.0
         if not 256 <= block <= 8192:
             continue
         for warps in (1, 2, 4, 8, 16):
@@ -111,7 +120,7 @@ def blocks_and_warps(names: Sequence[str], present: dict[str, int], itemsize: in
             if not 1 <= each <= 64:
                 continue
             distance = abs(log2(each * itemsize / 32))
-            if programs and max(programs) / shrink < 2 * device.multiprocessors:
+            if programs.counts and max(programs.counts) / shrink < 2 * device.multiprocessors:
                 distance += 2
             if len(names) > 1:
                 distance += 0.2 * sum(abs(log2(v / present[n])) for n, v in zip(names, values, strict=True))

@@ -47,7 +47,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if view.kernel.model.autotuned or not view.launches:
         return
     blocks = [power_of_two(view, x) for x in view.launches]
-    widest = max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)
+    widest = view.widest
     if any(b is None for b in blocks):
         return
     present = view.option("num_warps", 4)

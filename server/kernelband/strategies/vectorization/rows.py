@@ -48,7 +48,7 @@ class Row:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     row = _clean(view)
-    widest = max([v for n in view.kernel.aranges() for v in view.numbers(n)], default=0)
+    widest = view.widest
     if row is None or not 0 < widest <= LONGEST_ROW:
         return
     counted = _row_count(view)

@@ -1,6 +1,6 @@
-"""Under the worker's Python: calls the original and each variant of an example on CPU tensors under Triton's interpreter.
+"""Under the worker's Python: calls the original and each variant of an example, on the GPU or on the CPU under Triton's interpreter.
 
-Standard input: {"example": name, "texts": [original, variant, ...]}.
+Standard input: {"example": name, "device": "cpu" | "cuda", "texts": [original, variant, ...]}.
 Standard output, last line: a list with null for equal, else what differs.
 """
 
@@ -12,9 +12,13 @@ import os
 import sys
 import types
 
-os.environ["TRITON_INTERPRET"] = "1"
+JOB = json.load(sys.stdin)
+if JOB["device"] == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"
 
-import torch
+import torch  # noqa: E402  # after the variable that it reads
+
+torch.set_default_device(JOB["device"])
 
 
 def load(text, name):
@@ -59,9 +63,8 @@ def difference(example, text, name, expected):
 
 
 def main():
-    job = json.load(sys.stdin)
-    expected = list(calls(job["example"], load(job["texts"][0], "original")))
-    print(json.dumps([difference(job["example"], t, f"variant_{i}", expected) for i, t in enumerate(job["texts"])]))
+    expected = list(calls(JOB["example"], load(JOB["texts"][0], "original")))
+    print(json.dumps([difference(JOB["example"], t, f"variant_{i}", expected) for i, t in enumerate(JOB["texts"])]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+"""On a real GPU: the edits of every move compile there and compute what the original computes.
+
+Run with an engine's Python; KERNELBAND_TEST_WORKER names the Python that has torch and triton, when that is another one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.strategies.test_equal_results import NAMES, ROWS, chosen, interpret
+from tests.unit.strategies.samples import example, example_facts, facts, launch, program_of
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="needs a real GPU: this machine has no NVIDIA driver"),
+]
+PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", sys.executable)
+
+
+def unequal(name, program, proposals):
+    path = program.kernel.place.path
+    texts = [program.texts[path], *(p.patch.apply(program.texts)[path] for p in proposals.values())]
+    found = interpret(name, texts, "cuda", PYTHON)
+    return {k: r for k, r in zip(["original", *proposals], found, strict=True) if r is not None}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_move_of_the_examples(name, tmp_path):
+    program = example(name, tmp_path)
+    assert not unequal(name, program, chosen(program, example_facts(name, program)))
+
+
+def test_several_rows_per_program(tmp_path):
+    program = program_of(ROWS, tmp_path)
+    scalars = {"stride": 96, "n_cols": 96, "eps": 1e-6}
+    given = facts(launch(program, [5000, 1, 1], {"BLOCK": 128}, scalars, {"x_ptr": ([5000, 96], "float32")}))
+    assert not unequal("sample", program, chosen(program, given))
