@@ -139,7 +139,9 @@ class _Check:
         self, expected: Expected, kept: List[Tuple[str, torch.Tensor]], again: List[torch.Tensor], hidden: List[torch.Tensor]
     ) -> Optional[str]:
         sources = [] if self.numerics == "exact" else self._sources()
-        exact = references(self.replay, expected, self.input_set, sources) if self.numerics != "exact" else [None] * len(kept)
+        exact = (
+            references(self.replay, expected, self.input_set, sources, self.programs) if self.numerics != "exact" else [None] * len(kept)
+        )
         problem = None
         for index, (name, mine) in enumerate(kept):
             original, ignored = expected.outputs[index][1], expected.hidden[index] | hidden[index]

@@ -113,14 +113,14 @@ def named_inputs(replay: ReplayCase, prepared: Any) -> List[Tuple[str, torch.Ten
     return [(f["name"], t) for f, t in zip(replay.case["tensors"], prepared.last.tensors)]
 
 
-def references(replay: ReplayCase, expected: Expected, input_set: int, sources: List[str]) -> List[Optional[torch.Tensor]]:
+def references(replay: ReplayCase, expected: Expected, input_set: int, sources: List[str], programs: int) -> List[Optional[torch.Tensor]]:
     """For each output its value from float64 inputs, None where there is no such reference.
 
     A float32 output needs one that is really more exact: where every value fits float32, the kernel computed in float32 all the same.
     """
     if not expected.asked:
         expected.asked = True
-        found = None if any(_SIZED.search(s) for s in sources) else replay.reference(input_set)
+        found = None if any(_SIZED.search(s) for s in sources) else replay.reference(input_set, programs)
         if found is not None and [n for n, _ in found] == [n for n, _ in expected.outputs]:
             expected.references = [_usable(r, o) for (_, r), (_, o) in zip(found, expected.outputs)]
     return expected.references or [None] * len(expected.outputs)

@@ -13,6 +13,7 @@ import torch
 from kernelband_worker.cases import arguments, modes, names, policy
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
 from kernelband_worker.cases.tensors import same_bytes
+from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 
 #: attribute of a recorder that holds the function it wraps
@@ -139,7 +140,7 @@ class ReplayCase:
             found += [(n, t) for n, t in names.tensors_of(named) if id(t) not in taken]
         return found
 
-    def reference(self, input_set: int) -> Optional[List[Tuple[str, torch.Tensor]]]:
+    def reference(self, input_set: int, programs: int) -> Optional[List[Tuple[str, torch.Tensor]]]:
         """The outputs of the original on float64 inputs; None where it refuses them or computes in less all the same."""
         record = self.stored.sets[input_set]
         if record.modes.get("autocast") or any(t["dtype"].startswith("float8") for t in self.case["tensors"]):
@@ -154,7 +155,8 @@ class ReplayCase:
         try:
             bound = self.bind(None, prepared, double=True)
             prepared.last = bound
-            returned = self.call(None, prepared)
+            with observe(self._state, lambda _event: None, programs=programs, configs=self.configs):
+                returned = self.call(None, prepared)
         except OperationFailed:
             return None
         except RuntimeError as error:
