@@ -108,9 +108,13 @@ def _one_dimension(view: View) -> Order | None:
             continue
         inner, other = remainders[key]
         value = _simple(source[0])
-        axis = kernel.tokens(value[1]) if value is not None else frozenset()
         last = max(place, other)
-        if axis != {"@0"} or kernel.tl(value[1] if value else source[0]) != "program_id" or not (_once(view, outer) and _once(view, inner)):
+        if (
+            value is None
+            or kernel.tl(value[1]) != "program_id"
+            or kernel.tokens(value[1]) != frozenset({"@0"})
+            or not (_once(view, outer) and _once(view, inner))
+        ):
             continue
         if any(outer in _read(s) or inner in _read(s) for s in kernel.node.body[:last]):
             continue  # an index is used before both are known

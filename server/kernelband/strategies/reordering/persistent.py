@@ -89,7 +89,7 @@ def _shape(view: View) -> Shape | None:
     if len(ids) != 1 or not view.whole or kernel.calls(set(ATOMICS) | {"num_programs", "debug_barrier"}):
         return None
     place = next((i for i, s in enumerate(body) if isinstance(s, ast.Assign) and s.value is ids[0]), None)
-    if place is None or kernel.tokens(ids[0]) != {"@0"}:
+    if place is None or kernel.tokens(ids[0]) != frozenset({"@0"}):
         return None
     statement = body[place]
     assert isinstance(statement, ast.Assign)

@@ -87,7 +87,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 def _clean(view: View) -> Row | None:
     kernel = view.kernel
     ids, aranges = kernel.calls({"program_id"}), kernel.calls({"arange"})
-    if len(ids) != 1 or len(aranges) != 1 or kernel.tokens(ids[0]) != {"@0"} or not view.whole or kernel.model.autotuned:
+    if len(ids) != 1 or len(aranges) != 1 or kernel.tokens(ids[0]) != frozenset({"@0"}) or not view.whole or kernel.model.autotuned:
         return None
     statement = kernel.module.parents[ids[0]]
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
