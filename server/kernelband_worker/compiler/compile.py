@@ -16,6 +16,10 @@ from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import CompileFacts, CompileParams, LaunchSpec, Target
 
 
+#: A tool that this Triton doesn't bring along, such as AMD's linker before 3.3.
+_MISSING = re.compile(r"\b(ld\.lld|ptxas|linker)\b.*\bnot found\b|Cannot find \S*(ptxas|lld)")
+
+
 def compile_launch(state: State, params: CompileParams) -> CompileFacts:
     """The operation.
 
@@ -70,6 +74,8 @@ def _failure(error: BaseException, kernel: Any, launch: LaunchSpec) -> Operation
     data: Dict[str, Any] = {"path": launch["kernel"]["path"], "detail": str(error)[:4000]}
     reason = next((_reason(str(e)) for e in reversed(chain) if str(e).strip()), type(chain[-1]).__name__)
     outer = next((e for e in chain if isinstance(e, CompilationError)), None)
+    if outer is None and _MISSING.search(reason):
+        return OperationFailed(f"{launch['kernel']['qualname']} can't be compiled with this Triton: {reason[:300]}", "unsupported", **data)
     line = getattr(getattr(outer, "node", None), "lineno", None)
     where = ""
     if line is not None:

@@ -97,7 +97,7 @@ def _spec(state: State, event: Any, case: str) -> LaunchSpec:
         "scalars": {k: v for k, v in event.arguments.items() if k not in constants and isinstance(v, (bool, int, float))},
         "case": case,
         "target": decoded.get("target") or _target(state),
-        "aligned": sorted(_aligned(facts["attributes"], names)),
+        "aligned": sorted(set(_aligned(facts["attributes"], names)) - set(constants)),
         "small": sorted(name for name, value in pointers.items() if _storage_bytes(value) <= _TWO_GIB),
     }
 

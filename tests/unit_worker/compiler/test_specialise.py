@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import triton
 from kernelband_worker.compiler import specialise as subject
 from kernelband_worker.compiler.compile import compile_launch
 from kernelband_worker.compiler.specialise import host_hash, specialise
@@ -59,7 +60,8 @@ def test_a_launch_is_learned_and_compiles(state, case, compiled):
     assert launch["grid"] == [5, 1, 1]
     assert launch["scalars"] == {"n": 5000}
     assert launch["constants"] == {"BLOCK": 1024}
-    assert launch["signature"] == {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    run_time = {k: v for k, v in launch["signature"].items() if v != "constexpr"}  # before 3.3 constants are left out
+    assert run_time == {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     assert launch["aligned"] == ["out", "x", "y"]  # 5000 is no multiple of 16
     assert launch["small"] == ["out", "x", "y"]
     assert launch["options"]["num_warps"] == 8
@@ -70,6 +72,7 @@ def test_a_launch_is_learned_and_compiles(state, case, compiled):
     assert set(result["host_hash"]) == {"sample_kernels:host", "sample_kernels:"}
 
 
+@pytest.mark.skipif(triton.__version__ < "3.3", reason="Triton 3.2 itself refuses a jit function as a constant")
 def test_a_jit_function_as_constant_crosses_over(state, case, compiled):
     torch = pytest.importorskip("torch")
     kernels = sys.modules["sample_kernels"]
