@@ -99,7 +99,8 @@ class Worker:
             raise WorkerError(f"The worker ({command.name}) started, but didn't introduce itself within {deadline_s:g} s.") from error
         except WorkerError as error:
             connection.kill()
-            raise (connection.failure(expired=False, deadline_s=deadline_s) if error.kind == "lost" and not connection.disturbed else error) from error
+            ended = error.kind == "lost" and not connection.disturbed
+            raise (connection.failure(expired=False, deadline_s=deadline_s) if ended else error) from error
         except BaseException:
             connection.kill()
             raise

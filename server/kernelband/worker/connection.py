@@ -142,7 +142,7 @@ class Connection:
 
     def failure(self, *, expired: bool, deadline_s: float) -> WorkerError:
         """Why the start failed, from what the command printed. Kills it."""
-        code = None if expired else system.wait(self._process, 1.0)
+        code = None if expired else system.wait(self._process, 5.0)  # its output has ended: so will it
         self._kill()
         self._threads[1].join(1.0)  # its last words; a background ssh master may keep the pipe open for ever
         attempt = diagnosis.Attempt(
