@@ -210,6 +210,7 @@ class CaptureParams(TypedDict, total=False):
     distinct_cases: int  # stop there
     input_sets: int
     programs: int  # role cpu: at most so many sampled programs per launch
+    neighbours: bool  # also make cases of neighbouring sizes, for checking only; true unless said
 
 
 class TensorFacts(TypedDict):
@@ -262,7 +263,13 @@ class LaunchFacts(_LaunchFactsMore):
     sectors_per_request: Optional[float]  # 32-byte sectors touched per warp-wide access over the fewest possible
 
 
-class Case(TypedDict):
+class _CaseMore(TypedDict, total=False):
+    aliases: Dict[str, Optional[str]]  # by output: the argument or earlier output whose memory it shares, None for its own
+    outer: Optional[Function]  # the workspace function that made the call: one frame out, where this one can't be replayed
+    target_share: Optional[float]  # of the call's device time spent in the kernel that is optimized; from the profiler, with a GPU
+
+
+class Case(_CaseMore):
     id: str
     boundary: str  # "host_call" | "launch"
     function: Function
@@ -288,13 +295,18 @@ class Case(TypedDict):
     reason: Optional[str]  # why not
 
 
-class CaptureResult(TypedDict):
+class _CaptureResultMore(TypedDict, total=False):
+    notes: List[str]  # sentences for the user: what was passed over, cut down or is too small to measure
+
+
+class CaptureResult(_CaptureResultMore):
     cases: List[Case]
     out_of_bounds: List[Dict[str, Any]]  # {"path", "line", "message"} found by the interpreter's guard
     functions_reached: List[Function]  # workspace functions on the stack of a launch
     output: str  # tail of what the program printed
     seconds: float
     truncated: Optional[str]  # why capture stopped early
+    notes: List[str]  # sentences that a person should read
 
 
 # ---------------------------------------------------------------- executor: variants

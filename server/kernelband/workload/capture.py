@@ -1,0 +1,80 @@
+"""Capture: the entry runs once per input set in an executor, and cases come out (JUDGING, section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+from attrs import frozen
+
+from kernelband.errors import WorkloadError
+from kernelband.source import Workspace
+from kernelband.source.model import Place, Program
+from kernelband_worker.wire import CaptureParams, CaptureResult, Case, Entry, Function
+
+ENTRY_S = 60.0
+DISTINCT_CASES = 16
+INPUT_SETS = 3
+PROGRAMS = 64  # sampled per launch where it is interpreted
+AROUND_S = 120.0  # imports, replays and neighbours, beside the runs of the entry
+
+
+class Executor(Protocol):
+    """What capture needs of an executor."""
+
+    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+        """Run an operation."""
+        ...
+
+
+@frozen
+class Captured:
+    """``cases`` that can be replayed, ``refused`` ones with their reasons, and what a person should know."""
+
+    cases: tuple[Case, ...]
+    refused: tuple[Case, ...]
+    notes: tuple[str, ...]
+    out_of_bounds: tuple[dict[str, Any], ...]
+    result: CaptureResult
+
+
+def capture_cases(executor: Executor, workspace: Workspace, program: Program, entry: Entry, *, lock: str | None = None) -> Captured:
+    """Run the entry and record how the program calls the kernel.
+
+    Args:
+        executor: a fresh one, of role gpu or cpu.
+        workspace: names the modules.
+        program: the kernel with its host functions.
+        entry: what to run.
+        lock: the GPU whose lock is held meanwhile: shares of device time are measured.
+
+    Raises:
+        WorkloadError: the entry fails, never launches the kernel, or nothing of it can be replayed.
+        ExecutorFault: it hung or died.
+    """
+
+    def function(place: Place) -> Function:
+        return {"module": workspace.module_name(place.path), "path": place.path, "qualname": place.qualname}
+
+    params: CaptureParams = {
+        "entry": entry,
+        "kernel": function(program.kernel.place),
+        "hosts": [function(h.place) for h in program.hosts if h.kind != "module"],
+        "seconds": ENTRY_S,
+        "distinct_cases": DISTINCT_CASES,
+        "input_sets": INPUT_SETS,
+        "programs": PROGRAMS,
+    }
+    deadline = INPUT_SETS * ENTRY_S + AROUND_S
+    result = cast("CaptureResult", executor.call("capture", cast("dict[str, Any]", params), deadline, lock))
+    cases = tuple(c for c in result["cases"] if c["replayable"])
+    refused = tuple(c for c in result["cases"] if not c["replayable"])
+    name = program.kernel.place.name
+    if not cases:
+        reason = next((c["reason"] for c in refused if c["reason"]), "nothing of it could be recorded")
+        raise WorkloadError(f"{name} can't be replayed: {reason}.", kind="not_replayable")
+    notes = [*result["notes"]]
+    if result["truncated"]:
+        notes.append(result["truncated"])
+    notes += [f"Left out: {c['arguments']}: {c['reason']}" for c in refused]
+    return Captured(cases, refused, tuple(notes), tuple(result["out_of_bounds"]), result)

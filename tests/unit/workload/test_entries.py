@@ -1,0 +1,102 @@
+"""Which entry is run, read from text alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelband.errors import WorkloadError
+from kernelband.source import Workspace, find_program
+from kernelband.workload import choose_entry, choose_proof, find_entries
+
+KERNEL = """
+import pytest, torch, triton
+import triton.language as tl
+
+@triton.jit
+def add_kernel(x, y, n, BLOCK: tl.constexpr):
+    pass
+
+def add(x):
+    add_kernel[(1,)](x, x, 3, BLOCK=64)
+
+class Adder:
+    @staticmethod
+    def apply(x):
+        add_kernel[(1,)](x, x, 3, BLOCK=64)
+"""
+
+
+def write(folder: Path, **files: str) -> tuple[Workspace, object, str]:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    path = str(folder / "kernel.py")
+    workspace = Workspace.for_file(path)
+    return workspace, find_program(workspace, path), path
+
+
+def test_a_test_before_a_benchmark_unless_a_gpu_measures(tmp_path: Path) -> None:
+    workspace, program, _ = write(tmp_path, kernel=KERNEL + "\ndef bench():\n    add(1)\n\ndef test_add():\n    add(1)\n")
+    assert choose_entry(workspace, program, None)["name"] == "test_add"
+    measured = choose_entry(workspace, program, None, measured=True)
+    assert measured["name"] == "bench"
+    assert choose_proof(workspace, program, measured)["name"] == "test_add"
+
+
+def test_only_what_leads_to_the_kernel_counts(tmp_path: Path) -> None:
+    text = KERNEL + "\ndef helper():\n    return Adder.apply(1)\n\ndef test_other():\n    assert 1\n\ndef test_it():\n    helper()\n"
+    workspace, program, _ = write(tmp_path, kernel=text)
+    assert {f.entry["name"]: f.reaches for f in find_entries(workspace, program)} == {"test_other": False, "test_it": True}
+    assert choose_entry(workspace, program, None)["name"] == "test_it"
+
+
+def test_parameters_make_it_a_pytest_node(tmp_path: Path) -> None:
+    text = (
+        KERNEL
+        + '\n@pytest.mark.parametrize("n", [1, 2])\ndef test_add(n):\n    add(n)\n\nclass TestAdd:\n    def test_one(self):\n        add(1)\n'
+    )
+    workspace, program, _ = write(tmp_path, kernel=text)
+    assert [f.entry["kind"] for f in find_entries(workspace, program)] == ["pytest", "pytest"]
+    assert choose_entry(workspace, program, "test_add[1]")["name"] == "test_add[1]"
+    assert choose_entry(workspace, program, "TestAdd::test_one")["kind"] == "pytest"
+
+
+def test_a_test_file_beside_the_kernel(tmp_path: Path) -> None:
+    workspace, program, _ = write(
+        tmp_path, kernel=KERNEL, test_kernel="from kernel import add\n\ndef test_it():\n    add(1)\n", test_none="def test_x(): pass\n"
+    )
+    entry = choose_entry(workspace, program, None)
+    assert (Path(entry["path"]).name, entry["name"], entry["module"]) == ("test_kernel.py", "test_it", "test_kernel")
+
+
+def test_a_named_file_and_the_main_script(tmp_path: Path) -> None:
+    workspace, program, path = write(tmp_path, kernel=KERNEL, bench_it="from kernel import add\n\ndef bench_add():\n    add(1)\n")
+    assert choose_entry(workspace, program, f"{tmp_path}/bench_it.py::bench_add")["kind"] == "callable"
+    assert choose_entry(workspace, program, f"{tmp_path}/bench_it.py")["name"] == "bench_add"
+    assert choose_entry(workspace, program, f"{path}::__main__")["kind"] == "script"
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (None, "--entry FILE.py::NAME"),
+        ("gone.py::x", "doesn't exist"),
+        ("bench_ad", "Did you mean bench_add?"),
+        ("kernel.py::nothing_here", "no nothing_here"),
+    ],
+)
+def test_one_sentence_when_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str | None, said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    extra = "\ndef bench_add(n=1):\n    add(n)\n" if named == "bench_ad" else ""
+    workspace, program, _ = write(tmp_path, kernel=KERNEL + extra)
+    with pytest.raises(WorkloadError, match=said):
+        choose_entry(workspace, program, named)
+
+
+def test_a_report_is_run_only_when_named(tmp_path: Path) -> None:
+    text = KERNEL + "\n@triton.testing.perf_report([])\ndef benchmark(n, provider):\n    add(n)\n"
+    workspace, program, _ = write(tmp_path, kernel=text)
+    with pytest.raises(WorkloadError):
+        choose_entry(workspace, program, None)
+    assert choose_entry(workspace, program, "benchmark")["kind"] == "callable"
