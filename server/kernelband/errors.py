@@ -11,7 +11,7 @@
     └── UsageError           a wrong option or budget
 
 The message is one clear sentence for the person: what happened, why, what to do. ``detail`` is shown under it (the program's
-own error, say); never a traceback of ours.
+own error, say); never a traceback of ours. ``kind`` is a word that code can branch on, empty or one of ``wire.ERROR_KINDS``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ class KernelBandError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, detail: str = "") -> None:
+    def __init__(self, message: str, *, detail: str = "", kind: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.detail = detail
+        self.kind = kind
 
 
 class UsageError(KernelBandError):
@@ -59,8 +60,8 @@ class WorkerError(KernelBandError):
 class ExecutorFault(WorkerError):
     """An executor ended a call: ``fault`` is ``timeout``, ``crashed`` or ``oom`` (JUDGING, results)."""
 
-    def __init__(self, message: str, *, fault: str, detail: str = "") -> None:
-        super().__init__(message, detail=detail)
+    def __init__(self, message: str, *, fault: str, detail: str = "", kind: str = "") -> None:
+        super().__init__(message, detail=detail, kind=kind)
         self.fault = fault
 
 

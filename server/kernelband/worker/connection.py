@@ -229,7 +229,8 @@ class Connection:
             if not self._closing and self._version is not None:
                 self._threads[1].join(0.5)  # ssh tells on stderr why it left
             self._lose(why)
-            self._kill()
+            if self._version is not None:  # else the start has failed, and its exit code is the reason
+                self._kill()
             system.close(raw)
 
     def _find(self, stream: Any, marker: bytes) -> bool:
