@@ -6,8 +6,7 @@ Nothing here says how long anything takes: elapsed times and ``do_bench`` are no
 from __future__ import annotations
 
 import contextlib
-from types import SimpleNamespace
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 import torch
 
@@ -89,26 +88,49 @@ class Generator(torch.Generator):
         return super().__new__(cls, device="cpu" if kind == "cuda" else device)
 
 
+def _capability(arch: Any) -> Tuple[int, int]:
+    if isinstance(arch, int):
+        return arch // 10, arch % 10
+    return int(arch[3:-2]), int(arch[-2], 16)  # gfx942: 9.4
+
+
+#: Threads of a multiprocessor where they aren't 2048 (CUDA C++ Programming Guide, compute capabilities).
+_THREADS = {(7, 5): 1024, (8, 6): 1536, (8, 7): 1536, (8, 9): 1536, (12, 0): 1536, (12, 1): 1536}
+#: torch's name of a property: the driver's.
+_FROM_DRIVER = {
+    "multi_processor_count": "multiprocessor_count",
+    "regs_per_multiprocessor": "max_num_regs",
+    "shared_memory_per_block_optin": "max_shared_mem",
+    "total_memory": "total_memory",
+    "L2_cache_size": "l2_cache_size",
+}
+
+
+class Properties:
+    """``torch.cuda.get_device_properties``: what is known of the target. What isn't is no attribute: no number is made up."""
+
+    def __init__(self, target: Target, properties: Mapping[str, int], name: str) -> None:
+        self.name = name
+        self.major, self.minor = _capability(target["arch"])
+        self.warp_size = target["warp_size"]
+        if target["backend"] == "cuda":
+            self.max_threads_per_multi_processor = _THREADS.get((self.major, self.minor), 2048)
+            self.shared_memory_per_block = 49152
+        else:
+            self.gcnArchName = target["arch"]
+        for ours, driver in _FROM_DRIVER.items():
+            if driver in properties:
+                setattr(self, ours, properties[driver])
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise AttributeError(f"{attribute} of {self.__dict__.get('name')} is not known here: there is no GPU to ask")
+
+
 def replacements(target: Target, properties: Mapping[str, int], name: str) -> Dict[str, Any]:
     """What stands under which name of ``torch.cuda``."""
     arch = target["arch"]
-    capability = (arch // 10, arch % 10) if isinstance(arch, int) else (9, 4 if arch == "gfx942" else 5)
-    told = SimpleNamespace(
-        name=name,
-        major=capability[0],
-        minor=capability[1],
-        total_memory=properties.get("total_memory", 80 * 2**30),
-        multi_processor_count=properties.get("multiprocessor_count", 132),
-        warp_size=target["warp_size"],
-        max_threads_per_multi_processor=2048,
-        regs_per_multiprocessor=properties.get("max_num_regs", 65536),
-        shared_memory_per_block=49152,
-        shared_memory_per_block_optin=properties.get("max_shared_mem", 101376),
-        shared_memory_per_multiprocessor=properties.get("max_shared_mem", 101376),
-        L2_cache_size=properties.get("l2_cache_size", 50 * 2**20),
-        gcnArchName=arch if isinstance(arch, str) else "",
-        is_integrated=False,
-    )
+    capability = _capability(arch)
+    told = Properties(target, properties, name)
     stream = Stream()
 
     @contextlib.contextmanager
@@ -143,7 +165,7 @@ def replacements(target: Target, properties: Mapping[str, int], name: str) -> Di
         "get_device_capability": always(capability),
         "get_device_properties": always(told),
         "is_bf16_supported": always(capability >= (8, 0)),
-        "mem_get_info": always((told.total_memory, told.total_memory)),
+        "mem_get_info": lambda device=None: (told.total_memory, told.total_memory),  # noqa: ARG005
         "get_arch_list": always([f"sm_{arch}" if isinstance(arch, int) else arch]),
         "device": Device,
         "device_of": Device,

@@ -64,7 +64,7 @@ class TargetDriver:
 
     def get_device_capability(self, device: int = 0) -> Tuple[int, int]:  # noqa: ARG002
         arch = self._target.arch
-        return (arch // 10, arch % 10) if isinstance(arch, int) else (9, 0)
+        return (arch // 10, arch % 10) if isinstance(arch, int) else (int(arch[3:-2]), int(arch[-2], 16))
 
     def get_active_torch_device(self) -> Any:
         import torch

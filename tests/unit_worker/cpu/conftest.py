@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from kernelband_worker.cpu import device
 from kernelband_worker.launches import observe
 from kernelband_worker.loader import Loader
 from kernelband_worker.state import State
-
 from tests.unit_worker.served import Served
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import triton
+
 from kernelband_worker.cpu import device as shim_module
 from kernelband_worker.state import OperationFailed
 
@@ -84,6 +85,9 @@ def test_torch_cuda_answers_for_the_target():
     assert torch.cuda.get_device_name(0) == "NVIDIA H100"
     properties = torch.cuda.get_device_properties("cuda")
     assert (properties.multi_processor_count, properties.warp_size) == (132, 32)
+    assert properties.max_threads_per_multi_processor == 2048
+    with pytest.raises(AttributeError, match="total_memory of NVIDIA H100 is not known here"):
+        properties.total_memory  # noqa: B018
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     with torch.cuda.device(0), torch.cuda.stream(torch.cuda.Stream()):
         start.record()
@@ -170,6 +174,7 @@ def test_amd():
     shim = shim_module.install({"backend": "hip", "arch": "gfx942", "warp_size": 64}, None)
     try:
         assert torch.cuda.get_device_properties(0).gcnArchName == "gfx942"
+        assert torch.cuda.get_device_capability() == (9, 4)
         assert triton.runtime.driver.active.get_current_target().warp_size == 64
     finally:
         shim.uninstall()
