@@ -26,7 +26,7 @@ def choose_entry(workspace: Workspace, program: Program, named: str | None, *, m
     reaching = [f for f in found if f.reaches] or found
     if not reaching:
         raise WorkloadError(f"No test or bench function was found that runs {program.kernel.place.name}. {HOW}", kind="no_entry")
-    return min(enumerate(reaching), key=lambda x: (_rank(x[1], measured), x[0]))[1].entry
+    return min(enumerate(reaching), key=lambda x: (not x[1].near, _rank(x[1], measured), x[0]))[1].entry
 
 
 def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
@@ -34,7 +34,7 @@ def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
     tests = [f for f in find_entries(workspace, program) if f.is_test and f.reaches]
     if any(f.entry == entry for f in tests) or not tests:
         return entry
-    return min(enumerate(tests), key=lambda x: (x[1].entry["kind"] == "pytest", x[0]))[1].entry
+    return min(enumerate(tests), key=lambda x: (not x[1].near, x[1].entry["kind"] == "pytest", x[0]))[1].entry
 
 
 def _rank(found: Found, measured: bool) -> int:

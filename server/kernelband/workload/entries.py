@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 from parso.python.tree import Class, Function, PythonNode
 from parso.tree import NodeOrLeaf
 
@@ -21,10 +21,12 @@ MOST_FILES = 50  # neighbouring test and bench files that are read
 
 @frozen
 class Found:
-    """An entry that could be named. ``reaches``: its text leads to the kernel or a host function, as far as names tell."""
+    """An entry that could be named. ``reaches``: its text leads to the kernel or a host function, as far as names tell. ``near``: it stands in the
+    kernel's file or in that of a host function."""
 
     entry: Entry
     reaches: bool
+    near: bool = True
     report: bool = False  # a triton.testing.perf_report: only run when named
 
     @property
@@ -37,9 +39,10 @@ def find_entries(workspace: Workspace, program: Program) -> tuple[Found, ...]:
     targets = {program.kernel.place.name} | {h.place.name for h in program.hosts} | _owners(program)
     own = dict.fromkeys((program.kernel.place.path, *(h.place.path for h in program.hosts)))
     out = [found for path in own for found in entries_of(workspace, path, frozenset(targets))]
-    for path in _neighbours(workspace, program.kernel.place.path, targets):
+    modules = {workspace.module_name(path).rpartition(".")[2] for path in own}
+    for path in _neighbours(workspace, program.kernel.place.path, targets, modules):
         if path not in own:
-            out += [found for found in entries_of(workspace, path, frozenset(targets)) if found.reaches]
+            out += [evolve(found, near=False) for found in entries_of(workspace, path, frozenset(targets)) if found.reaches]
     return tuple(out)
 
 
@@ -64,7 +67,7 @@ def entries_of(workspace: Workspace, path: str, targets: frozenset[str] = frozen
         pytest = "pytest" in decorators or (bool(required(node)) and name.startswith("test"))
         if required(node) and not (pytest or report):
             continue
-        yield Found(_entry("pytest" if pytest else "callable", module, path, name), name in reaching, report)
+        yield Found(_entry("pytest" if pytest else "callable", module, path, name), name in reaching, report=report)
 
 
 def required(function: Function) -> list[str]:
@@ -106,10 +109,14 @@ def _owners(program: Program) -> set[str]:
     return {h.place.qualname.partition(".")[0] for h in program.hosts if "." in h.place.qualname and "<locals>" not in h.place.qualname}
 
 
-def _neighbours(workspace: Workspace, near: str, targets: set[str]) -> Iterator[str]:
+def _neighbours(workspace: Workspace, near: str, targets: set[str], modules: set[str]) -> Iterator[str]:
+    """Test and bench files that name a target and a module that it could come from (or its package, which is a folder's name)."""
+    modules = modules | {Path(near).parent.name}
     count = 0
     for path in workspace.files(near):
-        if any(fnmatch(Path(path).name, p) for p in FILE_PATTERNS) and any(workspace.mentions(path, t) for t in targets):
+        if any(fnmatch(Path(path).name, p) for p in FILE_PATTERNS) and all(
+            any(workspace.mentions(path, word) for word in words) for words in (targets, modules)
+        ):
             yield path
             count += 1
             if count >= MOST_FILES:
