@@ -21,8 +21,9 @@ MOST_FILES = 50  # neighbouring test and bench files that are read
 
 @frozen
 class Found:
-    """An entry that could be named. ``reaches``: its text leads to the kernel or a host function, as far as names tell. ``near``: it stands in the
-    kernel's file or in that of a host function."""
+    """An entry that could be named. ``reaches``: its text leads to the kernel or a host function, as far as names tell. ``near``: it is in
+    the kernel's file or in that of a host function.
+    """
 
     entry: Entry
     reaches: bool
