@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kernelband.errors import ExecutorFault
 from kernelband.explain.inspect import Inspection, inspect
 from kernelband.hardware import driver_properties, find_device, find_devices
@@ -44,7 +46,7 @@ class Bench:
         params = {
             "entry": {"kind": "callable", "module": module, "path": str(path), "name": entry},
             "kernel": place,
-            "hosts": [],
+            "hosts": [{**place, "qualname": name} for name in _hosts(path, kernel)],
             "seconds": 60.0,
             "distinct_cases": 4,
             "input_sets": 1,
@@ -69,6 +71,14 @@ class Bench:
     def close(self) -> None:
         self.pool.close()
         self.worker.close()
+
+
+def _hosts(path: Path, kernel: str) -> list[str]:
+    """The functions that launch ``kernel``."""
+    tree = ast.parse(path.read_text())
+    return [
+        f.name for f in tree.body if isinstance(f, ast.FunctionDef) and f"{kernel}[" in ast.unparse(f) and not f.name.startswith("test_")
+    ]
 
 
 def _kernel(path: Path) -> tuple[str, str]:

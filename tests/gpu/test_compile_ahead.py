@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kernelband.hardware import from_gpu
 from kernelband.source.workspace import Workspace
 from kernelband.worker import Executor, Worker, WorkerCommand
 from kernelband.worker.pool import CompilePool
-
 from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
-from tests.e2e.test_inspect import EXAMPLES, _kernel
+from tests.e2e.test_inspect import EXAMPLES, _hosts, _kernel
 
 pytestmark = [
     pytest.mark.gpu,
@@ -57,7 +57,8 @@ def test_a_launch_finds_what_was_compiled_ahead(example: str, worker_python: str
 
         with Executor(worker, "capture", "gpu", gpu=0, session=session("first")) as first:
             environment = first.call("environment", {}, 60)
-            capture = {"entry": {"kind": "callable", "module": module, "path": str(path), "name": entry}, "kernel": place, "hosts": []}
+            capture = {"entry": {"kind": "callable", "module": module, "path": str(path), "name": entry}, "kernel": place}
+            capture["hosts"] = [{**place, "qualname": host} for host in _hosts(path, name)]
             captured = first.call("capture", {**capture, "seconds": 60.0, "distinct_cases": 2, "input_sets": 1}, 120)
             case = next(c for c in captured["cases"] if c["replayable"])["id"]
             specs = first.call("specialise", {"variant": None, "cases": [case]}, 60)["launches"]

@@ -81,7 +81,7 @@ def inspect(
     """Every distinct specialisation of the launches on every device, in order of launch, then device.
 
     Args:
-        cases: captured cases.
+        cases: captured cases; neighbours, made for checking only, are left out.
         devices: to compile for.
         specialise: calls operation specialise for those case ids, in an executor that can replay them.
         pool: compiles.
@@ -90,6 +90,7 @@ def inspect(
         variant: whose code; None: the original's.
         deadline_s: of each compilation; one that takes longer is killed and becomes an Inspection with an error.
     """
+    cases = [c for c in cases if c.get("neighbour_of") is None]
     wanted = kernels or frozenset(x["kernel"]["qualname"] for c in cases for x in c["launches"] if x["target"])
     specs = [s for s in specialise([c["id"] for c in cases])["launches"] if s["kernel"]["qualname"] in wanted]
     chosen = _distinct(specs)

@@ -15,7 +15,6 @@ from kernelband_worker.compiler.reading import Reading, read
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import CompileFacts, CompileParams, LaunchSpec, Target
 
-
 #: A tool that this Triton doesn't bring along, such as AMD's linker before 3.3.
 _MISSING = re.compile(r"\b(ld\.lld|ptxas|linker)\b.*\bnot found\b|Cannot find \S*(ptxas|lld)")
 

@@ -84,7 +84,7 @@ def narrow(accesses: Sequence[Access], layout: Layout, threads: int, launch: Lau
         if move.elements >= threads:
             possible[move.place] = max(possible.get(move.place, 0.0), move.thread_bits(threads))
     out: List[Warning_] = []
-    for (place, store), (bits, count) in _narrowest(accesses, layout).items():
+    for (place, store), bits in _narrowest(accesses, layout).items():
         ideal = min(float(WIDEST_BITS), possible.get(place, 0.0))
         if place not in possible or bits >= WIDEST_BITS or (bits >= 32 and (bits >= ideal or not breakers)):
             continue
@@ -95,22 +95,19 @@ def narrow(accesses: Sequence[Access], layout: Layout, threads: int, launch: Lau
             cause = f"16 are possible where addresses are known to be aligned: {_listed(breakers)}"
         else:
             cause = "the compiler can't prove that neighbouring elements are contiguous and aligned"
-        times = f", {count} times" if count > 1 else ""
-        out.append(_warning("narrow-access", place, f"Each thread {verb} {_bytes(bits)} at a time{times}; {cause}."))
+        out.append(_warning("narrow-access", place, f"Each thread {verb} {_bytes(bits)} at a time; {cause}."))
     return sorted(out, key=lambda w: (w["path"], w["line"], w["message"]))
 
 
-def _narrowest(accesses: Sequence[Access], layout: Layout) -> Dict[Tuple[Place, bool], Tuple[int, int]]:
-    """Bits and count of the narrowest global access by line and direction; lines of inlined library functions at their caller."""
-    out: Dict[Tuple[Place, bool], Tuple[int, int]] = {}
+def _narrowest(accesses: Sequence[Access], layout: Layout) -> Dict[Tuple[Place, bool], int]:
+    """Bits of the narrowest global access by line and direction; lines of inlined library functions at their caller."""
+    out: Dict[Tuple[Place, bool], int] = {}
     for access in accesses:
         if access["space"] != "global" or access["path"] is None or access["line"] is None or "ATOM" in access["opcode"].upper():
             continue
         place = (access["path"], access["line"])
         key = (layout.user.get(place, place), access["store"])
-        before = out.get(key)
-        if before is None or access["bits"] < before[0]:
-            out[key] = (access["bits"], access["count"])
+        out[key] = min(out.get(key, access["bits"]), access["bits"])
     return out
 
 

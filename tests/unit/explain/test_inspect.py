@@ -79,7 +79,15 @@ def found():
     captured = {"out_of_bounds": [{"path": "/w/k.py", "line": 9, "message": "reads 4 bytes past x"}]}
     specs = {"launches": [spec(grid=8), spec(), spec("b")], "host_hash": {}}
     line = {"path": "/w/k.py", "line": 7, "kind": "load", "masked": True, "mask_always_true": True, "sectors_ratio": 8.0}
-    out = list(inspect([case(lines=[line])], find_devices("h100,a100"), lambda cases: specs, pool, captured=captured))
+    out = list(
+        inspect(
+            [case(lines=[line]), {**case("near"), "neighbour_of": "c"}],
+            find_devices("h100,a100"),
+            lambda cases: specs if cases == ["c"] else {},
+            pool,
+            captured=captured,
+        )
+    )
     assert len(pool.asked) == 4
     assert all(p["instructions"] for p in pool.asked)
     return out

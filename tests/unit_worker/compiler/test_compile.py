@@ -48,7 +48,7 @@ def test_odd_length_is_narrow_and_says_why(compiled, make):
     facts = compiled(make.add(4095))
     narrow = [w for w in facts["warnings"] if w["code"] == "narrow-access"]
     assert [w["line"] for w in narrow] == [12, 13, 14]
-    assert "4 bytes at a time, 8 times" in narrow[0]["message"]
+    assert "reads 4 bytes at a time; 16 are possible" in narrow[0]["message"]
     assert "n = 4095 is no multiple of 16" in narrow[0]["message"]
 
 
