@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import click
 
+from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow
@@ -40,7 +41,6 @@ def history(file: str | None, limit: int, forget: str | None, db: str | None, as
 
 
 def _table(store: Store, rows: tuple[RunRow, ...]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -50,7 +50,7 @@ def _table(store: Store, rows: tuple[RunRow, ...]) -> None:
         count = len(trials.trials(store, row.id))
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.created))
         table.add_row(row.id, when, row.kernel, _short(row.path), row.device, row.policy, str(count), row.state, outcome(store, row))
-    Console().print(table)
+    console().print(table)
 
 
 def outcome(store: Store, row: RunRow) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import click
 
+from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
@@ -54,28 +55,26 @@ def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
 
 
 def _run(store: Store, row: RunRow) -> None:
-    from rich.console import Console
     from rich.markup import escape
 
     from kernelband.cli.live import spent
 
-    console = Console(highlight=False)
-    console.print(f"[bold]Run {row.id}[/]: {escape(row.kernel)} in {escape(row.path)}", soft_wrap=True)
+    out = console()
+    out.print(f"[bold]Run {row.id}[/]: {escape(row.kernel)} in {escape(row.path)}", soft_wrap=True)
     where = f"on {row.device}" if row.mode == "measured" else f"predicted for {row.device}"
     versions = f"Triton {row.environment.get('triton')}, torch {row.environment.get('torch')}"
-    console.print(f"{row.state}, {where} with {versions}; {row.policy} policy, seed {row.seed}, {row.objective} time", soft_wrap=True)
+    out.print(f"{row.state}, {where} with {versions}; {row.policy} policy, seed {row.seed}, {row.objective} time", soft_wrap=True)
     if row.reason:
-        console.print(escape(row.reason), soft_wrap=True)
+        out.print(escape(row.reason), soft_wrap=True)
     by_id = {v.id: v for v in trials.variants(store, row.id)}
     tried = trials.trials(store, row.id)
     if tried:
         (_predicted if row.mode == "predicted" else _measured)(store, row, by_id, tried)
     if row.clock:
-        console.print("Where the time went: " + spent(row.clock), soft_wrap=True)
+        out.print("Where the time went: " + spent(row.clock), soft_wrap=True)
 
 
 def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     finals = {f.variant: f for f in trials.finals(store, row.id)}
@@ -86,11 +85,10 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
     for t in order:
         v = by_id[t.variant]
         table.add_row(str(t.variant), _word(t), _final(finals.get(t.variant)), v.strategy, v.what)
-    Console(highlight=False).print(table)
+    console().print(table)
 
 
 def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:  # noqa: ARG001 - as _measured
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -105,7 +103,7 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     for t in sorted(tried, key=lambda t: (rank.get(tier(t), 3), t.number)):
         v = by_id[t.variant]
         table.add_row(str(t.variant), tier(t), v.forecast.get("fact", "") if tier(t) in rank else t.reason, v.strategy, v.what)
-    Console(highlight=False).print(table)
+    console().print(table)
 
 
 def _variant(store: Store, row: RunRow, v: VariantRow) -> None:

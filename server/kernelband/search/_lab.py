@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from kernelband_worker.wire import CompileFacts, Environment, LaunchSpec, SpecialiseResult, VariantFiles
-
 from kernelband.errors import KernelBandError
 from kernelband.hardware import Device
 from kernelband.judge.protocol import Executor
+from kernelband_worker.wire import CompileFacts, Environment, LaunchSpec, SpecialiseResult, VariantFiles
 
 #: Facts by LaunchSpec key, or why it did not compile.
 Compiled = dict[str, CompileFacts | KernelBandError]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from attrs import field, frozen
-from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
 
 from kernelband.errors import KernelBandError, WorkloadError
 from kernelband.hardware import Device
@@ -23,6 +22,7 @@ from kernelband.search.frontier import by_target, geometric_mean
 from kernelband.search.preparer import outside_kernels
 from kernelband.search.profile import Profiler, expected_seconds
 from kernelband.source.model import Program
+from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
 
 
 @frozen

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from attrs import define, field
-from kernelband_worker.wire import CompileFacts, SpecialiseResult, VariantFiles
 
 from kernelband.hardware.forecast import Forecast
 from kernelband.judge.identity import Identity
 from kernelband.source.model import Patch
 from kernelband.strategies import Proposal
+from kernelband_worker.wire import CompileFacts, SpecialiseResult, VariantFiles
 
 
-@define
+@define(eq=False)
 class Candidate:
     """``patch`` is relative to the run's base texts, the proposal's own is relative to its parent.
 

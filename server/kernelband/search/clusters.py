@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans  # pyright: ignore[reportMissingTypeStubs]
 
 from kernelband.search._base import Member, Pull
 
@@ -45,40 +44,60 @@ def standardised(features: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def kmeans(members: Sequence[Member], k: int = K, seed: int = SEED) -> dict[int, int]:
     """Labels of the members: k-means++ on z-scored features. Fewer clusters when fewer distinct points exist."""
+    from sklearn.cluster import KMeans  # a second to import, and not needed before the sixth variant # pyright: ignore[reportMissingTypeStubs]
+    from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
+
     points = standardised(_matrix(members))
     k = min(k, len({tuple(row) for row in np.round(points, 12).tolist()}))
-    kmeans_ = cast("Any", KMeans)(n_clusters=k, init="k-means++", n_init=10, random_state=seed)  # its own types are wrong
-    labels = cast("list[int]", kmeans_.fit_predict(points).tolist())
+    kmeans_ = cast("Any", KMeans)(n_clusters=k, init="k-means++", n_init="auto", random_state=seed)  # its own types are wrong
+    with threadpool_limits(1):  # a few dozen points: threads would only wait for each other
+        labels = cast("list[int]", kmeans_.fit_predict(points).tolist())
     return {m.variant: label for m, label in zip(members, labels, strict=True)}
 
 
-def replay(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
+def replay(frontier: Sequence[Member], log: Sequence[Pull], *, history: bool = True) -> Clusters:
     """Walk through the log: a child inherits its parent's cluster; recluster when |P| >= 2K and TAU iterations are over.
 
-    Only the step number of a pull counts as time, so free failures (compile errors, duplicates) of one step don't hurry the clock.
+    Iterations are pulls that were executed or paid for, so free failures don't hurry the clock. When clusterings happen doesn't depend on
+    their labels: without ``history`` only the last one is computed.
     """
     by_id = {m.variant: m for m in frontier}
     present: list[Member] = [m for m in frontier if m.variant == 0]
-    labels = {m.variant: 0 for m in present}
-    history: list[int] = []
-    last: int | None = None
-
-    def recluster(step: int) -> None:
-        nonlocal labels, last
-        if len(present) >= 2 * K and (last is None or step - last >= TAU):
-            labels, last = kmeans(present), step
-
+    known = {m.variant for m in present}
+    sizes: list[int] = []  # of the frontier before each pull, and at the end
     for pull in log:
-        recluster(pull.step)
-        history.append(labels.get(pull.parent, 0))
-        child = by_id.get(pull.variant) if pull.variant is not None else None
-        if child is not None and child.variant not in labels:
-            present.append(child)
-            labels[child.variant] = labels.get(pull.parent, 0)
-    recluster(log[-1].step + 1 if log else 0)
+        sizes.append(len(present))
+        if pull.variant in by_id and pull.variant not in known:
+            present.append(by_id[pull.variant])
+            known.add(pull.variant)
+    sizes.append(len(present))
+    due = _due(sizes, log)
+    labels = dict.fromkeys((m.variant for m in present[: sizes[0]]), 0)
+    past: list[int] = []
+    for position, size in enumerate(sizes):
+        if position in due and (history or position == max(due)):
+            labels = kmeans(present[:size])
+        if position < len(log):
+            pull = log[position]
+            past.append(labels.get(pull.parent, 0))
+            if sizes[position + 1] > size:
+                labels[present[size].variant] = labels.get(pull.parent, 0)
     for member in frontier:  # a member that no pull explains (a starting variant) counts with the original
         labels.setdefault(member.variant, 0)
-    return Clusters(labels, tuple(history))
+    return Clusters(labels, tuple(past))
+
+
+def _due(sizes: Sequence[int], log: Sequence[Pull]) -> set[int]:
+    """The positions in the log before which a clustering is due."""
+    out: set[int] = set()
+    iteration, last = 0, None
+    for position, size in enumerate(sizes):
+        if size >= 2 * K and (last is None or iteration - last >= TAU):
+            out.add(position)
+            last = iteration
+        if position < len(log):
+            iteration += log[position].executed or log[position].outcome == "compile_error"
+    return out
 
 
 def representative(members: Sequence[Member], *, normalise: bool) -> Member:

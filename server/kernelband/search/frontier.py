@@ -7,9 +7,9 @@ from math import exp, log, log1p, log2
 from statistics import fmean
 
 from attrs import define, evolve, field
-from kernelband_worker.wire import CompileFacts
 
 from kernelband.search._base import Member
+from kernelband_worker.wire import CompileFacts
 
 
 @define

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from attrs import define, field, frozen
-from kernelband_worker.wire import Case, CompileFacts, SpecialiseResult
 
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.hardware.forecast import Forecast
@@ -24,6 +23,7 @@ from kernelband.search.programs import Programs
 from kernelband.source import compose
 from kernelband.source.model import Program
 from kernelband.strategies import Facts, Proposal
+from kernelband_worker.wire import Case, CompileFacts, SpecialiseResult
 
 Rank = Callable[[Candidate], Forecast]
 #: Fresh proposals are added while fewer than this many compiled ones wait for the device.
@@ -55,6 +55,10 @@ class Preparer:
     _waiting: dict[tuple[int, str], list[Candidate]] = field(factory=dict[tuple[int, str], list[Candidate]])
     _dry: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
     _known: list[Identity] = field(factory=list[Identity])
+    _texts: set[str] = field(factory=set[str])
+
+    def __attrs_post_init__(self) -> None:
+        self._texts.add(_digest(self.programs.texts(0)))
 
     def know(self, found: Identity | None) -> None:
         """An identity that no candidate may have again: the original's, and of what was executed before a resume."""
@@ -72,9 +76,11 @@ class Preparer:
         dropped: list[tuple[Candidate, str]] = []
         proposed = 0
         while arm not in self._dry and len(waiting) < min(ENOUGH, limit):
-            fresh = self._write(choice, limit)
-            proposed += len(fresh)
+            written = self._write(choice, limit)
+            proposed += len(written)
+            fresh = [c for c in written if self._is_new(c)]
             kept, lost = self._compile(fresh)
+            lost = [(c, "duplicate") for c in written if c not in fresh] + lost
             dropped += lost
             waiting += kept
             if limit == 1 and lost:  # a policy of one proposal a choice pays for a failure: no second try
@@ -110,6 +116,13 @@ class Preparer:
         texts = patch.apply(base)
         files = self.lab.keep(texts, [f.path for f in patch.files])
         return Candidate(parent, self.author.name, proposal, patch, texts, files)
+
+    def _is_new(self, candidate: Candidate) -> bool:
+        """Whether no other way led to the same text before: there and back again, say."""
+        digest = _digest(candidate.texts)
+        new = digest not in self._texts
+        self._texts.add(digest)
+        return new
 
     def _compile(self, fresh: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
         start = time.monotonic()
@@ -155,6 +168,10 @@ class Preparer:
         now = time.monotonic()
         self.seconds[step] = self.seconds.get(step, 0.0) + now - start
         return now
+
+
+def _digest(texts: dict[str, str]) -> str:
+    return sha256("\0".join(f"{path}\0{texts[path]}" for path in sorted(texts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def outside_kernels(specialised: SpecialiseResult, program: Program) -> set[str]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from attrs import frozen
-from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
 
 from kernelband.hardware import Device
 from kernelband.hardware.forecast import Forecast, estimate, forecast
@@ -14,6 +13,7 @@ from kernelband.hardware.roofline import tensor_rate
 from kernelband.hardware.work import Work, works
 from kernelband.search._base import Member
 from kernelband.search.frontier import features, geometric_mean
+from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
 
 Traffic = Mapping[str, Sequence[LaunchFacts]]
 

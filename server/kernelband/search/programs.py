@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import define, field
-from kernelband_worker.wire import CompileFacts
 
 from kernelband.source.model import Patch, Program
+from kernelband_worker.wire import CompileFacts
 
 Finder = Callable[[dict[str, str]], Program]
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
-from kernelband_worker.wire import CompileFacts
 
 from kernelband.hardware.forecast import Forecast
 from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
@@ -17,6 +16,7 @@ from kernelband.search._base import Member, Pull
 from kernelband.search.candidate import Candidate
 from kernelband.search.patches import patch_to_json
 from kernelband.search.preparer import identity_key
+from kernelband_worker.wire import CompileFacts
 
 
 def outcome(result: Result) -> str:

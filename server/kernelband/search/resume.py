@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kernelband_worker.wire import Case
-
 from kernelband.errors import HistoryError, StaleText
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow
@@ -15,6 +13,7 @@ from kernelband.search.options import Options
 from kernelband.search.patches import patch_from_json
 from kernelband.search.session import Session, Trial
 from kernelband.source.model import text_hash
+from kernelband_worker.wire import Case
 
 
 def peek(db: Path, run: str) -> RunRow:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 from attrs import define, field
-from kernelband_worker.wire import Case
 
 from kernelband import __version__
 from kernelband.errors import KernelBandError
@@ -34,6 +33,7 @@ from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
 from kernelband.workload import capture_cases
+from kernelband_worker.wire import Case
 
 BEAT_S = 2.0
 
@@ -201,7 +201,7 @@ class _Run:
             captured = capture_cases(lab.measuring(), setup.workspace, setup.program, setup.entry, lock=lab.uuid)
         cases = tuple(captured.cases)
         keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
-        shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in cases)
+        shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in (*cases, *captured.refused))
         journal.emit(CasesCaptured(shown, time.monotonic() - begin))
         for note in captured.notes:
             journal.emit(Noted(note))
@@ -218,7 +218,7 @@ class _Run:
 
     def _judge(self, cases: tuple[Case, ...]) -> Judge:
         setup, lab = self.setup, self.setup.lab
-        task = Task(cases, setup.options.objective, setup.entry)
+        task = Task(cases, setup.options.objective, setup.proof)
         return Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: self.journal.emit(Noted(text)))
 
     def _session(self, judge: Judge, cases: tuple[Case, ...], base: Baseline) -> Session:

@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from attrs import define, field
-from kernelband_worker.wire import Case
 
 from kernelband.history import Store, runs
 from kernelband.judge.judge import Judge
@@ -21,6 +20,7 @@ from kernelband.search.profile import Profiler
 from kernelband.search.programs import Programs
 from kernelband.source.model import Patch
 from kernelband.strategies import Numerics
+from kernelband_worker.wire import Case
 
 #: What a phase is called in the clock.
 SPAN_OF = {"measure": "time", "done": "other"}

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attrs import field, frozen
-from kernelband_worker.wire import Entry, LockWaiting
 
 from kernelband.history import Store
 from kernelband.history.records import RunRow
@@ -20,7 +19,8 @@ from kernelband.search.policies import make_policy
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
-from kernelband.workload import choose_entry
+from kernelband.workload import choose_entry, choose_proof
+from kernelband_worker.wire import Entry, LockWaiting
 
 StartLab = Callable[..., WorkerLab]
 
@@ -38,6 +38,7 @@ class Setup:
     workspace: Workspace = field(repr=False)
     program: Program = field(repr=False)
     entry: Entry
+    proof: Entry  # what winners must pass
     lab: WorkerLab
     earlier: RunRow | None
 
@@ -64,7 +65,7 @@ def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | N
         listen(Noted(f"Waiting for the GPU: {lock['holder']} measures on it ({lock['waited_s']:.0f} s so far)."))
 
     with clock.span("start"):
-        workspace, program, entry = read(options)
+        workspace, program, _ = read(options)
         if earlier is not None:
             resume.require_same_texts(db, earlier, program.texts)
         lab = start_lab(
@@ -76,7 +77,13 @@ def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | N
             on_log=said,
             on_waiting=waiting,
         )
-    return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, lab, earlier)
+    try:  # a GPU shows more in a benchmark, the interpreter in a test
+        entry = choose_entry(workspace, program, options.entry, measured=lab.measured)
+        proof = choose_proof(workspace, program, entry)
+    except BaseException:
+        lab.close()
+        raise
+    return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, proof, lab, earlier)
 
 
 def read(options: Options) -> tuple[Workspace, Program, Entry]:

@@ -9,6 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from kernelband.errors import ExecutorFault, KernelBandError, WorkerError
+from kernelband.hardware import Device, driver_properties, find_device, from_gpu
+from kernelband.search._lab import Compiled
+from kernelband.source import Workspace
+from kernelband.source.model import text_hash
+from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
 from kernelband_worker.wire import (
     CompileFacts,
     Environment,
@@ -20,13 +26,6 @@ from kernelband_worker.wire import (
     VariantFile,
     VariantFiles,
 )
-
-from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError
-from kernelband.hardware import Device, driver_properties, find_device, from_gpu
-from kernelband.search._lab import Compiled
-from kernelband.source import Workspace
-from kernelband.source.model import text_hash
-from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
 
 DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
 IMPORT_S = 120.0  # a cold torch
@@ -54,7 +53,6 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
-        self._hosts: Executor | None = None
         self._environment: Environment | None = None
         self._device: Device | None = None
         self.gpu: Gpu | None = None
@@ -107,9 +105,6 @@ class WorkerLab:
         self._device, self.gpu = device, gpu
         self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
         self._pool = CompilePool(self._worker, self._session, variants=self._files)
-        # Host functions run here with launches suppressed. On CPU tensors, also beside a GPU: what they allocate must not disturb it.
-        self._hosts = self._executor("specialise", "cpu")
-        self._warm(self._hosts)
 
     # ------------------------------------------------------------ what it is
 
@@ -134,6 +129,11 @@ class WorkerLab:
         """The versions over there."""
         assert self._environment is not None
         return self._environment
+
+    @property
+    def compilers(self) -> CompilePool:
+        assert self._pool is not None
+        return self._pool
 
     @property
     def store(self) -> str:
@@ -174,10 +174,6 @@ class WorkerLab:
 
         threading.Thread(target=begin, name=f"start {name}", daemon=True).start()
 
-    def _warm(self, executor: Executor) -> None:
-        """Let it import torch beside the rest."""
-        threading.Thread(target=_import, args=(executor,), name=f"start {executor.name}", daemon=True).start()
-
     def _executor(self, name: str, role: str) -> Executor:
         return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=self._session, variants=self._files)
 
@@ -205,28 +201,20 @@ class WorkerLab:
 
     def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
         """What a variant would launch on the cases."""
-        if self._hosts is None:
-            raise HardwareError("No target was chosen before compiling.")
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
-        return cast("SpecialiseResult", self._hosts.call("specialise", params, SPECIALISE_S))
+        return cast("SpecialiseResult", self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).result())
 
     def specialise_all(self, variants: Sequence[VariantFiles], cases: Sequence[str]) -> list[SpecialiseResult | KernelBandError]:
-        """The same for several variants; in place of a result, why there is none."""
-        return [self._try(files, cases) for files in variants]
-
-    def _try(self, files: VariantFiles, cases: Sequence[str]) -> SpecialiseResult | KernelBandError:
-        try:
-            return self.specialise(files, cases)
-        except KernelBandError as error:
-            if error.kind == "lost":
-                raise
-            return error
+        """The same for several variants, by the whole pool; in place of a result, why there is none."""
+        jobs = [
+            self.compilers.submit({"variant": v["id"], "cases": list(cases)}, operation="specialise", deadline_s=SPECIALISE_S)
+            for v in variants
+        ]
+        return [cast("SpecialiseResult | KernelBandError", _outcome(job)) for job in jobs]
 
     def compile(self, variants: Mapping[str, tuple[VariantFiles | None, Sequence[LaunchSpec]]]) -> dict[str, Compiled]:
         """Compile all launches of all variants in the pool, each key of a variant once."""
-        pool = self._pool
-        if pool is None:
-            raise HardwareError("No target was chosen before compiling.")
+        pool = self.compilers
         jobs: list[tuple[str, str, Future[dict[str, Any]]]] = []
         for name, (files, launches) in variants.items():
             for key, launch in {x["key"]: x for x in launches}.items():

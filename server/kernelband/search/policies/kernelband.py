@@ -39,7 +39,7 @@ class KernelBand:
 
     def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:
         """The arm of the highest weighted score, and a parent by softmax of headroom and speed."""
-        clusters = replay(frontier, log)
+        clusters = replay(frontier, log, history=False)
         rows = [x for x in _rows(clusters, frontier, log) if x.weight > 0]
         if not rows:
             return None
@@ -55,7 +55,7 @@ class KernelBand:
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
-        return tuple(_rows(replay(frontier, log), frontier, log))
+        return tuple(_rows(replay(frontier, log, history=False), frontier, log))
 
 
 def score(arm: Arm, pulls: int, everywhere: int) -> float:

@@ -1,0 +1,58 @@
+"""A worker, a program and its cases, for commands that look and don't search."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from attrs import frozen
+
+from kernelband.search.worker_lab import WorkerLab
+from kernelband.source import Workspace, find_program, require_parsable
+from kernelband.source.model import Program
+from kernelband.workload import Captured, capture_cases, choose_entry
+from kernelband_worker.wire import Entry
+
+
+@frozen
+class Once:
+    """What one capture found; ``lab`` stays open as long as the block."""
+
+    lab: WorkerLab
+    program: Program
+    entry: Entry
+    captured: Captured
+
+
+@contextmanager
+def capture_once(
+    workspace: Workspace,
+    path: str,
+    kernel: str | None,
+    entry: str | None,
+    *,
+    gpu: str | None,
+    worker: str | None,
+    python: str | None,
+) -> Generator[Once, None, None]:
+    """Start a worker, run the entry once under capture.
+
+    Raises:
+        KernelBandError: one sentence why not.
+    """
+    require_parsable(workspace.read(path), path)
+    program = find_program(workspace, path, kernel)
+    chosen = choose_entry(workspace, program, entry)
+    lab = WorkerLab.start(workspace, worker=worker, python=python, gpu=gpu, seed=0, on_log=_quiet)
+    try:
+        chosen = choose_entry(workspace, program, entry, measured=lab.measured)
+        yield Once(lab, program, chosen, capture_cases(lab.measuring(), workspace, program, chosen, lock=lab.uuid))
+    finally:
+        lab.close()
+
+
+def _quiet(executor: str, text: str) -> None:
+    """The program's prints belong to the program: they go to stderr, where they don't disturb what is read by other programs."""
+    if executor != "worker":
+        sys.stderr.write(text)

@@ -1,0 +1,289 @@
+"""A laboratory without processes: a kernel whose time is known from its text, and variants that misbehave on request.
+
+The "kernel" has a launch parameter BLOCK; its time is |log2(BLOCK) - 8| + 1 units, so 256 is best. A marker comment makes a variant
+wrong, crash, hang, run out of memory, fail to compile or hang the compiler.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
+from kernelband.hardware import Device, find_device
+from kernelband.propose import Draft
+from kernelband.search._lab import Compiled
+from kernelband.source import Workspace, make_patch
+from kernelband.source.model import Edit, Program, Span, text_hash
+from kernelband.strategies import Facts, Proposal
+
+TEXT = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def copy(x):
+    y = torch.empty_like(x)
+    k[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
+    return y
+
+
+def test_copy():
+    assert copy(torch.ones(100, device="cuda")).sum() == 100
+"""
+
+CASE: dict[str, Any] = {
+    "id": "c" * 8,
+    "boundary": "host_call",
+    "function": {"module": "k", "path": "/k.py", "qualname": "copy"},
+    "source_hash": "",
+    "call_index": 0,
+    "role": "time",
+    "neighbour_of": None,
+    "arguments": "x: float32[100]",
+    "tensors": [],
+    "constants": {},
+    "outputs": ["return"],
+    "launches": [],
+    "other_kernels": [],
+    "calls": 1,
+    "share": 1.0,
+    "compulsory_bytes": 800,
+    "memory_bytes": 1600,
+    "reads_rng": False,
+    "input_sets": 3,
+    "noise": 0.0,
+    "device_us": 100.0,
+    "replayable": True,
+    "reason": None,
+}
+GPU: dict[str, Any] = {
+    "index": 0,
+    "uuid": "GPU-fake",
+    "name": "NVIDIA H200",
+    "capability": [9, 0],
+    "multiprocessors": 132,
+    "memory_bytes": 1 << 37,
+    "free_bytes": 1 << 37,
+    "l2_bytes": 50 << 20,
+    "shared_limit_bytes": 232448,
+    "registers": 65536,
+    "clock_khz": 1,
+    "memory_clock_khz": 1,
+    "processes": [],
+}
+
+
+def microseconds(text: str) -> float:
+    block = int(re.findall(r"BLOCK=(\d+)", text)[-1])
+    return 100.0 * (abs(math.log2(block) - 8) + 1)
+
+
+def trouble(text: str) -> str:
+    found = re.search(r"# MAKE (\w+)", text)
+    return found[1] if found else ""
+
+
+class FakeExecutor:
+    """Answers what an executor answers; ``calls`` is what it was asked."""
+
+    def __init__(self, lab: FakeLab) -> None:
+        self.lab = lab
+        self.role = "gpu" if lab.measured else "cpu"
+
+    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+        self.lab.calls.append(operation)
+        text = self.lab.text(params.get("variant"))
+        if operation == "capture":
+            return {"cases": [CASE], "out_of_bounds": [], "functions_reached": [], "output": "", "seconds": 0.1, "truncated": None, "notes": []}
+        if operation == "check":
+            self._fail(trouble(text))
+            ok = trouble(text) != "wrong"
+            one = {
+                "case": CASE["id"],
+                "input_set": 0,
+                "ok": ok,
+                "deterministic": True,
+                "reason": None if ok else "3 elements differ",
+                "outputs": [],
+            }
+            return {"cases": [one], "not_exercised": [], "interpreted": not self.lab.measured, "out_of_bounds": [], "seconds": 0.0}
+        if operation == "time":
+            self._fail("timeout" if trouble(text) == "slow_timeout" else "")
+            before, after = microseconds(TEXT), microseconds(text)
+            pairs = [
+                {"input_set": i % 3, "original_us": before * (1 + 1e-4 * i), "variant_us": after * (1 - 1e-4 * (i % 2))}
+                for i in range(params["pairs"])
+            ]
+            case = {
+                "case": CASE["id"],
+                "method": "events",
+                "device": pairs,
+                "call": pairs,
+                "host_us": 1.0,
+                "target_share": 1.0,
+                "disturbed": None,
+            }
+            return {"cases": [case], "seconds": 0.0}
+        if operation == "entry/run":
+            return {"ok": trouble(text) != "entry", "reason": "AssertionError", "output": "", "seconds": 0.0}
+        return {}
+
+    def _fail(self, what: str) -> None:
+        if what in ("timeout", "crashed", "oom"):
+            raise ExecutorFault(f"The executor {what}.", fault=what)
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def restart(self) -> None:
+        pass
+
+
+class FakeLab:
+    """Implements ``search._lab.Lab`` and what ``run`` asks besides."""
+
+    def __init__(self, workspace: Workspace, measured: bool = True) -> None:
+        self.workspace, self.measured = workspace, measured
+        self.device: Device = find_device("h200")
+        self.gpu: Any = GPU if measured else None
+        self.uuid = "GPU-fake" if measured else None
+        self.environment: Any = {
+            "python": "3",
+            "torch": "2.13",
+            "triton": "3.6.0",
+            "driver": None,
+            "ptxas": None,
+            "settings": {},
+            "gpus": [],
+        }
+        self.variants: dict[str, str] = {}
+        self.calls: list[str] = []
+        self.closed = threading.Event()
+        self.compiled = 0
+
+    def text(self, variant: str | None) -> str:
+        return TEXT if variant is None else self.variants[variant]
+
+    def keep(self, texts: Mapping[str, str], paths: Iterable[str]) -> Any:
+        (path,) = paths or list(texts)
+        name = text_hash(texts[path])[:16]
+        self.variants[name] = texts[path]
+        return {"id": name, "files": [{"module": "k", "path": path, "sha256": text_hash(texts[path])}]}
+
+    def measuring(self) -> FakeExecutor:
+        return FakeExecutor(self)
+
+    def faulted(self) -> None:
+        pass
+
+    def fresh(self, name: str) -> FakeExecutor:
+        return FakeExecutor(self)
+
+    def specialise(self, files: Any, cases: Sequence[str]) -> Any:
+        text = self.text(files["id"] if files is not None else None)
+        launch = {
+            "kernel": {"module": "k", "path": "/k.py", "qualname": "k"},
+            "key": text_hash(text),
+            "specialization_data": "",
+            "signature": {},
+            "constants": {},
+            "attributes": [],
+            "options": {"num_warps": 4},
+            "grid": [7, 1, 1],
+            "scalars": {},
+            "case": cases[0],
+        }
+        return {"launches": [launch], "host_hash": {"k:copy": text_hash(text.replace("# nothing", "").strip())}}
+
+    def specialise_all(self, variants: Sequence[Any], cases: Sequence[str]) -> list[Any]:
+        return [self.specialise(v, cases) for v in variants]
+
+    def compile(self, variants: Mapping[str, tuple[Any, Sequence[Any]]]) -> dict[str, Compiled]:
+        out: dict[str, Compiled] = {}
+        for name, (files, launches) in variants.items():
+            text = self.text(files["id"] if files is not None else None)
+            self.compiled += 1
+            out[name] = {}
+            for launch in launches:
+                error: KernelBandError | None = None
+                if trouble(text) == "compile_error":
+                    error = WorkloadError("It does not compile.", kind="compile_error")
+                elif trouble(text) == "compiler_hangs":
+                    error = ExecutorFault("The compiler took more than 20 s.", fault="timeout")
+                out[name][launch["key"]] = error or self._facts(launch, text)
+        return out
+
+    def _facts(self, launch: Any, text: str) -> Any:
+        return {
+            "kernel": launch["kernel"],
+            "key": launch["key"],
+            "target": self.device.target,
+            "code_hash": text_hash(text.replace("# nothing", "").strip()),
+            "registers": 32,
+            "stack_bytes": 0,
+            "spill_store_bytes": 0,
+            "spill_load_bytes": 0,
+            "shared_bytes": 0,
+            "num_warps": 4,
+            "num_stages": 3,
+            "num_ctas": 1,
+            "tensor_core": None,
+            "opcodes": {},
+            "accesses": [],
+            "warnings": [],
+            "seconds": 0.0,
+            "cache_hit": False,
+        }
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class FakeAuthor:
+    """Every strategy halves, doubles or quadruples BLOCK; ``troubles`` are written into the first proposals of ``tiling``."""
+
+    name = "fake"
+
+    def __init__(self, troubles: Sequence[str] = ()) -> None:
+        self.troubles = tuple(troubles)
+
+    def write(self, program: Program, strategy: str, facts: Facts, already: Any, limit: int) -> Draft:
+        ((path, text),) = program.texts.items()
+        span = next(m for m in re.finditer(r"BLOCK=(\d+)", text)).span(1)
+        block = int(text[span[0] : span[1]])
+        wanted = [(block * f, "") for f in {"tiling": (2, 4), "pipeline": (8,), "fusion": (1,)}.get(strategy, ())]
+        if strategy == "tiling" and block == 16:
+            wanted = [(32 + 32 * i, t) for i, t in enumerate(self.troubles)] + wanted
+        out: list[Proposal] = []
+        for value, what in wanted:
+            edits = [Edit(Span(*span), str(value))]
+            if what:
+                edits.append(Edit(Span(len(text), len(text)), f"# MAKE {what}\n"))
+            if what == "same":
+                edits = [Edit(Span(len(text), len(text)), "# nothing\n")]
+            out.append(
+                Proposal(
+                    strategy,
+                    "block",
+                    {"BLOCK": value, "trouble": what},
+                    make_patch(program.texts, {path: edits}),
+                    "exact",
+                    f"BLOCK {value}",
+                    "test",
+                )
+            )
+        new = [p for p in out if p.key not in already]
+        return Draft(tuple(new[:limit]), exhausted=len(new) <= limit)
