@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from typing import Any, Protocol, cast
 
 from attrs import evolve, field, frozen
-from kernelband_worker.wire import CaptureResult, Case, CompileFacts, LaunchSpec, LineTraffic, SpecialiseResult, Warning_
 
 from kernelband.errors import KernelBandError
 from kernelband.explain.bottleneck import Bottleneck, bottleneck, bound
@@ -17,6 +16,7 @@ from kernelband.hardware import Device
 from kernelband.hardware.occupancy import Occupancy, Waves
 from kernelband.hardware.roofline import Roofline
 from kernelband.hardware.work import Work, works
+from kernelband_worker.wire import CaptureResult, Case, CompileFacts, LaunchSpec, LineTraffic, SpecialiseResult, Warning_
 
 COMPILE_S = 120.0
 UNCOALESCED = 2.0  # sectors touched over the fewest possible

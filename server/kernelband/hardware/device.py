@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attrs import frozen
+
 from kernelband_worker.wire import Target
 
 

@@ -6,11 +6,11 @@ import difflib
 import re
 
 from attrs import evolve, frozen
-from kernelband_worker.wire import Gpu
 
 from kernelband.errors import HardwareError
 from kernelband.hardware.device import Device
 from kernelband.hardware.devices import table
+from kernelband_worker.wire import Gpu
 
 _NOISE = ("nvidia", "amd", "geforce", "instinct", "quadro", "tesla", "gpu")
 _ALIASES = {

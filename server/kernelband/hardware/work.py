@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
-from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
 
 from kernelband.hardware.device import Device
 from kernelband.hardware.occupancy import Occupancy, Waves, occupancy, waves
+from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
 
 _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2}
 #: Operand dtypes of matrix products, narrowest first; float32 operands are computed in tf32 unless the kernel says otherwise.

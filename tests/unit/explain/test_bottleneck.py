@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.explain.bottleneck import bottleneck
 from kernelband.hardware import find_device
-
 from tests.unit.hardware.conftest import make_work
 
 H100 = find_device("h100")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from kernelband.explain.compare import explain_measured, explain_predicted
 from kernelband.hardware import find_device
-
 from tests.unit.hardware.conftest import make_work
 
 H100 = find_device("h100")

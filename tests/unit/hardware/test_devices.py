@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.errors import HardwareError
 from kernelband.hardware import Ceilings, driver_properties, find_device, find_devices, from_gpu
 from kernelband.hardware.devices import table

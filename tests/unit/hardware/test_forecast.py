@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kernelband.hardware.find import find_device
 from kernelband.hardware.forecast import estimate, forecast
-
 from tests.unit.hardware.conftest import make_work
 
 H100 = find_device("h100")

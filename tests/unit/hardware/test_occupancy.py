@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kernelband.hardware.devices import table
 from kernelband.hardware.find import find_device
 from kernelband.hardware.occupancy import occupancy, waves
@@ -27,7 +28,7 @@ from kernelband.hardware.occupancy import occupancy, waves
         ("mi300x", 64, 0, 4, 1.0, 8, "warps"),
     ],
 )
-def test_known_kernels(gpu, registers, shared, warps, fraction, programs, limiter):
+def test_known_kernels(gpu, registers, shared, warps, fraction, programs, limiter):  # noqa: PLR0917
     held = occupancy(find_device(gpu), registers, shared, warps)
     assert held.fraction == pytest.approx(fraction, abs=1e-3)
     assert (held.programs, held.limiter) == (programs, limiter)

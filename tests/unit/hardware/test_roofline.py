@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.hardware.find import find_device
 from kernelband.hardware.roofline import roofline, tensor_rate
 

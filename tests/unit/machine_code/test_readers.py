@@ -8,6 +8,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kernelband_worker.compiler import amd, elf, machine_code, ptx, ptxas, ttgir
 
 SASS = """

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from kernelband_worker.compiler import settings
 from kernelband_worker.compiler.compile import compile_launch
 from kernelband_worker.state import State

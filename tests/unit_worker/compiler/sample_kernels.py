@@ -15,7 +15,7 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def softmax(out, x, out_stride, x_stride, n, BLOCK: tl.constexpr):
+def softmax(out, x, out_stride, x_stride, n, BLOCK: tl.constexpr):  # noqa: PLR0917
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     values = tl.load(x + row * x_stride + columns, mask=columns < n, other=-float("inf"))
@@ -25,7 +25,7 @@ def softmax(out, x, out_stride, x_stride, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACTIVATION: tl.constexpr):
+def matmul(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACTIVATION: tl.constexpr):  # noqa: PLR0917
     pid = tl.program_id(0)
     pid_m = pid // tl.cdiv(N, BN)
     pid_n = pid % tl.cdiv(N, BN)
@@ -35,7 +35,7 @@ def matmul(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN:
     a_at = a + rm[:, None] * sam + rk[None, :] * sak
     b_at = b + rk[:, None] * sbk + rn[None, :] * sbn
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
+    for k in range(tl.cdiv(K, BK)):
         x = tl.load(a_at, mask=rk[None, :] < K - k * BK, other=0.0)
         y = tl.load(b_at, mask=rk[:, None] < K - k * BK, other=0.0)
         total = tl.dot(x, y, total)

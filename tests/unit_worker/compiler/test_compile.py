@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from kernelband_worker.state import OperationFailed
 
 ALL = [80, 86, 89, 90, 100, 120, "gfx942", "gfx950"]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import triton
+
 from kernelband_worker.compiler import specialise as subject
 from kernelband_worker.compiler.compile import compile_launch
 from kernelband_worker.compiler.specialise import host_hash, specialise
