@@ -55,7 +55,7 @@ def test_softmax():
 
 
 def bench():
-    for n_rows, n_cols in ((8192, 1024), (4096, 4096), (2048, 32000)):
+    for n_rows, n_cols in ((8192, 1024), (4096, 4096), (1024, 32000)):
         x = torch.randn(n_rows, n_cols, device=DEVICE)
         ms = triton.testing.do_bench(lambda x=x: softmax(x))
         print(f"softmax {n_rows}x{n_cols}: {ms * 1e3:.1f} us, {2 * x.nbytes / ms / 1e6:.0f} GB/s")

@@ -84,7 +84,7 @@ def test_layer_norm():
 
 @torch.no_grad()
 def bench():
-    for rows, features in ((8192, 2048), (8192, 4096), (4096, 8192)):
+    for rows, features in ((4096, 4096), (4096, 8192)):
         module = LayerNorm(features, device=DEVICE, dtype=torch.float16)
         x = torch.randn(rows, features, device=DEVICE, dtype=torch.float16)
         ms = triton.testing.do_bench(lambda module=module, x=x: module(x))
