@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any
 
 from attrs import frozen
 
-from kernelband.errors import WorkloadError
 from kernelband.source import Workspace
 from kernelband.source.model import Place, Program
+from kernelband.workload.fallback import Executor, capture_somewhere
 from kernelband_worker.wire import CaptureParams, CaptureResult, Case, Entry, Function
 
 ENTRY_S = 60.0
@@ -17,14 +16,6 @@ DISTINCT_CASES = 16
 INPUT_SETS = 3
 PROGRAMS = 64  # sampled per launch where it is interpreted
 AROUND_S = 120.0  # imports, replays and neighbours, beside the runs of the entry
-
-
-class Executor(Protocol):
-    """What capture needs of an executor."""
-
-    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
-        """Run an operation."""
-        ...
 
 
 @frozen
@@ -66,14 +57,10 @@ def capture_cases(executor: Executor, workspace: Workspace, program: Program, en
         "programs": PROGRAMS,
     }
     deadline = INPUT_SETS * ENTRY_S + AROUND_S
-    result = cast("CaptureResult", executor.call("capture", cast("dict[str, Any]", params), deadline, lock))
+    result, elsewhere = capture_somewhere(executor, params, deadline, lock)
     cases = tuple(c for c in result["cases"] if c["replayable"])
     refused = tuple(c for c in result["cases"] if not c["replayable"])
-    name = program.kernel.place.name
-    if not cases:
-        reason = next((c["reason"] for c in refused if c["reason"]), "nothing of it could be recorded")
-        raise WorkloadError(f"{name} can't be replayed: {reason}.", kind="not_replayable")
-    notes = [*result["notes"]]
+    notes = [*elsewhere, *result.get("notes", [])]
     if result["truncated"]:
         notes.append(result["truncated"])
     notes += [f"Left out: {c['arguments']}: {c['reason']}" for c in refused]

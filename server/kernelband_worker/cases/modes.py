@@ -23,8 +23,8 @@ def generator_states(gpu: bool) -> Dict[str, Any]:
     return states
 
 
-def restore_generators(states: Dict[str, Any]) -> None:
-    """Put generators back to ``generator_states``."""
+def restore_generators(states: Dict[str, Any], gpu: bool) -> None:
+    """Put generators back to ``generator_states``; the GPU's only where there is one."""
     random.setstate(states["python"])
     torch.set_rng_state(_byte_tensor(states["torch"]))
     if "numpy" in states:
@@ -32,7 +32,7 @@ def restore_generators(states: Dict[str, Any]) -> None:
 
         kind, keys, *rest = states["numpy"]
         np.random.set_state((kind, np.frombuffer(keys, dtype=np.uint32), *rest))
-    if "cuda" in states:
+    if gpu and "cuda" in states:
         torch.cuda.set_rng_state(_byte_tensor(states["cuda"]))
 
 

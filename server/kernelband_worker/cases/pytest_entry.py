@@ -1,41 +1,34 @@
 """A pytest node as an entry: pytest collects a stand-in file in the scratch folder, the module itself comes from the loader.
 
 So the node runs on the editor's text, on a machine that needn't have the workspace, and nothing is written into it (no cache, no
-bytecode, rootdir in the scratch folder). ``conftest`` modules come from the loader too.
+bytecode, rootdir in the scratch folder). ``conftest`` modules come from the loader too. pytest is the user's own: this package doesn't
+depend on it.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-import pytest
-
 from kernelband_worker.state import OperationFailed, State
 
 
-class _Served(pytest.Module):
-    """A test module whose object is what the loader serves."""
-
-    served: Any = None
-
-    def _getobj(self) -> Any:
-        return self.served
-
-
 class _Plugin:
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, pytest: Any, module: Any) -> None:
+        class Served(pytest.Module):  # type: ignore[misc]
+            def _getobj(self) -> Any:
+                return module
+
+        self._served = Served
         self.error: Optional[BaseException] = None
         self.ran = 0
         self.skipped: List[str] = []
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Any:
         """Collect the loader's module in place of the stand-in file."""
-        made = _Served.from_parent(parent, path=module_path)
-        made.served = self.module
-        return made
+        return self._served.from_parent(parent, path=module_path)
 
     def pytest_exception_interact(self, call: Any) -> None:
         """Keep the first error, with its traceback."""
@@ -56,24 +49,13 @@ def run_node(state: State, entry: Dict[str, Any]) -> None:
     Raises:
         OperationFailed: pytest finds no such node, or it is skipped.
     """
-    module = state.opened.original(entry["module"])
-    plugin = _Plugin(module)
+    pytest = importlib.import_module("pytest")
+    plugin = _Plugin(pytest, state.opened.original(entry["module"]))
     stand_in = Path.cwd() / Path(entry["path"]).name
     stand_in.write_text("")
     Path("empty.ini").write_text("[pytest]\n")
     environment = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
-    arguments = [
-        f"{stand_in}::{entry['name']}",
-        "-q",
-        "-s",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        "empty.ini",
-        "--rootdir",
-        str(Path.cwd()),
-    ]
+    arguments = [f"{stand_in}::{entry['name']}", "-q", "-s", "-x", "-p", "no:cacheprovider", "-c", "empty.ini", "--rootdir", str(Path.cwd())]
     try:
         code = pytest.main(arguments, plugins=[plugin, *_conftests(state, entry["module"])])
     finally:

@@ -71,7 +71,7 @@ class ReplayCase:
         rng = modes.unpack(self._store.get(record.rng)) if record.rng else None
         prepared = Prepared(input_set, storages, pristine, rng)
         if rng:
-            modes.restore_generators(rng)
+            modes.restore_generators(rng, self._state.role == "gpu")
         return prepared
 
     def content(self, input_set: int, number: int) -> torch.Tensor:
@@ -121,7 +121,7 @@ class ReplayCase:
             self.bind(variant, prepared)  # objects such as self or ctx may have changed: build them anew
         prepared.last = None
         if prepared.rng:
-            modes.restore_generators(prepared.rng)
+            modes.restore_generators(prepared.rng, self._state.role == "gpu")
 
     def outputs(self, prepared: Prepared, returned: Any) -> List[Tuple[str, torch.Tensor]]:
         """What the last call made: returned tensors, inputs that the original writes, tensors left in ``ctx`` or ``self``."""
