@@ -43,6 +43,7 @@ WORDS = {
     "compile_error": "did not compile",
 }
 GOOD = ("faster", "likely_faster")
+PREDICTED = ("likely_faster", "unclear", "likely_slower")
 
 
 class Live:
@@ -141,9 +142,9 @@ class Live:
         )
         figure = f" [dim]{event.score:.2f}x in screening[/]" if event.score is not None else ""
         self._print(f"  {event.number:3} [{color}]{word:20}[/]{figure} {escape(event.strategy)}: {escape(event.what)}")
-        if event.fact and event.outcome in GOOD:
-            self._print(f"      {escape(event.fact)}")
-        if event.reason and event.outcome not in GOOD:
+        if event.fact and event.outcome in PREDICTED:
+            self._print(f"      [dim]because: {escape(event.fact)}[/]")
+        elif event.reason and event.outcome not in GOOD:
             self._print(f"      [dim]{escape(event.reason)}[/]")
         self._best = f"best so far: {event.best}" if event.best else "best so far: the original"
 

@@ -14,13 +14,17 @@ from typing import Any
 
 from kernelband.source.model import Program
 
+#: Settings that say where something is kept: they change no code.
+FOLDERS = ("TRITON_CACHE_DIR", "TRITON_HOME", "TRITON_DUMP_DIR")
+
 
 def kernel_key(program: Program, cases: Sequence[Mapping[str, Any]], gpu: str, environment: Mapping[str, Any]) -> str:
     """Hash of kernel, helpers, host functions and the globals that they read, cases, GPU name, versions and TRITON_* settings.
 
     ``environment`` is wire.Environment.
     """
-    versions = {k: environment.get(k) for k in ("triton", "torch", "driver", "ptxas", "settings")}
+    versions = {k: environment.get(k) for k in ("triton", "torch", "driver", "ptxas")}
+    versions["settings"] = {k: v for k, v in (environment.get("settings") or {}).items() if k not in FOLDERS}
     known = [{k: c.get(k) for k in ("id", "boundary", "arguments", "role")} for c in cases]
     return _hash([source_key(program), known, gpu, versions])
 

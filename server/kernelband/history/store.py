@@ -205,6 +205,8 @@ def _said(path: Path) -> Generator[None, None, None]:
         if "full" in text:
             raise HistoryError(f"There is no room left on the disk for the history {path}.", detail=text) from error
         raise HistoryError(f"The history {path} can't be used: {text}. Move it away, or name another with --db.") from error
+    except sqlite3.IntegrityError:
+        raise  # not the file's fault but ours: a row that exists already, say
     except sqlite3.DatabaseError as error:
         raise HistoryError(
             f"{path} is damaged or not a database: move it away, or name another file with --db.", detail=str(error)

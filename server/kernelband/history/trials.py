@@ -43,9 +43,11 @@ class Rows:
 
 
 def write(store: Store, rows: Rows) -> None:
-    """Commit the rows in one transaction. Cases and arms replace what stood there for their run."""
+    """Commit the rows in one transaction. Cases, arms and finals replace what stood there for their run: they are of one piece."""
     with store.transaction() as db:
-        for table, records in (("cases", rows.cases), ("arms", rows.arms)):
+        for run in {f.run for f in rows.finals}:
+            db.execute("DELETE FROM measurements WHERE run = ? AND stage = 'final'", [run])
+        for table, records in (("cases", rows.cases), ("arms", rows.arms), ("finals", rows.finals)):
             for run in {r.run for r in records}:
                 db.execute(f"DELETE FROM {table} WHERE run = ?", [run])  # noqa: S608 - our own names
         for table, records in (

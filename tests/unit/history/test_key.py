@@ -66,6 +66,7 @@ def test_versions_matter(field: str, value: object) -> None:
     base = kernel_key(p, [case], "NVIDIA H200", ENVIRONMENT)
     assert kernel_key(p, [case | {"noise": 0.5}], "NVIDIA H200", ENVIRONMENT | {"python": "3.13"}) == base
     assert kernel_key(p, [case], "NVIDIA H200", ENVIRONMENT | {field: value}) != base
+    assert kernel_key(p, [case], "NVIDIA H200", ENVIRONMENT | {"settings": {"TRITON_CACHE_DIR": "/tmp/x"}}) == base
     assert kernel_key(p, [case], "NVIDIA H100", ENVIRONMENT) != base
     assert kernel_key(p, [case | {"id": "d"}], "NVIDIA H200", ENVIRONMENT) != base
 

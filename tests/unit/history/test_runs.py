@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -48,7 +49,7 @@ def test_rows_come_back_as_written(store: Store) -> None:
 def test_a_trial_is_written_whole_or_not_at_all(store: Store) -> None:
     runs.begin(store, run_row(), {})
     trials.write(store, trials.Rows(pulls=(pull_row(),)))
-    with pytest.raises(HistoryError):
+    with pytest.raises(sqlite3.IntegrityError):
         trials.write(store, trials.Rows(variants=(variant_row(),), trials=(trial_row(),), pulls=(pull_row(),)))  # the pull is there already
     assert trials.variants(store, "a1b2c3") == ()
     assert trials.trials(store, "a1b2c3") == ()
