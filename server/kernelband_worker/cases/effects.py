@@ -135,6 +135,6 @@ def rms(tensor: torch.Tensor, ignore: Optional[torch.Tensor] = None) -> float:
     """Root mean square of the finite elements, 0 when there are none."""
     values = widen(tensor.detach())
     values = values.reshape(-1) if ignore is None else values[~ignore]
-    values = values.abs().double()
+    values = (values if values.dtype is torch.bool else values.abs()).double()
     values = values[torch.isfinite(values)]
     return float(values.square().mean().sqrt()) if values.numel() else 0.0

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple, cast
 
 import torch
 
 from kernelband_worker.cases import effects, verify
 from kernelband_worker.cases.names import leaves
-from kernelband_worker.cases.replay import ReplayCase
+from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.tensors import describe
+from kernelband_worker.measure.inputs import input_sets
 from kernelband_worker.state import OperationFailed, State
 
 _KEPT_BYTES = 1 << 30
@@ -47,6 +48,7 @@ class Expected:
 class Shelf:
     """Results kept between checks, the least recently used dropped first."""
 
+    budget_bytes: int = _KEPT_BYTES
     kept: OrderedDict[Tuple[str, int, int], Expected] = field(default_factory=OrderedDict)
 
     def get(self, state: State, replay: ReplayCase, input_set: int, programs: int) -> Expected:
@@ -55,9 +57,37 @@ class Shelf:
         if key not in self.kept:
             self.kept[key] = run_original(state, replay, input_set, programs)
         self.kept.move_to_end(key)
-        while len(self.kept) > 1 and sum(e.bytes for e in self.kept.values()) > _KEPT_BYTES:
+        while len(self.kept) > 1 and sum(e.bytes for e in self.kept.values()) > self.budget_bytes:
             self.kept.popitem(last=False)
         return self.kept[key]
+
+
+def shelf_of(state: State) -> Shelf:
+    """The executor's shelf. On a GPU it may fill a quarter of what was free: results that are computed anew each trial cost more than timing."""
+    if "check" not in state.kept:
+        budget = input_sets(state).budget_bytes if state.role == "gpu" else _KEPT_BYTES
+        state.kept["check"] = Shelf(budget)
+    return cast("Shelf", state.kept["check"])
+
+
+def kept_inputs(state: State, replay: ReplayCase, input_set: int) -> Prepared:
+    """Inputs of a case: on a GPU they stay on the device between checks and timings, with copies of their contents."""
+    if state.role != "gpu":
+        return replay.inputs(input_set)
+
+    def make() -> Prepared:
+        prepared = replay.inputs(input_set)
+        prepared.contents = [prepared.pristine[i] if i in prepared.pristine else s.clone() for i, s in enumerate(prepared.storages)]
+        return prepared
+
+    return cast("Prepared", input_sets(state).get(replay.case["id"], input_set, replay.case["memory_bytes"], make))
+
+
+def forget_kept(state: State) -> None:
+    """Drop inputs and results that a faulty variant could have written to."""
+    if state.role == "gpu":
+        input_sets(state).clear()
+        shelf_of(state).kept.clear()
 
 
 def describe_output(tensor: torch.Tensor) -> Dict[str, Any]:
@@ -71,7 +101,7 @@ def run_original(state: State, replay: ReplayCase, input_set: int, programs: int
     Raises:
         OperationFailed: it fails.
     """
-    prepared = replay.inputs(input_set)
+    prepared = kept_inputs(state, replay, input_set)
     forget_out_of_bounds(state)
     try:
         live, returned = verify.run(state, replay, prepared, None, first=True, programs=programs)

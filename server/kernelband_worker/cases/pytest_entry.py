@@ -55,7 +55,8 @@ def run_node(state: State, entry: Dict[str, Any]) -> None:
     stand_in.write_text("")
     Path("empty.ini").write_text("[pytest]\n")
     environment = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
-    arguments = [f"{stand_in}::{entry['name']}", "-q", "-s", "-x", "-p", "no:cacheprovider", "-c", "empty.ini", "--rootdir", str(Path.cwd())]
+    node = f"{stand_in}::{entry['name']}"
+    arguments = [node, "-q", "-s", "-x", "-p", "no:cacheprovider", "-c", "empty.ini", "--rootdir", str(Path.cwd())]
     try:
         code = pytest.main(arguments, plugins=[plugin, *_conftests(state, entry["module"])])
     finally:

@@ -41,6 +41,7 @@ class Prepared:
     rng: Optional[Dict[str, Any]]
     bound: Dict[Optional[str], Bound] = field(default_factory=dict)
     last: Optional[Bound] = None
+    contents: Optional[List[torch.Tensor]] = None  # copies of all storages on the device, where they are kept between calls
 
 
 class ReplayCase:
@@ -173,7 +174,9 @@ class ReplayCase:
         for number, storage in enumerate(prepared.storages):
             if number in self.stored.mutated:
                 continue
-            if not same_bytes(storage, self.content(prepared.input_set, number).to(storage.device)):
+            kept = prepared.contents
+            content = kept[number] if kept is not None else self.content(prepared.input_set, number).to(storage.device)
+            if not same_bytes(storage, content):
                 wrong += [f["name"] for f in self.case["tensors"] if f["storage"] == number]
         return wrong
 

@@ -1,0 +1,152 @@
+"""Capture in this process: input sets, refusals, limits, entries with a variant in the original's place."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+import torch
+
+from kernelband_worker.cases.replay import open_case
+from kernelband_worker.cases.store import Store
+from kernelband_worker.state import OperationFailed
+
+PLAIN = ("plain_function", "scale_kernel", ["scale"], "test_scale")
+
+
+def test_input_sets_differ_and_are_the_same_again(make):
+    run = make()
+    run.capture(*PLAIN)
+    replay = open_case(run.state, run.cases[0]["id"])
+    first, second = replay.inputs(0), replay.inputs(1)
+    assert not torch.equal(first.storages[0], second.storages[0])
+    assert torch.equal(second.storages[0], replay.inputs(1).storages[0])
+
+
+def test_restore_brings_mutated_inputs_back(make):
+    run = make()
+    run.capture("in_place", "rotate_kernel", ["rotate_"], "test_rotate")
+    replay = open_case(run.state, run.cases[0]["id"])
+    prepared = replay.inputs(0)
+    before = [s.clone() for s in prepared.storages]
+    replay.call(None, prepared)
+    assert not all(torch.equal(a, b) for a, b in zip(before, prepared.storages, strict=True))
+    replay.restore(prepared)
+    assert all(torch.equal(a, b) for a, b in zip(before, prepared.storages, strict=True))
+
+
+def test_deterministic_inputs_are_drawn_within_their_range(make):
+    files = {"fixed.py": make().served.files["plain_function.py"].replace("torch.randn(n, device", "torch.linspace(1, 2, n, device")}
+    run = make(files)
+    (case,) = [c for c in run.capture("fixed", "scale_kernel", ["scale"], "test_scale", neighbours=False) if c["call_index"] == 0]
+    assert case["tensors"][0]["policy"] == "drawn"
+    drawn = open_case(run.state, case["id"]).inputs(1).storages[0].view(torch.float32)
+    assert 1 <= drawn.min() < drawn.max() <= 2
+
+
+def test_calls_of_one_kind_are_one_case(make):
+    run = make()
+    cases = [c for c in run.capture(*PLAIN) if c["neighbour_of"] is None]
+    assert [(c["tensors"][0]["shape"], c["calls"]) for c in cases] == [([1000], 2), ([4096], 2)]
+
+
+def test_neighbours_are_for_checking_only(make):
+    run = make()
+    made = [c for c in run.capture("static_method", "row_sum_kernel", ["Ops.row_sum"], "test_static") if c["neighbour_of"]]
+    assert [c["tensors"][0]["shape"] for c in made] == [[32, 201], [32, 199], [32, 100], [32, 200]]
+    assert made[-1]["tensors"][0]["stride"] == [208, 1]
+    assert {c["role"] for c in made} == {"check"}
+    assert run.cases[0]["id"] in {c["neighbour_of"] for c in made}
+
+
+def test_a_size_that_the_original_does_not_accept_makes_no_neighbour(make):
+    text = (
+        make()
+        .served.files["plain_function.py"]
+        .replace("    y = torch.empty_like(x)", "    assert x.numel() % 8 == 0\n    y = torch.empty_like(x)")
+    )
+    run = make({"strict.py": text})
+    made = [c for c in run.capture("strict", "scale_kernel", ["scale"], "test_scale") if c["neighbour_of"]]
+    assert all(c["tensors"][0]["shape"][0] % 8 == 0 for c in made)
+
+
+def test_it_stops_at_the_number_of_cases(make):
+    run = make()
+    cases = [c for c in run.capture(*PLAIN, distinct_cases=1) if c["neighbour_of"] is None]
+    assert len(cases) == 1
+
+
+def test_it_stops_at_the_time(make):
+    text = (
+        make().served.files["plain_function.py"]
+        + "\n\ndef test_slow():\n    import time\n    scale(torch.ones(100, device='cuda'))\n    time.sleep(60)\n"
+    )
+    run = make({"slow.py": text})
+    begin = time.monotonic()
+    cases = run.capture("slow", "scale_kernel", ["scale"], "test_slow", seconds=2.0, input_sets=1)
+    assert time.monotonic() - begin < 20
+    assert cases[0]["replayable"]
+
+
+SPAWNS = """
+
+def test_spawn():
+    import multiprocessing
+
+    process = multiprocessing.get_context("fork").Process(target=print)
+    process.start()
+    process.join()
+"""
+
+
+def test_several_processes_are_refused(make):
+    text = make().served.files["plain_function.py"] + SPAWNS
+    run = make({"ranks.py": text})
+    with pytest.raises(OperationFailed, match="several processes"):
+        run.capture("ranks", "scale_kernel", ["scale"], "test_spawn")
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "words"),
+    [
+        ("gone", "callable", "There is no gone in"),
+        ("scale", "callable", r"needs arguments \(x\)"),
+        ("test_gone", "pytest", "pytest finds no such test"),
+    ],
+)
+def test_entries_that_cannot_run(make, entry, kind, words):
+    with pytest.raises(OperationFailed, match=words):
+        make().capture("plain_function", "scale_kernel", ["scale"], entry, kind)
+
+
+def test_an_entry_runs_in_a_scratch_folder(make):
+    text = (
+        make().served.files["plain_function.py"]
+        + "\n\ndef test_file():\n    __import__('pathlib').Path('left.txt').write_text('x')\n    scale(torch.ones(100, device='cuda'))\n"
+    )
+    run, here = make({"writes.py": text}), os.getcwd()
+    run.capture("writes", "scale_kernel", ["scale"], "test_file")
+    assert os.getcwd() == here
+    assert not os.path.exists("left.txt")
+
+
+def test_the_entry_runs_with_the_variant_in_the_originals_place(make):
+    for old, new, ok in (("BLOCK=256", "BLOCK=512", True), ("* factor", "+ factor", False)):
+        run = make()
+        variant = run.variant("9" * 64, ("plain_function", old, new))
+        result = run.run_entry("plain_function", "test_scale", variant=variant)
+        assert result["ok"] == ok
+        assert ok or result["reason"].startswith("The entry test_scale fails: AssertionError")
+        run.loader.uninstall()
+
+
+def test_a_torn_write_leaves_no_case(tmp_path):
+    store = Store(str(tmp_path / "s"))
+    digest = store.put(b"abc")
+    assert store.get(digest) == b"abc"
+    assert store.ids() == []
+    with pytest.raises(OperationFailed, match="is gone from the store"):
+        store.get("0" * 64)
+    with pytest.raises(OperationFailed, match="isn't in the store"):
+        store.load("nothing")
