@@ -14,11 +14,14 @@ from kernelband_worker.cases.expected import (
     Expected,
     Shelf,
     describe_output,
+    forget_kept,
     forget_out_of_bounds,
+    kept_inputs,
     named_inputs,
     out_of_bounds,
     references,
     reuses,
+    shelf_of,
 )
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import ReplayCase, open_case
@@ -36,7 +39,7 @@ def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     begin = time.monotonic()
     variant, numerics = params.get("variant"), params.get("numerics", "exact")
     programs = params.get("programs", PROGRAMS)
-    shelf = state.kept.setdefault("check", Shelf())
+    shelf = shelf_of(state)
     reached = Reached(state)
     results: List[Dict[str, Any]] = []
     found: List[Dict[str, Any]] = []
@@ -47,6 +50,8 @@ def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
                 continue
             one = _Check(state, replay, input_set, numerics, programs)
             results.append(one.run(variant, shelf, reached))
+            if not results[-1]["ok"]:
+                forget_kept(state)  # whatever went wrong may have written anywhere
             found += [f for f in one.out_of_bounds if f not in found]
     wanted = edited(state, variant) if variant is not None else set()
     return {
@@ -81,7 +86,9 @@ class _Check:
 
     def _compare(self, variant: Optional[str], expected: Expected, reached: Reached) -> Optional[str]:
         """Run the variant twice; why it is wrong, None when it isn't."""
-        replay, prepared = self.replay, self.replay.inputs(self.input_set)
+        replay, prepared = self.replay, kept_inputs(self.state, self.replay, self.input_set)
+        for other in [key for key in prepared.bound if key not in (None, variant)]:
+            del prepared.bound[other]
         forget_out_of_bounds(self.state)
         try:
             with reached.profiling():

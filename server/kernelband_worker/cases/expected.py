@@ -63,7 +63,7 @@ class Shelf:
 
 
 def shelf_of(state: State) -> Shelf:
-    """The executor's shelf. On a GPU it may fill a quarter of what was free: results that are computed anew each trial cost more than timing."""
+    """The executor's shelf. On a GPU it may fill a quarter of what was free: computing results anew each trial costs more than timing."""
     if "check" not in state.kept:
         budget = input_sets(state).budget_bytes if state.role == "gpu" else _KEPT_BYTES
         state.kept["check"] = Shelf(budget)

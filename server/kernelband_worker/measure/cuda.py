@@ -174,10 +174,11 @@ def _count_compilations(seen: Callable[[], None]) -> None:
         return
     from triton.runtime.jit import JITFunction  # before Triton 3.4
 
-    before = JITFunction.compiled_hook
+    hooks = cast("Any", JITFunction)
+    before = hooks.compiled_hook
 
     def hook(*args: Any, **kwargs: Any) -> Any:
         seen()
         return before(*args, **kwargs) if before is not None else None
 
-    JITFunction.compiled_hook = staticmethod(hook)
+    hooks.compiled_hook = staticmethod(hook)

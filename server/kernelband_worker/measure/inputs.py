@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Tuple, cast
+
+from kernelband_worker.state import State
+
+SHARE_OF_FREE_MEMORY = 0.25
 
 
 class InputSets:
@@ -31,3 +35,13 @@ class InputSets:
 
     def clear(self) -> None:
         self._sets.clear()
+
+
+def input_sets(state: State) -> InputSets:
+    """The executor's input sets, for checks and timings alike. Role gpu."""
+    if "inputs" not in state.kept:
+        import torch
+
+        free, _ = torch.cuda.mem_get_info()
+        state.kept["inputs"] = InputSets(int(free * SHARE_OF_FREE_MEMORY))
+    return cast("InputSets", state.kept["inputs"])

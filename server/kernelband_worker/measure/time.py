@@ -11,14 +11,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, cast
 from kernelband_worker.measure.block import Wish, time_block
 from kernelband_worker.measure.clocks import Snapshot, disturbed, watch
 from kernelband_worker.measure.device import Side
-from kernelband_worker.measure.inputs import InputSets
+from kernelband_worker.measure.inputs import input_sets
 from kernelband_worker.measure.share import known_share, measured_share
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import Case, CaseTime, TimeParams, TimeResult
 
 PAIRS = 5
 WARMUP_S = 0.025
-KEPT_SHARE_OF_FREE_MEMORY = 0.25
 
 
 @dataclass
@@ -27,7 +26,6 @@ class Workbench:
 
     device: Any
     snapshot: Callable[[], Snapshot]
-    inputs: InputSets
     shares: Dict[str, Optional[float]] = field(default_factory=dict)
 
 
@@ -51,7 +49,7 @@ def time(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     try:
         cases: List[CaseTime] = [_time_case(state, bench, case_id, wanted) for case_id in wanted.get("cases", [])]
     except torch.cuda.OutOfMemoryError as error:
-        bench.inputs.clear()
+        input_sets(state).clear()
         torch.cuda.empty_cache()
         raise OperationFailed(
             "The GPU ran out of memory while a case was timed. Free memory on it or use a smaller entry.",
@@ -63,6 +61,7 @@ def time(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams) -> CaseTime:
+    from kernelband_worker.cases.expected import kept_inputs
     from kernelband_worker.cases.replay import open_case
     from kernelband_worker.measure.replayed import of_the_program, repeatable, sides
 
@@ -71,7 +70,7 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
     variant = wanted.get("variant")
 
     def sides_of(input_set: int) -> Dict[str, Side]:
-        prepared = bench.inputs.get(case_id, input_set, max(1, case["memory_bytes"] // 2), lambda: replay.inputs(input_set))
+        prepared = kept_inputs(state, replay, input_set)
         return sides(replay, prepared, variant)
 
     wish = Wish(
@@ -118,10 +117,9 @@ def _workbench(state: State) -> Workbench:
 
         from kernelband_worker.measure.cuda import CudaDevice
 
-        free, _ = torch.cuda.mem_get_info()
         uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", None)
         named = None if uuid is None else str(uuid) if str(uuid).startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
-        state.kept["time"] = Workbench(CudaDevice(), watch(named), InputSets(int(free * KEPT_SHARE_OF_FREE_MEMORY)))
+        state.kept["time"] = Workbench(CudaDevice(), watch(named))
     return cast("Workbench", state.kept["time"])
 
 

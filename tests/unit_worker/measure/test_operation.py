@@ -63,7 +63,8 @@ def measured(monkeypatch, programs, *, snapshots=(), **params):
     device = SimulatedDevice()
     told = iter(snapshots)
     executor = state("gpu")
-    executor.kept["time"] = Workbench(device, lambda: next(told, Snapshot(sm_mhz=1980)), InputSets(10_000))
+    executor.kept["time"] = Workbench(device, lambda: next(told, Snapshot(sm_mhz=1980)))
+    executor.kept["inputs"] = InputSets(10_000)
     executor.cases["c1"] = SimulatedReplay(device, programs)
     return time(executor, {"cases": ["c1"], "pairs": 5, "variant": "v", **params}), executor
 
