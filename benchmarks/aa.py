@@ -4,7 +4,7 @@
     python benchmarks/aa.py [--python PYTHON] [--worker CMD] [--repeats N] [--json OUT] [EXAMPLE.py ...]
 
 Every example's ``bench`` is captured; the original is then timed against itself in fresh processes, once as the baseline and N times as if
-it were a variant. Prints a Markdown table with device, versions and date; exits with 1 when anything is called faster or slower.
+it were a variant: in half of them really as one, a file with one more comment line, loaded and compiled as variants are. Prints a Markdown table with device, versions and date; exits with 1 when anything is called faster or slower.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 from attrs import asdict
+
 from kernelband.errors import KernelBandError
 from kernelband.judge import Candidate, FinalReport, Judge, Measurement, Settings, Task, final
 from kernelband.judge.comparison import counted
@@ -28,11 +29,9 @@ from kernelband.judge.protocol import Quantity
 from kernelband.judge.statistics import log_ratio, of_processes
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
-from kernelband.source.model import Place
-from kernelband_worker.wire import CaptureParams, CaptureResult, Entry, Function
+from kernelband.workload import capture_cases, choose_entry
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-CAPTURE_S = 300.0
 
 
 def main() -> int:
@@ -41,7 +40,7 @@ def main() -> int:
     parser.add_argument("--entry", default="bench", help="the callable of each file that is captured")
     parser.add_argument("--python", help="the Python that has torch and triton")
     parser.add_argument("--worker", help="a command in front of it, such as 'ssh box'")
-    parser.add_argument("--repeats", type=int, default=2, help="how often the original plays a variant")
+    parser.add_argument("--repeats", type=int, default=2, help="how often the original plays a variant; an even number")
     parser.add_argument("--json", type=Path, help="also write every pair to this file")
     options = parser.parse_args()
     files = options.files or sorted(EXAMPLES.glob("*.py"))
@@ -61,15 +60,20 @@ def main() -> int:
                 f"{lab.device.name}, torch {versions['torch']}, Triton {versions['triton']}, Python {versions['python']}, "
                 f"driver {versions['driver']}, {datetime.now(timezone.utc):%Y-%m-%d}"
             )
-            task = capture(lab, workspace, file, options.entry)
+            program = find_program(workspace, str(file))
+            entry = choose_entry(workspace, program, options.entry)
+            task = Task(capture_cases(lab.measuring(), workspace, program, entry, lock=lab.uuid).cases, entry=entry)
+            path = program.kernel.place.path
+            copy = Candidate(lab.keep({path: "# The same code.\n" + program.texts[path]}, [path]))
             judge = Judge(task, gpu=lab.uuid, device=lab.device, settings=Settings(finalists=options.repeats), tell=tell)
-            report = final(judge, lab.fresh, [Candidate(None)] * options.repeats)
+            report = final(judge, lab.fresh, [Candidate(None), copy] * (options.repeats // 2))
         finally:
             lab.close()
         for verdict in report.verdicts:
             called = verdict.result.performance if verdict.result.fault == "none" else verdict.result.fault
             mistakes += called != "inconclusive"
-            print(f"{file.name}: called {called}, {ratio(verdict.result.score)}. {verdict.result.reason}", file=sys.stderr)
+            who = "the copy" if verdict.candidate != "original" else "the original"
+            print(f"{file.name}: {who} called {called}, {ratio(verdict.result.score)}. {verdict.result.reason}", file=sys.stderr)
         rows += table(file.stem, task, report)
         pairs[file.stem] = [asdict(m) for v in report.verdicts for m in v.measurements] + [asdict(m) for m in report.baseline]
         print(f"{file.name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
@@ -81,33 +85,6 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps({"header": header, "pairs": pairs}))
     return 1 if mistakes else 0
-
-
-def capture(lab: WorkerLab, workspace: Workspace, file: Path, entry_name: str) -> Task:
-    """The file's only kernel as its entry calls it.
-
-    Raises:
-        KernelBandError: it can't be captured.
-    """
-    program = find_program(workspace, str(file))
-
-    def function(place: Place) -> Function:
-        return {"module": workspace.module_name(place.path), "path": place.path, "qualname": place.qualname}
-
-    path = program.kernel.place.path
-    entry: Entry = {"kind": "callable", "module": workspace.module_name(path), "path": path, "name": entry_name}
-    params: CaptureParams = {
-        "entry": entry,
-        "kernel": function(program.kernel.place),
-        "hosts": [function(h.place) for h in program.hosts],
-        "input_sets": 3,
-    }
-    executor = lab.fresh("capture")
-    try:
-        result = cast("CaptureResult", executor.call("capture", params, CAPTURE_S, lab.uuid))
-    finally:
-        executor.close()
-    return Task(tuple(result["cases"]), entry=entry)
 
 
 def table(example: str, task: Task, report: FinalReport) -> list[list[str]]:
