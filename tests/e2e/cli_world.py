@@ -70,6 +70,7 @@ class Home:
         self.home = folder / "home"
         self.db = folder / "db" / "history.db"
         self.python = python
+        self.said = folder / "stderr.txt"
         for made in (self.work, self.home):
             made.mkdir(parents=True)
         self.file = self.work / "scale.py"
@@ -81,16 +82,17 @@ class Home:
         return {**keep, "HOME": str(self.home), "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
 
     def popen(self, *arguments: str) -> subprocess.Popen[str]:
-        """The command in a session of its own, to be watched and killed."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "kernelband", *arguments],
-            cwd=self.work,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        """The command in a session of its own, to be watched and killed; what it says on stderr is in ``said``."""
+        with self.said.open("wb") as errors:
+            return subprocess.Popen(
+                [sys.executable, "-m", "kernelband", *arguments],
+                cwd=self.work,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
 
     def run(self, *arguments: str, seconds: float = 120.0) -> Done:
         start = time.monotonic()

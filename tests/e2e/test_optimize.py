@@ -136,8 +136,8 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on(home: Home) -> None:
     process = home.popen("optimize", "scale.py", "--trials", "4", "--db", str(home.db), "--python", home.python, "--json")
     events = events_until(process, "trial_ended")
     process.send_signal(signal.SIGINT)
-    rest, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
+    rest, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, home.said.read_text()
     ended = json.loads(rest.splitlines()[-1])
     assert (ended["event"], ended["state"]) == ("run_ended", "interrupted")
     run_id = events[0]["run"] if events[0]["event"] == "run_started" else next(e["run"] for e in events if e["event"] == "run_started")

@@ -11,7 +11,7 @@ from typing import cast
 from attrs import define, field
 
 from kernelband import __version__
-from kernelband.errors import KernelBandError
+from kernelband.errors import KernelBandError, WorkerError
 from kernelband.history import Store, kernel_key, runs, this_process, trials
 from kernelband.history.records import CaseRow, RunRow
 from kernelband.judge.judge import Judge
@@ -88,10 +88,10 @@ class _Run:
             except KeyboardInterrupt:
                 return self._end("interrupted", f"stopped by you: `kernelband optimize --resume {self.journal.run}` continues it", None, ())
             except KernelBandError as error:
-                self._failed(store, error.message)
+                self._failed(store, error.message, lost=isinstance(error, WorkerError))
                 raise
             except BaseException as error:
-                self._failed(store, f"a problem of KernelBand's own: {type(error).__name__}")
+                self._failed(store, f"a problem of KernelBand's own: {type(error).__name__}", lost=True)
                 raise
             finally:
                 self._done.set()
@@ -283,10 +283,10 @@ class _Run:
         journal.emit(ended)
         return ended
 
-    def _failed(self, store: Store, reason: str) -> None:
-        """Keep what there is; a run that got nowhere leaves nothing behind."""
+    def _failed(self, store: Store, reason: str, *, lost: bool) -> None:
+        """Keep what there is. A run that got nowhere because of its input leaves nothing behind; one that lost its worker can go on."""
         run = self.journal.run
-        if self.setup.earlier is None and not trials.variants(store, run):
+        if not lost and self.setup.earlier is None and not trials.variants(store, run):
             runs.forget(store, run, running=True)
             store.remove_if_empty()
             return

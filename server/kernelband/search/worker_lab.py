@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -29,7 +30,7 @@ from kernelband_worker.wire import (
 
 DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
 IMPORT_S = 120.0  # a cold torch
-SPECIALISE_S = 30.0
+SPECIALISE_S = 60.0  # the original: the program is imported in it
 AHEAD = 2  # executors of the final that start while another measures
 
 
@@ -53,6 +54,7 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
+        self._specialise_s = SPECIALISE_S
         self._environment: Environment | None = None
         self._device: Device | None = None
         self.gpu: Gpu | None = None
@@ -202,12 +204,15 @@ class WorkerLab:
     def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
         """What a variant would launch on the cases."""
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
-        return cast("SpecialiseResult", self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).result())
+        start = time.monotonic()
+        result = cast("SpecialiseResult", self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).result())
+        self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)  # of the original, in a fresh process: no variant needs longer
+        return result
 
     def specialise_all(self, variants: Sequence[VariantFiles], cases: Sequence[str]) -> list[SpecialiseResult | KernelBandError]:
         """The same for several variants, by the whole pool; in place of a result, why there is none."""
         jobs = [
-            self.compilers.submit({"variant": v["id"], "cases": list(cases)}, operation="specialise", deadline_s=SPECIALISE_S)
+            self.compilers.submit({"variant": v["id"], "cases": list(cases)}, operation="specialise", deadline_s=self._specialise_s)
             for v in variants
         ]
         return [cast("SpecialiseResult | KernelBandError", _outcome(job)) for job in jobs]

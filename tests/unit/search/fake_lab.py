@@ -104,7 +104,15 @@ class FakeExecutor:
         self.lab.calls.append(operation)
         text = self.lab.text(params.get("variant"))
         if operation == "capture":
-            return {"cases": [CASE], "out_of_bounds": [], "functions_reached": [], "output": "", "seconds": 0.1, "truncated": None, "notes": []}
+            return {
+                "cases": [CASE],
+                "out_of_bounds": [],
+                "functions_reached": [],
+                "output": "",
+                "seconds": 0.1,
+                "truncated": None,
+                "notes": [],
+            }
         if operation == "check":
             self._fail(trouble(text))
             ok = trouble(text) != "wrong"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from kernelband.errors import HistoryError, StaleText, UsageError, WorkerError
+from kernelband.errors import HistoryError, StaleText, UsageError, WorkerError, WorkloadError
 from kernelband.history import Store, runs, trials
 from kernelband.search.events import Event, RunEnded
 from kernelband.search.options import Options
@@ -251,11 +251,11 @@ def test_a_start_that_fails_leaves_nothing(world: World) -> None:
     def lost(lab: FakeLab) -> Any:
         class Lost(FakeExecutor):
             def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> Any:
-                raise WorkerError("The worker is gone.", kind="lost")
+                raise WorkloadError("The entry fails.", kind="entry_failed")
 
         return lambda: Lost(lab)
 
-    with pytest.raises(WorkerError, match="gone"):
+    with pytest.raises(WorkloadError, match="fails"):
         world.run(measuring=lost)
     assert not world.db.exists()
     assert list(world.db.parent.iterdir()) == []
