@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple, cast
 
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import Environment, Gpu
@@ -130,7 +130,7 @@ def _shared_limit(index: int) -> int:
     """From Triton's driver, for torch versions that don't tell."""
     from triton.runtime import driver
 
-    return int(driver.active.utils.get_device_properties(index)["max_shared_mem"])
+    return int(cast("Any", driver.active).utils.get_device_properties(index)["max_shared_mem"])
 
 
 def _number(text: Optional[str]) -> Optional[int]:

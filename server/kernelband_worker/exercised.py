@@ -66,7 +66,7 @@ class Reached:
     def __init__(self, state: State) -> None:
         self._state = state
         self._codes: Set[Any] = set()
-        self._kernels: List[JITFunction] = []
+        self._kernels: List[JITFunction[Any]] = []
 
     def on_launch(self, event: Any) -> None:
         """A launch's kernel."""
@@ -105,4 +105,4 @@ class Reached:
 
 def not_exercised(wanted: Set[_Place], reached: Set[_Place]) -> List[str]:
     """Edited functions that no case reached, by qualname, sorted."""
-    return sorted(qualname for module, qualname in wanted - reached)
+    return sorted(qualname for _, qualname in wanted - reached)

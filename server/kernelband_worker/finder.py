@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.abc
-import importlib.machinery
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, ModuleSpec, PathFinder
 from pathlib import Path

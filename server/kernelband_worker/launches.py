@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class LaunchEvent:
     """One launch, as the device got it."""
 
-    kernel: JITFunction
+    kernel: JITFunction[Any]
     function: Function
     arguments: Dict[str, Any] = field(repr=False)  # bound by name
     grid: Tuple[int, int, int]
@@ -43,6 +43,14 @@ class LaunchEvent:
 
 
 Handler = Callable[[LaunchEvent], None]
+
+#: Where launches enter Triton, in the order in which ``Watch`` names its own.
+_ENTRY_POINTS: Tuple[Tuple[type, str], ...] = (
+    (JITFunction, "run"),
+    (Autotuner, "run"),
+    (Autotuner, "_bench"),
+    (CompiledKernel, "__getitem__"),
+)
 
 
 @contextlib.contextmanager
@@ -95,17 +103,21 @@ class Watch:
         self._machine = machine
         self._timing = not suppress and machine is None  # whether an autotuner can time
         self._here = threading.local()  # a backward pass launches from a thread of its own
+        self._run: Callable[..., Any]  # Triton's own entry points, once installed
+        self._autotuner_run: Callable[..., Any]
+        self._bench: Callable[..., Any]
+        self._getitem: Callable[..., Any]
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Stand between the program and Triton's launch paths."""
-        before = (JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__)
+        before = [getattr(owner, name) for owner, name in _ENTRY_POINTS]
         # Triton's own, below a watch that stands there already.
-        own = [getattr(function, "kernelband_original", function) for function in before]
+        own: List[Callable[..., Any]] = [getattr(function, "kernelband_original", function) for function in before]
         self._run, self._autotuner_run, self._bench, self._getitem = own
         watch = self
 
-        def run(kernel: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        def run(kernel: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             return watch._launch(kernel, args, kwargs, grid, warmup)
 
         def autotuner_run(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
@@ -118,17 +130,20 @@ class Watch:
         def getitem(compiled: CompiledKernel, grid: Any) -> Any:
             return watch._compiled(compiled, grid)
 
-        for function, original in zip((run, autotuner_run, bench, getitem), own):
-            function.kernelband_original = original  # type: ignore[attr-defined]
-        JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__ = run, autotuner_run, bench, getitem
+        mine: List[Any] = [run, autotuner_run, bench, getitem]
+        for function, original in zip(mine, own):
+            function.kernelband_original = original
         try:
+            for (owner, name), function in zip(_ENTRY_POINTS, mine):
+                setattr(owner, name, function)
             yield
         finally:
-            JITFunction.run, Autotuner.run, Autotuner._bench, CompiledKernel.__getitem__ = before
+            for (owner, name), function in zip(_ENTRY_POINTS, before):
+                setattr(owner, name, function)
 
     # ------------------------------------------------------------ the paths
 
-    def _launch(self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any], grid: Any, warmup: bool) -> Any:
+    def _launch(self, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], grid: Any, warmup: bool) -> Any:
         if getattr(self._here, "passing", 0):
             return self._run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
         if warmup:
@@ -147,7 +162,7 @@ class Watch:
         return result
 
     def _finish(
-        self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any], arguments: Dict[str, Any], grid: Tuple[int, int, int]
+        self, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], arguments: Dict[str, Any], grid: Tuple[int, int, int]
     ) -> None:
         """Interpret where that is wanted, learn the specialisation, tell the handler."""
         frames = self._frames()
@@ -173,18 +188,19 @@ class Watch:
 
         def launch(*args: Any, **kwargs: Any) -> None:
             runner(*args, **kwargs)
-            kernel, arguments, options = triton_versions.bind_compiled(compiled, args)
-            if isinstance(kernel, JITFunction):
+            launched = triton_versions.bind_compiled(compiled, args)
+            if launched is not None:
+                kernel, arguments, options = launched
                 sizes = triton_versions.canonical_grid(grid, arguments)
                 self._finish(kernel, (), {**arguments, **options}, arguments, sizes)
 
         return launch
 
-    def launch_specialised(self, kernel: JITFunction, arguments: Dict[str, Any], options: Dict[str, Any], grid: Any) -> None:
+    def launch_specialised(self, kernel: JITFunction[Any], arguments: Dict[str, Any], options: Dict[str, Any], grid: Any) -> None:
         """A launch of what ``warmup`` gave back."""
         self._finish(kernel, (), {**options, **arguments}, arguments, triton_versions.canonical_grid(grid, arguments))
 
-    def compile(self, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    def compile(self, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """What ``warmup`` really gives: compiled for the target, when the program asks for its registers or shared memory."""
         return self._run(kernel, *args, grid=(1, 1, 1), warmup=True, **kwargs)
 
@@ -224,7 +240,7 @@ class Watch:
                     return config
         return tuner.prune_configs(kwargs)[0]
 
-    def _config(self, kernel: JITFunction) -> Optional[Dict[str, Any]]:
+    def _config(self, kernel: JITFunction[Any]) -> Optional[Dict[str, Any]]:
         for tuner in reversed(getattr(self._here, "tuners", [])):
             if tuner.base_fn is kernel.fn:
                 return dict(tuner.best_config.all_kwargs())
@@ -232,7 +248,7 @@ class Watch:
 
     # ------------------------------------------------------------ places
 
-    def _function(self, kernel: JITFunction) -> Function:
+    def _function(self, kernel: JITFunction[Any]) -> Function:
         code = kernel.fn.__code__
         place = self._state.loader.place(code) if self._state.loader is not None else None
         module = place["module"] if place is not None else kernel.fn.__module__
@@ -270,7 +286,7 @@ class Specialised:
     what the compiler knows (``n_regs``, ``metadata.shared`` ..., from which the fused softmax tutorial makes its grid).
     """
 
-    def __init__(self, watch: Watch, kernel: JITFunction, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    def __init__(self, watch: Watch, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self._kb_watch = watch
         self._kb_kernel = kernel
         self._kb_made = (args, kwargs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, cast
 
 import triton
 from triton.runtime import jit
@@ -33,7 +33,7 @@ class Specialization:
     options: Dict[str, Any] = field(default_factory=dict)
     data: Optional[str] = None
 
-    def key(self, kernel: JITFunction) -> str:
+    def key(self, kernel: JITFunction[Any]) -> str:
         """Equal for launches that compile to the same code on one target: from the kernel's own cache key (source, helpers, captured
         constants), signature, constants, attributes and options.
         """
@@ -56,7 +56,7 @@ def _constant(value: Any) -> str:
     return repr(getattr(value, "value", value))
 
 
-def learn(kernel: JITFunction, args: Tuple[Any, ...], kwargs: Mapping[str, Any], run: Callable[..., Any]) -> Specialization:
+def learn(kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], run: Callable[..., Any]) -> Specialization:
     """How Triton specialises a launch, from Triton itself: its own launch path, stopped by its own hook before it compiles.
 
     Args:
@@ -102,7 +102,8 @@ def learn(kernel: JITFunction, args: Tuple[Any, ...], kwargs: Mapping[str, Any],
 
 @contextlib.contextmanager
 def _cache_hook(hook: Callable[..., bool]) -> Iterator[None]:
-    holder, name = (triton.knobs.runtime, "jit_cache_hook") if hasattr(triton, "knobs") else (JITFunction, "cache_hook")
+    knobs = getattr(triton, "knobs", None)
+    holder, name = (JITFunction, "cache_hook") if knobs is None else (knobs.runtime, "jit_cache_hook")
     before = getattr(holder, name)
     setattr(holder, name, hook)
     try:
@@ -113,13 +114,13 @@ def _cache_hook(hook: Callable[..., bool]) -> Iterator[None]:
 
 def current_driver() -> Any:
     """The driver that was made active, without making Triton look for a GPU; None when none was."""
-    active = vars(driver).get("_active", vars(driver).get("active"))
+    active = cast("Any", vars(driver).get("_active", vars(driver).get("active")))
     if type(active).__name__ == "LazyProxy":  # before 3.5: stands there until somebody asks
         return active._obj
     return active
 
 
-def bind(kernel: JITFunction, args: Tuple[Any, ...], kwargs: Mapping[str, Any]) -> Dict[str, Any]:
+def bind(kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any]) -> Dict[str, Any]:
     """Arguments by parameter name, defaults applied. Options (num_warps ...) among ``kwargs`` are left out."""
     parameters = kernel.signature.parameters
     bound = kernel.signature.bind(*args, **{name: value for name, value in kwargs.items() if name in parameters})
@@ -127,12 +128,14 @@ def bind(kernel: JITFunction, args: Tuple[Any, ...], kwargs: Mapping[str, Any]) 
     return dict(bound.arguments)
 
 
-def bind_compiled(compiled: Any, args: Tuple[Any, ...]) -> Tuple[JITFunction, Dict[str, Any], Dict[str, Any]]:
+def bind_compiled(compiled: Any, args: Tuple[Any, ...]) -> Optional[Tuple[JITFunction[Any], Dict[str, Any], Dict[str, Any]]]:
     """What ``CompiledKernel[grid](*args)`` launches: the kernel, its arguments by name, and the options it was compiled with.
 
-    Constants are passed from 3.3 on and left out before.
+    None where it comes from no kernel but from a file of IR. Constants are passed from 3.3 on and left out before.
     """
-    kernel = compiled.src.fn
+    kernel = getattr(compiled.src, "fn", None)
+    if not isinstance(kernel, JITFunction):
+        return None
     names: List[str] = list(kernel.arg_names)
     constants = {_first_name(path, names): value for path, value in dict(compiled.src.constants).items()}
     passed = names if len(args) >= len(names) else [name for name in names if name not in constants]
@@ -155,6 +158,6 @@ def _first_name(path: Any, names: List[str]) -> str:
 def canonical_grid(grid: Any, arguments: Dict[str, Any]) -> Tuple[int, int, int]:
     """Three numbers, from a tuple, a list, or a function of the arguments."""
     sizes = grid(arguments) if callable(grid) else grid
-    sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
-    first, second, third = (*(int(size) for size in sizes), 1, 1)[:3]
+    listed: List[Any] = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes]
+    first, second, third = (*(int(size) for size in listed), 1, 1)[:3]
     return first, second, third

@@ -170,16 +170,19 @@ class Target(TypedDict):
     warp_size: int
 
 
-class SessionParams(TypedDict, total=False):
-    """What a fresh executor must know to load the user's code. Files come by ``module/find`` and ``blob/get``."""
-
-    id: str
-    top_level: List[str]  # first components of module names that the workspace serves
+class _SessionParamsMore(TypedDict, total=False):
     store: str  # folder under Hello.scratch for recorded cases, shared by the executors of a run
     cache: str  # folder for Triton's compile cache of the run
     seed: int
     target: Target  # for roles cpu and compile: what is specialised for
     device_properties: Dict[str, int]  # for roles cpu and compile: what the driver reports of the target
+
+
+class SessionParams(_SessionParamsMore):
+    """What a fresh executor must know to load the user's code. Files come by ``module/find`` and ``blob/get``."""
+
+    id: str
+    top_level: List[str]  # first components of module names that the workspace serves
 
 
 class Function(TypedDict):
@@ -295,18 +298,14 @@ class Case(_CaseMore):
     reason: Optional[str]  # why not
 
 
-class _CaptureResultMore(TypedDict, total=False):
-    notes: List[str]  # sentences for the user: what was passed over, cut down or is too small to measure
-
-
-class CaptureResult(_CaptureResultMore):
+class CaptureResult(TypedDict):
     cases: List[Case]
     out_of_bounds: List[Dict[str, Any]]  # {"path", "line", "message"} found by the interpreter's guard
     functions_reached: List[Function]  # workspace functions on the stack of a launch
     output: str  # tail of what the program printed
     seconds: float
     truncated: Optional[str]  # why capture stopped early
-    notes: List[str]  # sentences that a person should read
+    notes: List[str]  # sentences for the user: what was passed over, cut down or is too small to measure
 
 
 # ---------------------------------------------------------------- executor: variants
@@ -340,7 +339,7 @@ class LaunchSpec(_LaunchSpecMore):
     kernel: Function
     key: str  # equal keys compile to the same code
     specialization_data: str  # JSON for JITFunction.preload
-    signature: Dict[str, str]
+    signature: Dict[str, Any]  # "*fp32", "i32"; a list for a tuple
     constants: Dict[str, Any]
     attributes: List[Any]
     options: Dict[str, Any]  # num_warps, num_stages, num_ctas, maxnreg ...
@@ -376,7 +375,7 @@ class Access(TypedDict):
     line: Optional[int]
 
 
-class Warning_(TypedDict):
+class Warning_(TypedDict):  # noqa: N801 - Warning is a builtin
     #: "spills" | "narrow-access" | "uncoalesced" | "mask-always-true" | "wgmma-serialized" | "shared-over-limit" | "threads-over-limit"
     #: | "tensor-memory-over-limit" | "out-of-bounds"
     code: str

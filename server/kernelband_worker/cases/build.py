@@ -11,6 +11,7 @@ from kernelband_worker.cases import facts, policy
 from kernelband_worker.cases.recorder import Recording
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord
 from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.wire import Function
 
 _LEFT_OUT = ("reads_rng",)
 
@@ -121,9 +122,9 @@ def _wire(state: State, first: Recording) -> Dict[str, Any]:
     }
 
 
-def source_hash(state: State, function: Dict[str, Any]) -> str:
+def source_hash(state: State, function: Function) -> str:
     """Hash of the function's own source text; of the whole module where it has none of its own."""
-    place = {**function, "qualname": function["qualname"].partition(".<locals>")[0]}
+    place: Function = {**function, "qualname": function["qualname"].partition(".<locals>")[0]}
     try:
         found = state.opened.resolve(None, place)
         while not inspect.isfunction(found) and hasattr(found, "fn"):

@@ -23,6 +23,7 @@ DISTINCT = 16
 INPUT_SETS = 3
 PROGRAMS = 64
 NEIGHBOUR_SECONDS = 10.0
+SLOW_RUN_S = 10.0  # interpreted entries that take longer are not run again
 _MODULE = "<module>"
 
 
@@ -40,11 +41,13 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     seconds, programs = params.get("seconds", SECONDS), params.get("programs", PROGRAMS)
     hosts = [f for f in params.get("hosts", []) if f["qualname"] != _MODULE]
     state.opened.record(hosts, recorder.wrap)
+    input_sets = params.get("input_sets", INPUT_SETS)
     runs: List[Dict[str, Recording]] = []
     first: Optional[entry.Outcome] = None
+    stopped: Optional[str] = None
     notes: List[str] = []
-    with watching(recorder.watched, recorder.launching), observe(state, recorder.on_launch, programs=programs):
-        for number in range(max(1, params.get("input_sets", INPUT_SETS))):
+    with watching(recorder.watched, recorder.launching, recorder.pass_over), observe(state, recorder.on_launch, programs=programs):
+        for number in range(max(1, input_sets)):
             limits = Limits(time.monotonic() + seconds, params.get("distinct_cases", DISTINCT))
             recorder.begin(limits, runs[0] if runs else None)
             outcome = entry.run(state, wanted, seconds, number)
@@ -52,7 +55,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             if first is None:
                 first = outcome
                 _refuse(state, recorder, recordings, outcome, params)
-                if outcome.failure is not None:
+                if outcome.failure is not None or recorder.passed_over:
                     notes.append(_sampled(wanted, outcome.failure))
                 stopped = recorder.stopped or ("time" if outcome.stopped else None)
             elif outcome.failure is not None and not (outcome.failure.assertion and recorder.sampled):
@@ -62,9 +65,13 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             runs.append(recordings)
             if number == 0 and not any(r.tree is not None for r in recordings.values()):
                 break
+            if number == 0 and not recorder.gpu and outcome.seconds > SLOW_RUN_S:
+                input_sets = 1
+                notes.append(f"Without a GPU the entry takes {outcome.seconds:.0f} s, so it is run once and cases have one input set.")
+                break
     assert first is not None
     main = wanted["module"] if wanted["kind"] == "script" else None
-    stored = build(state, store, runs, params.get("input_sets", INPUT_SETS), main=main)
+    stored = build(state, store, runs, input_sets, main=main)
     recorded = list(runs[0].values())
     recorded.sort(key=lambda r: r.order)
     for case, recording in zip(stored, recorded):
@@ -156,10 +163,11 @@ def _is_launched(recorder: Recorder, kernel: Dict[str, Any]) -> bool:
     return f"{kernel['module']}.{kernel['qualname']}" in recorder.launched
 
 
-def _sampled(wanted: Dict[str, Any], failure: entry.Failure) -> str:
+def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure]) -> str:
+    where = failure.place() if failure is not None else ""
     return (
-        f"Without a GPU only a sample of each launch's programs is run, so {wanted['name']}'s own assertion{failure.place()} was not "
-        "reached with full results and is passed over."
+        f"Without a GPU only a sample of each launch's programs is run, so {wanted['name']}'s own assertions{where} have no full results "
+        "to look at and are passed over."
     )
 
 

@@ -10,6 +10,7 @@ import torch
 
 from kernelband_worker.cases.names import constant, plain, tensors_of
 from kernelband_worker.cases.tensors import Storages, describe
+from kernelband_worker.wire import Function
 
 _LINE = 160
 
@@ -57,12 +58,12 @@ def _shape(facts: Dict[str, Any]) -> str:
     return f"{facts['dtype']}{facts['shape']}"
 
 
-def call_key(function: Dict[str, Any], facts: List[Dict[str, Any]], constants: Dict[str, Any]) -> str:
+def call_key(function: Function, facts: List[Dict[str, Any]], constants: Dict[str, Any]) -> str:
     """What tells two calls apart before they run: place, tensors with their alias pattern, constants."""
     return digest([function["module"], function["qualname"], _pattern(facts), constants])
 
 
-def case_key(function: Dict[str, Any], facts: List[Dict[str, Any]], launches: Sequence[Dict[str, Any]]) -> str:
+def case_key(function: Function, facts: List[Dict[str, Any]], launches: Sequence[Dict[str, Any]]) -> str:
     """What tells two cases apart: place, shapes and the specialisations and grids launched. Other constants don't."""
     launched = [(x["kernel"]["qualname"], x["specialization"], x["grid"]) for x in launches]
     return digest([function["module"], function["qualname"], _pattern(facts), launched])
@@ -77,7 +78,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def launch_facts(event: Any, target: Dict[str, Any]) -> Dict[str, Any]:
+def launch_facts(event: Any, target: Function) -> Dict[str, Any]:
     """wire.LaunchFacts of a LaunchEvent. ``target`` is the kernel that is optimized."""
     constexprs = {p.name for p in event.kernel.params if p.is_constexpr}
     constants: Dict[str, Any] = {}
@@ -116,7 +117,7 @@ def launch_facts(event: Any, target: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def same_function(a: Dict[str, Any], b: Dict[str, Any]) -> bool:
+def same_function(a: Function, b: Function) -> bool:
     """Whether two places are the same function. ``__main__`` and the module's own name count as one: the path decides."""
     return a["qualname"] == b["qualname"] and (a["path"] == b["path"] or a["module"] == b["module"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, cast
 
 import torch
 
@@ -33,7 +33,7 @@ def _children(value: Any, name: str) -> Iterator[Tuple[str, Any]]:
         for key, child in value.items():
             yield f"{name}[{key!r}]", child
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for field in value._fields:
+        for field in cast("Any", value)._fields:
             yield f"{name}.{field}", getattr(value, field)
     elif isinstance(value, (list, tuple)):
         for index, child in enumerate(value):

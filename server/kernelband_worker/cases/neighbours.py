@@ -123,7 +123,7 @@ def _make(state: State, store: Store, origin: StoredCase, label: str, *, change:
     for mine, theirs in zip(described, origin.case["tensors"]):
         mine.update(name=theirs["name"], device=theirs["device"], mutated=theirs["mutated"])
     records = [StorageRecord(store.put_tensor(view), view.numel(), theirs.device) for view, theirs in zip(storages.views, record.storages)]
-    case = {
+    case: Dict[str, Any] = {
         **origin.case,
         "id": facts.digest([origin.case["id"], label])[:16],
         "role": "check",

@@ -1,8 +1,10 @@
 """A pytest node as an entry: pytest collects a stand-in file in the scratch folder, the module itself comes from the loader.
 
 So the node runs on the editor's text, on a machine that needn't have the workspace, and nothing is written into it (no cache, no
-bytecode, rootdir in the scratch folder). ``conftest`` modules come from the loader too. pytest is the user's own: this package doesn't
-depend on it.
+bytecode, rootdir in the scratch folder). ``conftest`` modules come from the loader too.
+
+pytest is the user's own, imported when there is such an entry and not before: the worker needs only the standard library, torch, triton and
+numpy, and runs where pytest isn't installed.
 """
 
 from __future__ import annotations

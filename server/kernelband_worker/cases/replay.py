@@ -15,6 +15,7 @@ from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open
 from kernelband_worker.cases.tensors import same_bytes
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.wire import Function
 
 #: attribute of a recorder that holds the function it wraps
 ORIGINAL = "__kernelband_original__"
@@ -217,7 +218,7 @@ class ReplayCase:
 
     def _nested(self, variant: Optional[str], tree: Dict[str, Any]) -> Callable[..., Any]:
         """A function defined inside another, from its code in the variant and the recorded cells."""
-        place = self.case["function"]
+        place: Function = self.case["function"]
         outer, *inner = place["qualname"].split(".<locals>.")
         function = inspect.unwrap(self._state.opened.resolve(variant, {**place, "qualname": outer}))
         code = function.__code__

@@ -82,7 +82,7 @@ class Store:
 
     def put_tensor(self, storage: torch.Tensor) -> str:
         """Keep a storage, given as a one-dimensional uint8 tensor on any device."""
-        return self.put(memoryview(storage.detach().cpu().contiguous().numpy()))
+        return self.put(storage.detach().cpu().contiguous().numpy().data)
 
     def get_tensor(self, digest: str, size: int) -> torch.Tensor:
         """A storage as a fresh uint8 tensor in CPU memory."""
@@ -107,8 +107,9 @@ class Store:
         path = self.folder / "cases" / f"{case_id}.json"
         if not path.exists():
             raise OperationFailed(f"Case {case_id} isn't in the store of this run: run the capture again.", "bad_request")
-        data = json.loads(path.read_text())
-        sets = [TreeRecord(**{**s, "storages": [StorageRecord(**r) for r in s["storages"]]}) for s in data.pop("sets")]
+        data: Dict[str, Any] = json.loads(path.read_text())
+        trees: List[Dict[str, Any]] = data.pop("sets")
+        sets = [TreeRecord(t["tree"], [StorageRecord(**r) for r in t["storages"]], t["rng"], t["modes"]) for t in trees]
         return StoredCase(sets=sets, **data)
 
     def ids(self) -> List[str]:

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 
 
-class NotReplayable(Exception):  # noqa: N818 - says what is the case, not that something broke
+class NotReplayable(Exception):
     """This call can't be recorded and replayed. The message completes "NAME can't be replayed: ...", without a full stop."""
 
 
@@ -66,7 +66,7 @@ class Storages:
             "tensor",
             index,
             self.number(tensor),
-            tensor.storage_offset(),
+            int(tensor.storage_offset()),
             tuple(tensor.shape),
             tuple(tensor.stride()),
             tensor.dtype,

@@ -10,13 +10,16 @@ import ast
 import hashlib
 import json
 import traceback
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, cast
 
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.compiler import specialisation
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import LaunchSpec, SpecialiseParams, SpecialiseResult, Target
+
+if TYPE_CHECKING:
+    from triton.backends.compiler import GPUTarget
 
 _TWO_GIB = 2**31 - 1
 
@@ -70,7 +73,7 @@ def _target(state: State) -> Target:
         return state.session["target"]
     from triton.runtime.driver import driver
 
-    current = driver.active.get_current_target()
+    current = cast("GPUTarget", driver.active.get_current_target())
     return {"backend": current.backend, "arch": current.arch, "warp_size": current.warp_size}
 
 

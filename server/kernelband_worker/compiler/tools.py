@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 
 class ToolError(Exception):
@@ -61,7 +61,7 @@ def ptxas_path(arch: int) -> str:
     return tool.path if hasattr(tool, "path") else tool[0]  # before 3.5 a pair of path and version
 
 
-def run(command: List[str], seconds: float, environment: Optional[dict] = None) -> Output:
+def run(command: List[str], seconds: float, environment: Optional[Dict[str, str]] = None) -> Output:
     """Run a tool to its end.
 
     Raises:

@@ -97,15 +97,15 @@ class Builder(InterpreterBuilder):
 
     def create_atomic_load(self, *args: Any) -> Any:
         self._now.atomic()
-        return super().create_atomic_load(*args)
+        return super().create_atomic_load(*args)  # pyright: ignore[reportAttributeAccessIssue] - only newer ones have it
 
     def create_atomic_store(self, *args: Any) -> Any:
         self._now.atomic()
-        return super().create_atomic_store(*args)
+        return super().create_atomic_store(*args)  # pyright: ignore[reportAttributeAccessIssue] - only newer ones have it
 
     def create_atomic_poll(self, *args: Any) -> Any:
         self._now.atomic()
-        return super().create_atomic_poll(*args)
+        return super().create_atomic_poll(*args)  # pyright: ignore[reportAttributeAccessIssue] - only newer ones have it
 
     def create_int_to_ptr(self, src: Any, dst_type: Any) -> Any:
         self._now.made_pointers = True
@@ -152,11 +152,11 @@ class Builder(InterpreterBuilder):
         if self.launch is not None:
             self.launch.counter.operations(arg.data.size)
 
-    def create_dot(self, a: Any, b: Any, d: Any, *rest: Any) -> Any:
+    def create_dot(self, a: Any, b: Any, d: Any, *rest: Any, **named: Any) -> Any:
         if self.launch is not None:
             rows, inner, columns = a.data.shape[-2], a.data.shape[-1], b.data.shape[-1]
             self.launch.counter.dot_flops += 2 * rows * inner * columns * int(np.prod(a.data.shape[:-2]))
-        return super().create_dot(lift(a), lift(b), d, *rest)
+        return super().create_dot(lift(a), lift(b), d, *rest, **named)
 
     # ------------------------------------------------------------ conversions
 

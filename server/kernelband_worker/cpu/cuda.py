@@ -85,7 +85,8 @@ class Generator(torch.Generator):
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         kind = torch.device(device).type
-        return super().__new__(cls, device="cpu" if kind == "cuda" else device)
+        where = "cpu" if kind == "cuda" else device
+        return super().__new__(cls, device=where)  # pyright: ignore[reportCallIssue] - torch's stub declares __init__ only
 
 
 def _capability(arch: Any) -> Tuple[int, int]:

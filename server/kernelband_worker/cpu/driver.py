@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
 
 from triton.backends.compiler import GPUTarget
 from triton.compiler import CompiledKernel
@@ -32,7 +32,8 @@ def install(target: Target, properties: Optional[Mapping[str, int]] = None) -> N
         properties: what the real driver reports: ``max_shared_mem``, ``max_num_regs``, ``multiprocessor_count``, ``warpSize``,
             ``sm_clock_rate``, ``mem_clock_rate``, ``mem_bus_width``.
     """
-    driver.set_active(TargetDriver(target, properties or {}))
+    # Not of Triton's base class: what that wants differs from version to version.
+    driver.set_active(cast("Any", TargetDriver(target, properties or {})))
 
 
 class TargetDriver:

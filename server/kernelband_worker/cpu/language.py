@@ -11,7 +11,7 @@ import ast
 import contextlib
 import inspect
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple, cast
 
 import triton
 import triton.language as tl
@@ -29,7 +29,7 @@ class Language:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self._bodies: Dict[int, Tuple[JITFunction, Callable[..., Any]]] = {}
+        self._bodies: Dict[int, Tuple[JITFunction[Any], Callable[..., Any]]] = {}
         self._libdevice = {module.__name__: module for module in libdevice.modules()}
 
     @contextlib.contextmanager
@@ -55,13 +55,15 @@ class Language:
                         setattr(place, name, old)
 
     def _patch_more(self) -> None:
+        # What is patched has no such attributes, or others, as far as a type checker can see.
+        tensor, jit, places = cast("Any", tl.tensor), cast("Any", JITFunction), cast("List[Any]", [tl, tl.core])
         # numpy 2.4 takes no number from an array of one dimension, however small.
-        tl.tensor.__index__ = lambda self: int(self.handle.data.item())
-        for place in (tl, tl.core):
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+        for place in places:
             place.reduce = self._reducing(place.reduce)
             place.associative_scan = self._reducing(place.associative_scan)
         language = self
-        JITFunction.__call__ = lambda function, *args, **kwargs: language.body(function)(*args, **kwargs)
+        jit.__call__ = lambda function, *args, **kwargs: language.body(function)(*args, **kwargs)
         for module in self._libdevice.values():
             for name in list(libdevice.names(module)):
                 setattr(module, name, libdevice.interpreted(name))
@@ -94,14 +96,14 @@ class Language:
 
     # ------------------------------------------------------------ bodies
 
-    def body(self, kernel: JITFunction) -> Callable[..., Any]:
+    def body(self, kernel: JITFunction[Any]) -> Callable[..., Any]:
         """A jit function as the interpreter calls it: assignments make tensors, everything else is Python. Lines are the file's."""
         held = self._bodies.get(id(kernel))
         if held is None:
             held = self._bodies[id(kernel)] = (kernel, self._compile(kernel))
         return held[1]
 
-    def _compile(self, kernel: JITFunction) -> Callable[..., Any]:
+    def _compile(self, kernel: JITFunction[Any]) -> Callable[..., Any]:
         function = kernel.fn
         tree = ast.parse(kernel.src)
         definition = tree.body[0]

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import math
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, cast
 
 import numpy as np
 import triton.language as tl
@@ -106,7 +106,8 @@ def names(module: ModuleType) -> Iterator[str]:
 def _tensor(value: Any) -> Any:
     if hasattr(interpreter, "interpreter_semantic"):
         return interpreter.interpreter_semantic.to_tensor(value)
-    return tl.semantic.to_tensor(value, interpreter.interpreter_builder)  # before 3.4
+    semantic = cast("Any", tl).semantic  # before 3.4
+    return semantic.to_tensor(value, interpreter.interpreter_builder)
 
 
 def interpreted(name: str) -> Callable[..., Any]:

@@ -57,7 +57,7 @@ class Machine:
         self._language = Language(self._builder)
         self._site_of = sites(_OWN)
 
-    def launch(self, kernel: JITFunction, arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
+    def launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         """Run at most so many programs of the grid (0: all); kernels with atomics run all of theirs.
 
         Raises:
@@ -74,7 +74,7 @@ class Machine:
         with torch._C.DisableTorchFunction():
             return self._launch(kernel, arguments, grid, programs)
 
-    def _launch(self, kernel: JITFunction, arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
+    def _launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         total = grid[0] * grid[1] * grid[2]
         chosen = sample(total, programs)
         regions = regions_of(arguments)
@@ -108,7 +108,7 @@ class Machine:
         if not any((found["path"], found["line"], found["kind"]) == (path, line, kind) for found in self.out_of_bounds):
             self.out_of_bounds.append({"path": path, "line": line, "kind": kind, "message": message})
 
-    def _failure(self, kernel: JITFunction, error: Exception) -> OperationFailed:
+    def _failure(self, kernel: JITFunction[Any], error: Exception) -> OperationFailed:
         path, line = "", 0
         trace = error.__traceback__
         while trace is not None:
