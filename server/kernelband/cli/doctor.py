@@ -76,7 +76,7 @@ def _worker(worker: str | None, python: str | None) -> list[Check]:
             raise KernelBandError(f"No file {sha256} is served here.")
 
     try:
-        with Worker.start(WorkerCommand.of(worker, python), files=NoFiles(), on_log=lambda *_: None) as started:
+        with Worker.start(WorkerCommand.of(worker, python), files=NoFiles()) as started:
             hello = started.hello
             out = [Check("worker", "ok", f"Python {hello['python']} ({hello['executable']}) on {hello['host']}, {hello['cpus']} cores")]
             with Executor(started, "doctor", "gpu") as executor:

@@ -23,8 +23,9 @@ def kernel_key(program: Program, cases: Sequence[Mapping[str, Any]], gpu: str, e
 
     ``environment`` is wire.Environment.
     """
-    versions = {k: environment.get(k) for k in ("triton", "torch", "driver", "ptxas")}
-    versions["settings"] = {k: v for k, v in (environment.get("settings") or {}).items() if k not in FOLDERS}
+    versions: dict[str, Any] = {k: environment.get(k) for k in ("triton", "torch", "driver", "ptxas")}
+    settings: dict[str, str] = environment.get("settings") or {}
+    versions["settings"] = {k: v for k, v in settings.items() if k not in FOLDERS}
     known = [{k: c.get(k) for k in ("id", "boundary", "arguments", "role")} for c in cases]
     return _hash([source_key(program), known, gpu, versions])
 

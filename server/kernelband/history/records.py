@@ -192,7 +192,7 @@ class DecisionRow:
     who: str
 
 
-def to_row(record: Any) -> dict[str, Any]:
+def to_row(record: attrs.AttrsInstance) -> dict[str, Any]:
     """A record as columns for SQLite."""
     out: dict[str, Any] = {}
     for spec in attrs.fields(type(record)):

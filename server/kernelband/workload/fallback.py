@@ -39,7 +39,7 @@ def capture_somewhere(executor: Executor, params: CaptureParams, deadline_s: flo
     notes: list[str] = []
     refused: WorkloadError | None = None
     tried: list[list[Function]] = []
-    queue = [params["hosts"]] if "hosts" in params else [[]]
+    queue: list[list[Function]] = [params["hosts"]] if "hosts" in params else [[]]
     while queue:
         hosts = queue.pop(0)
         if tried:
