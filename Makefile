@@ -64,10 +64,11 @@ test: ## everything that .ci/run runs; prints seconds per stage
 	@$(STAGE) unit-worker $(MAKE) -s unit-worker
 	@$(STAGE) e2e $(MAKE) -s e2e
 
-lint: .venv/ready-test node_modules/ready ## ruff and pyright strict
+lint: .venv/ready-test .worker/ready node_modules/ready ## ruff and pyright strict
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
-	npx --no-install pyright
+	npx --no-install --loglevel=error pyright
+	npx --no-install --loglevel=error pyright -p server/pyrightconfig.json
 
 format: .venv/ready-test ## rewrite in the house style
 	$(BIN)/ruff check --quiet --fix .
