@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import glob
 import importlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +21,12 @@ from kernelband_worker.wire import Environment, Gpu
 
 OLDEST = {"torch": (2, 6), "triton": (3, 2)}
 _SMI_SECONDS = 10.0
+_TOOLS: Dict[str, Tuple[str, ...]] = {"cc": ("cc", "gcc", "clang"), "nvidia-smi": ("nvidia-smi",), "ncu": ("ncu",), "nsys": ("nsys",)}
+_TOOL_FOLDERS = (
+    "/usr/local/cuda/bin",
+    "/opt/nvidia/nsight-compute/*",
+    "/opt/nvidia/nsight-systems/*/bin",
+)  # where NVIDIA's packages put them
 _GPU_FIELDS = ("uuid", "driver_version", "memory.free", "clocks.max.sm", "clocks.max.memory")
 
 
@@ -86,6 +94,7 @@ def environment(state: State, params: Dict[str, Any]) -> Environment:  # noqa: A
         "driver": next((row["driver_version"] for row in smi), None),
         "ptxas": _ptxas(),
         "settings": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TRITON_")},
+        "tools": {name: _tool(name) for name in _TOOLS},
         "gpus": [_gpu(torch, index, smi) for index in range(_count(torch) if state.role == "gpu" else 0)],  # else a stand-in answers,
     }
 
@@ -135,6 +144,22 @@ def _shared_limit(index: int) -> int:
 
 def _number(text: Optional[str]) -> Optional[int]:
     return int(text) if text is not None and text.isdigit() else None
+
+
+def _tool(name: str) -> Optional[str]:
+    """Where that program is: $CC or PATH, else where its own package puts it."""
+    names = _TOOLS[name]
+    if name == "cc" and os.environ.get("CC"):
+        names = (os.environ["CC"], *names)
+    for word in names:
+        found = shutil.which(word)
+        if found:
+            return found
+    for folder in _TOOL_FOLDERS:
+        for path in sorted(glob.glob(os.path.join(folder, name)), reverse=True):
+            if os.access(path, os.X_OK):
+                return path
+    return None
 
 
 def _ptxas() -> Optional[str]:

@@ -152,7 +152,12 @@ class Gpu(TypedDict):
     processes: List[str]  # "user pid name MiB" of others on this GPU
 
 
-class Environment(TypedDict):
+class _EnvironmentMore(TypedDict, total=False):
+    #: Paths of programs, None where there is none: "cc" (on a GPU, Triton builds its launcher with it), "nvidia-smi", "ncu", "nsys".
+    tools: Dict[str, Optional[str]]
+
+
+class Environment(_EnvironmentMore):
     python: str
     torch: str
     triton: str

@@ -3,6 +3,7 @@
 Public surface (other rooms import from here only, and ``records`` for the row types):
     find_place           the database file for --db or the default
     Store                open to write or to read
+    examine              whether a database can be used, without writing
     runs, trials         the queries
     kernel_key           what must agree for a figure to hold
     this_process         the owner of what this process writes
@@ -17,3 +18,4 @@ from kernelband.history.place import find_place as find_place
 from kernelband.history.process import Owner as Owner
 from kernelband.history.process import this_process as this_process
 from kernelband.history.store import Store as Store
+from kernelband.history.store import examine as examine

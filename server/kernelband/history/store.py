@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,9 +123,32 @@ class Store:
         with self._lock, _said(self.path):
             self._db.conn.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);")
 
-    def integrity(self) -> str:
-        """What ``PRAGMA integrity_check`` says: "ok", or what is wrong."""
-        return "\n".join(str(r["integrity_check"]) for r in self.rows("PRAGMA integrity_check"))
+    def integrity(self, seconds: float | None = None) -> str:
+        """What ``PRAGMA integrity_check`` says: "ok", or what is wrong.
+
+        Raises:
+            TimeoutError: it took longer than ``seconds``.
+        """
+        if seconds is None:
+            return "\n".join(str(r["integrity_check"]) for r in self.rows("PRAGMA integrity_check"))
+        end = time.monotonic() + seconds
+        late = False
+
+        def stop() -> int:
+            nonlocal late
+            late = time.monotonic() > end
+            return int(late)
+
+        with self._lock:
+            self._db.conn.set_progress_handler(stop, 100_000)
+            try:
+                return self.integrity()
+            except HistoryError as error:
+                if late:
+                    raise TimeoutError(f"{self.path} wasn't read through within {seconds:g} s.") from error
+                raise
+            finally:
+                self._db.conn.set_progress_handler(None, 0)
 
     def remove_if_empty(self) -> None:
         """Delete the file again when it holds no run: nobody wants a database that only a failed start left behind.
@@ -145,6 +169,16 @@ class Store:
     def _same_file(self) -> None:
         if not self.path.exists():
             raise HistoryError(f"The history {self.path} was deleted while it was in use: start again.")
+
+
+def examine(path: Path) -> tuple[str, ...]:
+    """The migrations that the database at ``path`` lacks; looks without writing.
+
+    Raises:
+        HistoryError: corrupt, newer, of another program, or not readable.
+    """
+    with _said(path):
+        return tuple(_examine(path))
 
 
 def _connect(path: Path, mode: str) -> Database:
