@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kernelband.errors import WorkloadError
 from kernelband.worker import Worker, WorkerCommand
 from kernelband_worker.wire import ModuleFile

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import WorkerError
 from kernelband.hardware import driver_properties, find_device
 from kernelband.source import Workspace
 from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
 from kernelband_worker.wire import SessionParams
-
 from tests.e2e import sshd as server
 from tests.e2e.conftest import ROOT, Files, Log, StartWorker, all_end, command, family, gone
 

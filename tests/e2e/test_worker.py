@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import ExecutorFault, WorkerError, WorkloadError
 from kernelband.worker import Executor, Worker
 from kernelband_worker.wire import VariantFiles
-
 from tests.e2e.conftest import Files, Log, StartWorker, command
 
 

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.worker import CompilePool
-
 from tests.e2e.conftest import ROOT, StartWorker, all_end, family, gone, is_alive
 
 _ENGINE = """
@@ -212,7 +212,6 @@ def test_garbage_from_the_engine_ends_the_worker(start: StartWorker) -> None:
 def test_a_supervisor_that_prints_garbage_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     from kernelband.worker import Worker, WorkerCommand
-
     from tests.e2e.conftest import Files
 
     boot = b"import os, time\ndef main(scratch, archive, executor):\n    os.write(1, b'hello\\n\\n'); time.sleep(60)\n"

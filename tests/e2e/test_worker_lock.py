@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband_worker import lock
 from kernelband_worker.wire import LockWaiting
-
 from tests.e2e.conftest import ROOT, StartWorker
 
 GPU = "GPU-0f1e2d3c"

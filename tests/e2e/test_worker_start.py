@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import WorkerError
 from kernelband.worker import Worker, WorkerCommand
-
 from tests.e2e.conftest import Files, Log, StartWorker, all_end, command
 
 

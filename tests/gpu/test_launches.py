@@ -20,7 +20,6 @@ pytestmark = [
 from kernelband_worker.launches import observe  # noqa: E402
 from kernelband_worker.loader import Loader  # noqa: E402
 from kernelband_worker.state import State  # noqa: E402
-
 from tests.unit_worker.launches.programs import FILES, KERNELS  # noqa: E402
 from tests.unit_worker.served import Served  # noqa: E402
 

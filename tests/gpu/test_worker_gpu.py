@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import ExecutorFault
 from kernelband.worker import Executor, Worker, WorkerCommand
-
 from tests.e2e.conftest import Files, gone, worker_python  # noqa: F401  # the fixture
 
 pytestmark = [

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from attrs import evolve, field, frozen
-from kernelband_worker.wire import CaseTime, TimeParams, TimeResult
 
 from kernelband.judge.protocol import Candidate, Case, Executor, Measurement, Quantity, Settings, Stage, time_deadline
+from kernelband_worker.wire import CaseTime, TimeParams, TimeResult
 
 
 @frozen

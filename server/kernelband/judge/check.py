@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
-from kernelband_worker.wire import CheckParams, CheckResult
-
 from kernelband.judge.protocol import Candidate, Case, Executor, Settings, check_deadline
+from kernelband_worker.wire import CheckParams, CheckResult
 
 
 def check(

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from attrs import frozen
-from kernelband_worker.wire import Case
 
 from kernelband.judge.protocol import Measurement, Objective, Quantity, Stage
 from kernelband.judge.result import CaseResult, Performance, Ratio
 from kernelband.judge.statistics import MARGIN, Interval, average, log_ratio, of_pairs, of_processes, prediction
+from kernelband_worker.wire import Case
 
 LEAST_US = 1.0  # an absolute loss below this is not one
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from kernelband_worker.wire import Entry, EntryRunParams, EntryRunResult
-
 from kernelband.judge.protocol import Candidate, Executor, Settings
+from kernelband_worker.wire import Entry, EntryRunParams, EntryRunResult
 
 
 def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: Settings, lock: str | None) -> str:

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from attrs import define, evolve, field
-from kernelband_worker.wire import CheckResult
 
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.judge.blocks import Block, Place
@@ -22,6 +21,7 @@ from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import Candidate, Executor, FinalReport, MakeExecutor, Measurement, Verdict
 from kernelband.judge.result import Result
+from kernelband_worker.wire import CheckResult
 
 BASELINE = Candidate(None)
 WARM_S = 60.0

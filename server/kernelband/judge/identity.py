@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Mapping
 
 from attrs import field, frozen
+
 from kernelband_worker.wire import CompileFacts, SpecialiseResult
 
 Launch = tuple[str, int, int, int, tuple[int, ...], str]

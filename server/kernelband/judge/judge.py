@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve
-from kernelband_worker.wire import CheckResult
 
 from kernelband.errors import KernelBandError
 from kernelband.hardware import Device
@@ -18,6 +17,7 @@ from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import Candidate, Case, Executor, Measurement, Settings, Task, Verdict
 from kernelband.judge.result import Result
 from kernelband.judge.speed_of_light import too_fast
+from kernelband_worker.wire import CheckResult
 
 
 class Judge:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kernelband_worker.wire import CheckResult, OutputCheck
-
 from kernelband.judge.protocol import Numerics
 from kernelband.judge.result import Correctness
+from kernelband_worker.wire import CheckResult, OutputCheck
 
 ERROR_RATIO = 2.0  # error against float64, as a multiple of the original's
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from attrs import field, frozen
-from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 
 from kernelband.errors import WorkloadError
 from kernelband.judge.result import Result
+from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 
 Objective = Literal["device", "call"]
 Numerics = Literal["exact", "reassociates", "lowers_precision"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from attrs import frozen
-from kernelband_worker.wire import Case
 
 from kernelband.hardware import Device
+from kernelband_worker.wire import Case
 
 SLACK = 0.9  # flagged below 90 % of the floor: compulsory bytes are counted, not measured
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
 from attrs import field, frozen
-from kernelband_worker.wire import Case, CompileFacts
 
 from kernelband.hardware import Device
 from kernelband.source.model import Patch, Program
+from kernelband_worker.wire import Case, CompileFacts
 
 Numerics = Literal["exact", "reassociates", "lowers_precision"]
 Resource = Literal["sm", "dram", "l2"]

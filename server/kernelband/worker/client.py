@@ -9,11 +9,10 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Protocol, cast
 
-from kernelband_worker.wire import PROTOCOL, Hello, LockWaiting, ModuleFile
-
 from kernelband.errors import WorkerError
 from kernelband.worker.command import WorkerCommand
 from kernelband.worker.connection import Connection
+from kernelband_worker.wire import PROTOCOL, Hello, LockWaiting, ModuleFile
 
 _START_EXECUTOR_S = 30.0
 

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from typing import IO, Any, cast
 
-from kernelband_worker import frames, scrub, system
-
 from kernelband.errors import KernelBandError, WorkerError
 from kernelband.worker import bootstrap, diagnosis
 from kernelband.worker.command import WorkerCommand
 from kernelband.worker.faults import error_of
+from kernelband_worker import frames, scrub, system
 
 _NOISE_BYTES = 1 << 16
 _TAIL_CHARS = 8000

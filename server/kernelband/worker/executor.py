@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from kernelband_worker.wire import SessionParams, VariantFiles
-
 from kernelband.errors import ExecutorFault
 from kernelband.worker.client import Worker
+from kernelband_worker.wire import SessionParams, VariantFiles
 
 OPEN_S = 120.0  # importing torch from a cold network disk
 

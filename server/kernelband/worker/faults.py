@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from kernelband_worker.wire import EXECUTOR_DIED, EXECUTOR_MISSING, EXECUTOR_TIMEOUT, ErrorData
-
 from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError, WorkloadError
+from kernelband_worker.wire import EXECUTOR_DIED, EXECUTOR_MISSING, EXECUTOR_TIMEOUT, ErrorData
 
 _OF_THE_PROGRAM = ("import_failed", "entry_failed", "never_launches", "not_replayable", "compile_error", "unsupported")
 

@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import Any
 
 from attrs import frozen
-from kernelband_worker.wire import SessionParams, VariantFiles
 
 from kernelband.errors import WorkerError
 from kernelband.worker.client import Worker
 from kernelband.worker.executor import Executor
+from kernelband_worker.wire import SessionParams, VariantFiles
 
 DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from kernelband.strategies import STRATEGIES
 
+from kernelband.strategies import STRATEGIES
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, program_of
 
 ROOT = Path(__file__).parents[3]

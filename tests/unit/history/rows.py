@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from attrs import evolve
+
 from kernelband.history import this_process
 from kernelband.history.records import PullRow, RunRow, TrialRow, VariantRow
 

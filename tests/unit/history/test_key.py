@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.history import kernel_key, source_key
 from kernelband.history.key import normal_form
 from kernelband.source.model import HostFunction, Kernel, Place, Program, Span

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
+
 from kernelband.errors import HistoryError
 from kernelband.history import Owner, Store, runs, this_process, trials
 from kernelband.history.process import is_alive, start_mark

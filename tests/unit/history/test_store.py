@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import HistoryError
 from kernelband.history import Store, find_place, runs
 from kernelband.history.place import filesystem

@@ -6,8 +6,8 @@ import random
 
 import pytest
 from attrs import evolve
-from kernelband.judge.comparison import compare, upper_bound
 
+from kernelband.judge.comparison import compare, upper_bound
 from tests.unit.judge.simulation import case, measurements
 
 CASES = [case("c1"), case("c2"), case("c3")]

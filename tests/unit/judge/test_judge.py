@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
 from kernelband.judge import Candidate, Judge, Settings, Task, final
-
 from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
 
 CASES = (case("c1"), case("c2"), case("k1", "check"), case("h1", "held_out"), case("n1", "check", replayable=False))

@@ -7,12 +7,12 @@ import random
 
 import pytest
 from attrs import evolve
+
 from kernelband.hardware import Device
 from kernelband.judge import Candidate, Judge, Task
 from kernelband.judge.identity import equal, identity
 from kernelband.judge.numerics import judge_check
 from kernelband.judge.speed_of_light import floor_of, too_fast
-
 from tests.unit.judge.simulation import SimulatedExecutor, case
 
 H200 = Device(

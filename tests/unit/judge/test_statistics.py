@@ -9,10 +9,10 @@ from statistics import NormalDist
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kernelband.judge.comparison import compare
 from kernelband.judge.statistics import average, log_ratio, of_pairs, of_processes, prediction
 from kernelband.judge.student import t_quantile
-
 from tests.unit.judge.simulation import case, measurements
 
 CASES = [case("c1"), case("c2"), case("c3")]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.propose import Rewriter
 from kernelband.strategies import STRATEGIES
-
 from tests.unit.strategies.samples import again, example, example_facts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 
 import numpy as np
+
 from kernelband.search._base import Member, Policy, Pull
 from kernelband.search.arms import ARMS
 

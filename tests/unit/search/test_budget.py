@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from kernelband.errors import UsageError
 from kernelband.search import events
 from kernelband.search.budget import DEFAULT_SECONDS, Budget, PhaseClock

@@ -7,6 +7,7 @@ from math import exp, log, sqrt
 
 import pytest
 from attrs import evolve
+
 from kernelband.errors import UsageError
 from kernelband.search._base import Member, Policy, Pull
 from kernelband.search.arms import ARMS

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+
 from kernelband.errors import HistoryError, StaleText, UsageError, WorkerError, WorkloadError
 from kernelband.history import Store, runs, trials
 from kernelband.search.events import Event, RunEnded

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kernelband.source import Workspace, find_kernels, find_program, parse
 from kernelband.source.model import Kernel
-
 from tests.unit.source.conftest import FIXTURES
 
 HEAD = "import triton\nimport triton.language as tl\n\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kernelband.errors import SourceError
 from kernelband.source import Workspace, between, find_program, make_patch, unified_diff
 from kernelband.source.encoding import decode

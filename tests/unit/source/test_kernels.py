@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+
 from kernelband.source import find_kernels
 from kernelband.source.model import Kernel
 

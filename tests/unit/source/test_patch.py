@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kernelband.errors import SourceError, StaleText
 from kernelband.source import between, compose, make_patch
 from kernelband.source.model import Edit, Patch, Span

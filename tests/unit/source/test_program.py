@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import SourceError
 from kernelband.source import Workspace, choose_kernel, find_kernels, find_program
 from kernelband.source.model import HostFunction, Launch, Program
-
 from tests.unit.source.conftest import FIXTURES
 
 PATH = str(FIXTURES / "launches.py")

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kernelband.errors import SourceError
 from kernelband.source import expression, find_kernels, line_column, node_span, offset_at, parse, require_parsable, walk
 from kernelband.source.tree import value

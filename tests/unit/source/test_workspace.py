@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import SourceError
 from kernelband.source import Workspace
 from kernelband.source.folders import find_roots

@@ -7,9 +7,9 @@ import re
 
 import attrs
 import pytest
+
 from kernelband.hardware import Device
 from kernelband.strategies import strategy
-
 from tests.unit.strategies.samples import H200, example, example_facts, facts, launch, program_of
 
 

@@ -8,10 +8,10 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from kernelband.errors import SourceError
 from kernelband.source import Workspace, find_program
 from kernelband.strategies import STRATEGIES, strategy
-
 from tests.unit.strategies.samples import EXAMPLES, again, example, example_facts, facts, launch, program_of
 
 NAMES = ("vector_add", "fused_softmax", "layer_norm", "matmul")

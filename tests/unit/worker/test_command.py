@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kernelband.errors import UsageError
 from kernelband.worker import WorkerCommand
 from kernelband.worker.bootstrap import LAUNCH, program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.worker import WorkerCommand
 from kernelband.worker.diagnosis import Attempt, explain, not_startable, too_old
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError, WorkloadError
 from kernelband.worker.faults import error_of
 from kernelband_worker.wire import ERROR_KINDS, EXECUTOR_DIED, EXECUTOR_MISSING, EXECUTOR_TIMEOUT, OPERATION_FAILED

@@ -8,6 +8,7 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kernelband_worker import frames
 
 JSON = st.recursive(

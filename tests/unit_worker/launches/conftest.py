@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from triton.runtime.driver import driver
+
 from kernelband_worker.cpu.driver import TargetDriver
 from kernelband_worker.launches import observe
 from kernelband_worker.loader import Loader
 from kernelband_worker.state import State
 from kernelband_worker.triton_versions import current_driver
-from triton.runtime.driver import driver
-
 from tests.unit_worker.launches.programs import FILES
 from tests.unit_worker.served import Served
 

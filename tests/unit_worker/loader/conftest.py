@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from kernelband_worker.loader import Loader
 
+from kernelband_worker.loader import Loader
 from tests.unit_worker.served import Served
 
 

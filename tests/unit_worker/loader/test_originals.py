@@ -4,6 +4,7 @@ import inspect
 import sys
 
 import pytest
+
 from kernelband_worker.sources import real_path
 from kernelband_worker.state import OperationFailed
 

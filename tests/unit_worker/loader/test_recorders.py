@@ -4,6 +4,7 @@ import functools
 import inspect
 
 import pytest
+
 from kernelband_worker import recorders
 from kernelband_worker.state import OperationFailed
 

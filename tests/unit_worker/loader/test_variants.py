@@ -4,6 +4,7 @@ import inspect
 import sys
 
 import pytest
+
 from kernelband_worker.state import OperationFailed
 
 ID = "1234abcd" + "0" * 56

@@ -5,10 +5,10 @@ from __future__ import annotations
 from statistics import median
 
 import pytest
+
 from kernelband_worker.measure.block import Wish, time_block
 from kernelband_worker.measure.interleave import by_input_set, order, run_pair
 from kernelband_worker.state import OperationFailed
-
 from tests.unit_worker.measure.simulation import Program, SimulatedDevice
 
 

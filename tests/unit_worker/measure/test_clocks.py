@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from kernelband_worker.measure.clocks import Snapshot, disturbed, watch
 from kernelband_worker.measure.inputs import InputSets
 from kernelband_worker.measure.share import known_share, share_of

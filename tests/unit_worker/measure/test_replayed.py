@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from kernelband_worker.cases.replay import Bound, Prepared, ReplayCase
 from kernelband_worker.measure.replayed import of_the_program, plain, sides
 

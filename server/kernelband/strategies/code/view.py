@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from attrs import field, frozen
-from kernelband_worker.wire import LaunchFacts
 
 from kernelband.errors import SourceError
 from kernelband.source.model import Edit, Program
@@ -18,6 +17,7 @@ from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.launch import Edits, LaunchView
 from kernelband.strategies.code.module import Module
+from kernelband_worker.wire import LaunchFacts
 
 BYTES = {
     "int8": 1,
