@@ -4,7 +4,8 @@
     python benchmarks/aa.py [--python PYTHON] [--worker CMD] [--repeats N] [--json OUT] [EXAMPLE.py ...]
 
 Every example's ``bench`` is captured; the original is then timed against itself in fresh processes, once as the baseline and N times as if
-it were a variant: in half of them really as one, a file with one more comment line, loaded and compiled as variants are. Prints a Markdown table with device, versions and date; exits with 1 when anything is called faster or slower.
+it were a variant: in half of them really as one, a file with one more comment line, loaded and compiled as variants are. Prints a Markdown
+table with device, versions and date; exits with 1 when anything is called faster or slower.
 """
 
 from __future__ import annotations
