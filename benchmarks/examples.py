@@ -4,7 +4,8 @@
     python benchmarks/examples.py [--python PYTHON] [--worker CMD] [--trials 20] [--seconds 300] [--db PATH] [EXAMPLE.py ...]
 
 Runs the command line as a user would (entry ``bench``), then reads the figures out of the history that it wrote. Every figure is
-of the final processes; a ratio stands with the 95 % prediction interval for one more fresh process. Exits with 1 when a variant was wrong in the final.
+of the final processes; a ratio stands with the 95 % prediction interval for one more fresh process. Exits with 1 when a variant was
+wrong in the final.
 """
 
 from __future__ import annotations
