@@ -206,7 +206,7 @@ def to_row(record: attrs.AttrsInstance) -> dict[str, Any]:
 def from_row(kind: type[T], row: dict[str, Any]) -> T:
     """A record from columns; columns that this version doesn't know are left out."""
     out: dict[str, Any] = {}
-    for spec in attrs.fields(kind):  # pyright: ignore[reportArgumentType] - T is one of the records above
+    for spec in attrs.fields(kind):
         value = row[spec.name]
         if spec.metadata.get("json") and value is not None:
             value = json.loads(value)

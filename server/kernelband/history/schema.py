@@ -5,8 +5,7 @@ A new one comes with an empty database of the version before (``tests/unit/histo
 
 from __future__ import annotations
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
+from kernelband.history.sqlite import Database, Migrations
 
 APPLICATION_ID = 0x4B42414E  # "KBAN", in the file's header: this is a KernelBand history
 

@@ -11,12 +11,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
-
 from kernelband.errors import HistoryError
 from kernelband.history.place import create_private
 from kernelband.history.schema import APPLICATION_ID, MIGRATIONS, names
+from kernelband.history.sqlite import Database, Migrations
 
 BUSY_MS = 10_000
 

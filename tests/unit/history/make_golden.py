@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from kernelband.history.schema import MIGRATIONS, names
+from kernelband.history.sqlite import Database
 
 if __name__ == "__main__":
     path = Path(__file__).parent / "golden" / f"{names()[-1]}.db"
