@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import platform
-import shutil
-import sys
-from typing import Any
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, Queue
 
 import click
 from attrs import asdict, frozen
 
-from kernelband import __version__
 from kernelband.cli.output import console
+from kernelband.cli.probes import Check, database, engine, worker
 from kernelband.cli.target import db_option, json_option, worker_options
-from kernelband.errors import KernelBandError
+from kernelband.worker import WorkerCommand
+
+LIMIT_S = 14.0  # for all probes together
+Probe = Callable[[], list[Check]]
+_COLOR = {"ok": "green", "missing": "red", "note": "yellow"}
 
 
 @frozen
-class Check:
-    """One thing that was looked at. ``state``: ok, missing or note."""
+class Ability:
+    """Something that a person wants to do, and whether it works here."""
 
     name: str
-    state: str
+    works: bool
     text: str
 
 
@@ -32,100 +35,90 @@ class Check:
 @db_option
 @json_option
 def doctor(worker: str | None, python: str | None, db: str | None, as_json: bool) -> int:
-    """Say what is there, what is missing, and what still works."""
-    checks = [*_engine(), *_worker(worker, python), *_history(db)]
-    works = _works(checks)
+    """Say what is there, what is missing, and what still works.
+
+    Exits with 0 when at least predicted optimization works, else with 1.
+    """
+    command = WorkerCommand.of(worker, python)
+    checks = look({"kernelband": engine, "worker": lambda: _worker(command), "history": lambda: database(db)}, LIMIT_S)
+    able = abilities(checks)
     if as_json:
-        click.echo(json.dumps({"checks": [asdict(c) for c in checks], "works": works}, indent=1))
+        click.echo(json.dumps({"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}, indent=1))
     else:
-        from rich.markup import escape
-
-        out = console()
-        color = {"ok": "green", "missing": "red", "note": "yellow"}
-        for c in checks:
-            out.print(f"[{color[c.state]}]{c.state:8}[/]{escape(c.name):12} {escape(c.text)}", soft_wrap=True)
-        out.print("")
-        for name, (can, text) in works.items():
-            out.print(f"{'works' if can else 'does not work':14} {name}: {escape(text)}", soft_wrap=True)
-    return 0 if works["predict"][0] or works["measure"][0] else 1
+        _print(checks, able)
+    return 0 if next(a for a in able if a.name == "predict").works else 1
 
 
-def _engine() -> list[Check]:
-    out = [Check("kernelband", "ok", f"{__version__} on Python {platform.python_version()} ({sys.executable})")]
-    missing = [name for name in ("numpy", "sklearn") if importlib.util.find_spec(name) is None]
-    if missing:
-        out.append(Check("search", "missing", f"{' and '.join(missing)}: pip install 'kernelband[search]'"))
-    else:
-        out.append(Check("search", "ok", "numpy and scikit-learn are installed"))
-    out.append(
-        Check("git", "ok", "found") if shutil.which("git") else Check("git", "note", "not found: only used to apply patches by hand")
-    )
-    return out
+def _worker(command: WorkerCommand) -> list[Check]:
+    return worker(command)
 
 
-def _worker(worker: str | None, python: str | None) -> list[Check]:
-    from kernelband.worker import Executor, Worker, WorkerCommand
+def look(probes: dict[str, Probe], limit_s: float) -> list[Check]:
+    """All probes at once, in order; one that isn't back in time, or that fails, is said and left."""
+    queues: dict[str, Queue[list[Check]]] = {name: Queue() for name in probes}
 
-    name = WorkerCommand.of(worker, python).name
+    def run(name: str) -> None:
+        try:
+            queues[name].put(probes[name]())
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a machine, doctor tells of the rest
+            text = next(iter(str(error).splitlines()), "no message")
+            queues[name].put([Check(name, "missing", f"could not be looked at: {type(error).__name__}: {text}", "Please report this.")])
 
-    class NoFiles:
-        def find_module(self, name: str) -> None:  # noqa: ARG002 - a FileServer of nothing
-            return None
+    for name in probes:
+        threading.Thread(target=run, args=(name,), name=f"doctor {name}", daemon=True).start()
+    end = time.monotonic() + limit_s
+    return [check for name, queue in queues.items() for check in _until(end, name, queue, limit_s)]
 
-        def blob(self, sha256: str) -> bytes:
-            raise KernelBandError(f"No file {sha256} is served here.")
 
+def _until(end: float, name: str, queue: Queue[list[Check]], limit_s: float) -> list[Check]:
     try:
-        with Worker.start(WorkerCommand.of(worker, python), files=NoFiles()) as started:
-            hello = started.hello
-            out = [Check("worker", "ok", f"Python {hello['python']} ({hello['executable']}) on {hello['host']}, {hello['cpus']} cores")]
-            with Executor(started, "doctor", "gpu") as executor:
-                return out + _environment(executor.call("environment", {}, 60.0))
-    except KernelBandError as error:
-        return [Check("worker", "missing", f"{name}: {error.message}")]
+        return queue.get(timeout=max(0.0, end - time.monotonic()))
+    except Empty:
+        return [Check(name, "missing", f"no answer within {limit_s:g} s", "It can't be used until it answers.")]
 
 
-def _environment(found: dict[str, Any]) -> list[Check]:
-    out = [
-        Check("torch", "ok", str(found["torch"])),
-        Check("triton", "ok", str(found["triton"])),
-        Check("ptxas", "ok", str(found["ptxas"])) if found["ptxas"] else Check("ptxas", "note", "not found"),
+def abilities(checks: list[Check]) -> list[Ability]:
+    """What works with what was found."""
+    states = {name: {c.state for c in checks if c.name == name} for name in {c.name for c in checks}}
+    lost = {name for name, has in states.items() if "missing" in has}
+    run = {"torch", "triton"} <= set(states) and not lost & {"worker", "torch", "triton", "versions"}
+    gpu = "ok" in states.get("gpu 0", set())
+    wants: list[str] = []
+    if not run:
+        wants.append("a Python with torch and Triton (--python)")
+    if "search" in lost:
+        wants.append("pip install 'kernelband[search]'")
+    if "history" in lost:
+        wants.append("a usable database (--db)")
+    predict = not wants
+    measure = predict and gpu and "compiler" not in lost
+    on_gpu = [*wants, *([] if gpu else ["a GPU (--worker 'ssh box' reaches one)"]), *(["a C compiler"] if "compiler" in lost else [])]
+    looking = "capture, and inspect for any GPU" if run else "needs a Python with torch and Triton (--python)"
+    return [
+        Ability("read", True, "kernels"),
+        Ability("history", "history" not in lost, "history, show, apply" if "history" not in lost else "needs a usable database (--db)"),
+        Ability("inspect", run, looking),
+        Ability("predict", predict, "optimize, checked by the interpreter and predicted" if predict else _needs(wants)),
+        Ability("measure", measure, "optimize, checked and measured on the GPU" if measure else _needs(on_gpu)),
     ]
-    for name, value in found["settings"].items():
-        out.append(Check("setting", "note", f"{name}={value}"))
-    for gpu in found["gpus"]:
-        busy = f"; in use by {', '.join(gpu['processes'])}" if gpu["processes"] else ""
-        out.append(Check("gpu", "ok", f"{gpu['name']}, {gpu['free_bytes'] / 2**30:.0f} GiB free{busy}"))
-    if not found["gpus"]:
-        out.append(Check("gpu", "note", "none in reach: results are predicted, not measured"))
-    return out
 
 
-def _history(db: str | None) -> list[Check]:
-    from kernelband.history import Store, find_place, runs
-
-    try:
-        place = find_place(db)
-        if not place.path.exists():
-            return [Check("history", "note", f"{place.path} does not exist yet")]
-        with Store.read(place.path) as store:
-            count = len(runs.listing(store, limit=10_000))
-        return [Check("history", "ok", f"{place.path}: {count} run{'s' if count != 1 else ''}. {place.note}".rstrip())]
-    except KernelBandError as error:
-        return [Check("history", "missing", error.message)]
+def _needs(wants: list[str]) -> str:
+    return "needs " + " and ".join(wants)
 
 
-def _works(checks: list[Check]) -> dict[str, tuple[bool, str]]:
-    has = {c.name for c in checks if c.state == "ok"}
-    run = {"torch", "triton"} <= has
-    predict = run and "search" in has
-    reason = "needs a Python with torch and Triton (--python) " if not run else "needs pip install 'kernelband[search]' "
-    return {
-        "read": (True, "kernels, history, show, apply"),
-        "inspect": (run, "capture and inspect, for any GPU" if run else "needs a Python with torch and Triton (--python)"),
-        "predict": (predict, "optimize without a GPU: predicted" if predict else reason.rstrip()),
-        "measure": (
-            predict and "gpu" in has,
-            "optimize on the GPU" if "gpu" in has and predict else "needs a GPU: --worker 'ssh box' reaches one",
-        ),
-    }
+def _print(checks: list[Check], able: list[Ability]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for ratio in (None, None, 3, 2):
+        table.add_column(ratio=ratio, overflow="fold")
+    for c in checks:
+        table.add_row(Text(c.state, style=_COLOR[c.state]), Text(c.name), Text(c.found), Text(c.means, style="dim"))
+    out.print(table)
+    out.print()
+    for a in able:
+        word = Text("works        ", style="green") if a.works else Text("doesn't work ", style="red")
+        out.print(Text.assemble(word, f" {a.name:8} ", a.text), soft_wrap=True)
