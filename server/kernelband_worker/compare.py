@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from kernelband_worker.cases import effects, verify
+from kernelband_worker.cases import effects, facts, verify
 from kernelband_worker.cases.capture import PROGRAMS
 from kernelband_worker.cases.expected import (
     Expected,
@@ -23,6 +23,7 @@ from kernelband_worker.cases.expected import (
     reuses,
     shelf_of,
 )
+from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.exercised import Reached, edited, not_exercised
@@ -36,6 +37,11 @@ def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     Raises:
         OperationFailed: the variant doesn't compile or can't be launched on this device, memory runs out, or the original itself fails.
     """
+    with unfollowed(state):
+        return _check(state, params)
+
+
+def _check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     begin = time.monotonic()
     variant, numerics = params.get("variant"), params.get("numerics", "exact")
     programs = params.get("programs", PROGRAMS)
@@ -43,6 +49,7 @@ def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     reached = Reached(state)
     results: List[Dict[str, Any]] = []
     found: List[Dict[str, Any]] = []
+    launches: Dict[str, List[Dict[str, Any]]] = {}
     for case_id in params["cases"]:
         replay = open_case(state, case_id)
         for input_set in params.get("input_sets", [0]):
@@ -53,12 +60,15 @@ def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             if not results[-1]["ok"]:
                 forget_kept(state)  # whatever went wrong may have written anywhere
             found += [f for f in one.out_of_bounds if f not in found]
+            if one.launches:
+                launches.setdefault(case_id, one.launches)
     wanted = edited(state, variant) if variant is not None else set()
     return {
         "cases": results,
         "not_exercised": not_exercised(wanted, reached.places()),
         "interpreted": state.role == "cpu",
         "out_of_bounds": found,
+        "launches": launches,
         "seconds": time.monotonic() - begin,
     }
 
@@ -71,6 +81,7 @@ class _Check:
         self.outputs: List[Dict[str, Any]] = []
         self.out_of_bounds: List[Dict[str, Any]] = []
         self.deterministic = True
+        self.launches: List[Dict[str, Any]] = []  # role cpu: wire.LaunchFacts of the variant's first run
 
     def run(self, variant: Optional[str], shelf: Shelf, reached: Reached) -> Dict[str, Any]:
         expected = shelf.get(self.state, self.replay, self.input_set, self.programs)
@@ -93,7 +104,7 @@ class _Check:
         try:
             with reached.profiling():
                 live, returned = verify.run(
-                    self.state, replay, prepared, variant, first=True, programs=self.programs, handler=reached.on_launch
+                    self.state, replay, prepared, variant, first=True, programs=self.programs, handler=self._listener(reached)
                 )
             hidden = [verify.unknown(self.state, t) for _, t in live]
             kept = [(n, t.detach().clone()) for n, t in live]
@@ -116,6 +127,17 @@ class _Check:
         if not expected.overwrites and reuses(live, again, shared):
             return "its second call overwrites the result of the first: it keeps a buffer that reached the caller"
         return self._values(expected, kept, [t for _, t in again], hidden)
+
+    def _listener(self, reached: Reached) -> Callable[[Any], None]:
+        """What hears of each launch: who ran, and without a GPU what it moved and computed."""
+        target = next((x["kernel"] for x in self.replay.case["launches"] if x["target"]), None)
+
+        def on_launch(event: Any) -> None:
+            reached.on_launch(event)
+            if event.traffic is not None:
+                self.launches.append(facts.launch_facts(event, target or event.function))
+
+        return on_launch
 
     def _same_kind(
         self,

@@ -218,6 +218,7 @@ class CaptureParams(TypedDict, total=False):
     distinct_cases: int  # stop there
     input_sets: int
     programs: int  # role cpu: at most so many sampled programs per launch
+    sizes: Optional[Entry]  # also run once, for cases of larger sizes than those of the entry
     neighbours: bool  # also make cases of neighbouring sizes, for checking only; true unless said
 
 

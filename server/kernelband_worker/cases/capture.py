@@ -10,6 +10,7 @@ import torch
 
 from kernelband_worker.cases import choose, entry, verify
 from kernelband_worker.cases.build import build
+from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.neighbours import neighbours
 from kernelband_worker.cases.recorder import Limits, Recorder, Recording
 from kernelband_worker.cases.replay import open_case
@@ -23,6 +24,8 @@ DISTINCT = 16
 INPUT_SETS = 3
 PROGRAMS = 64
 NEIGHBOUR_SECONDS = 10.0
+SIZES_SECONDS = 30.0  # for an entry that shows larger sizes
+MOST_SIZES = 4
 SLOW_RUN_S = 10.0  # interpreted entries that take longer are not run again
 _MODULE = "<module>"
 
@@ -69,24 +72,13 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
                 input_sets = 1
                 notes.append(f"Without a GPU the entry takes {outcome.seconds:.0f} s, so it is run once and cases have one input set.")
                 break
+        checked = len(runs[0])
+        if params.get("sizes"):
+            runs[0].update(_sizes(state, recorder, params, runs[0], notes))
     assert first is not None
     main = wanted["module"] if wanted["kind"] == "script" else None
-    stored = build(state, store, runs, input_sets, main=main)
-    recorded = list(runs[0].values())
-    recorded.sort(key=lambda r: r.order)
-    for case, recording in zip(stored, recorded):
-        _settle(state, store, case, recording, programs=programs, notes=notes)
-    cases = [s.case for s in stored]
-    _shares(cases)
-    cases = choose.choose(cases)
-    keep = {c["id"] for c in cases}
-    stored = [s for s in stored if s.case["id"] in keep]
-    if params.get("neighbours", True) and sum(c["replayable"] for c in cases) < choose.HOLD_OUT_FROM:
-        made = neighbours(state, store, stored, NEIGHBOUR_SECONDS, programs)
-        cases += [s.case for s in made]
-    for one in stored:
-        if one.case["replayable"]:
-            store.save(one)
+    with unfollowed(state):
+        cases = _cases(state, store, params, runs, input_sets=input_sets, main=main, notes=notes, few=checked < choose.HOLD_OUT_FROM)
     if choose.short(cases):
         notes.append(
             "Every case takes under 20 microseconds on the device, where submission and noise decide: name an entry with larger sizes."
@@ -97,9 +89,53 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         "functions_reached": [recorder.reached[key] for key in sorted(recorder.reached)],
         "output": first.output,
         "seconds": time.monotonic() - begin,
-        "truncated": _truncated(stopped, seconds, len(runs[0])),
+        "truncated": _truncated(stopped, seconds, checked),
         "notes": notes,
     }
+
+
+def _sizes(state: State, recorder: Recorder, params: Dict[str, Any], known: Dict[str, Recording], notes: List[str]) -> Dict[str, Recording]:
+    """What a second entry shows that the first one didn't: its cases have one input set. That it fails is no more than a note."""
+    recorder.begin(Limits(time.monotonic() + SIZES_SECONDS, len(known) + MOST_SIZES))
+    outcome = entry.run(state, params["sizes"], SIZES_SECONDS)
+    found = {key: recording for key, recording in recorder.end().items() if key not in known and recording.tree is not None}
+    for recording in found.values():
+        recording.order += len(known)
+    if outcome.failure is not None and not found:
+        notes.append(f"The larger sizes of {params['sizes']['name']} are not known: it fails ({outcome.failure.text.splitlines()[0]}).")
+    return found
+
+
+def _cases(
+    state: State,
+    store: Store,
+    params: Dict[str, Any],
+    runs: List[Dict[str, Recording]],
+    *,
+    input_sets: int,
+    main: Optional[str],
+    notes: List[str],
+    few: bool,
+) -> List[Dict[str, Any]]:
+    """Cases of what was recorded, replayed and with their roles; neighbours too where there are ``few``."""
+    programs = params.get("programs", PROGRAMS)
+    stored = build(state, store, runs, input_sets, main=main)
+    recorded = list(runs[0].values())
+    recorded.sort(key=lambda r: r.order)
+    for case, recording in zip(stored, recorded):
+        _settle(state, store, case, recording, programs=programs, notes=notes)
+    cases = [s.case for s in stored]
+    _shares(cases)
+    cases = choose.choose(cases, hold_out=state.role == "gpu")  # nothing is verified at the end where nothing is measured
+    keep = {c["id"] for c in cases}
+    stored = [s for s in stored if s.case["id"] in keep]
+    if params.get("neighbours", True) and few and any(c["replayable"] for c in cases):
+        made = neighbours(state, store, stored, NEIGHBOUR_SECONDS, programs)
+        cases += [s.case for s in made]
+    for one in stored:
+        if one.case["replayable"]:
+            store.save(one)
+    return cases
 
 
 # ---------------------------------------------------------------------- refusals

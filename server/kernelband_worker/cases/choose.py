@@ -29,7 +29,7 @@ def _elements(tensor: Dict[str, Any]) -> int:
     return count
 
 
-def choose(cases: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+def choose(cases: List[Dict[str, Any]], *, hold_out: bool = True) -> List[Dict[str, Any]]:
     """Give every replayable case its role and drop those beyond the limit; what can't be replayed stays, to be shown.
 
     Held out are the third, seventh ... by weight: never the heaviest, and of different sizes. Timed are the heaviest of the rest until
@@ -37,7 +37,7 @@ def choose(cases: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
     """
     good = sorted((c for c in cases if c["replayable"] and c["neighbour_of"] is None), key=lambda c: (-weight(c), c["call_index"]))
     good = good[:CHECK_AT_MOST]
-    held = {c["id"] for c in good[2::4]} if len(good) >= HOLD_OUT_FROM else set()
+    held = {c["id"] for c in good[2::4]} if hold_out and len(good) >= HOLD_OUT_FROM else set()
     rest = [c for c in good if c["id"] not in held]
     total, covered = sum(weight(c) for c in rest), 0.0
     for number, case in enumerate(rest):

@@ -116,6 +116,9 @@ def difference(a: torch.Tensor, b: torch.Tensor, ignore: Optional[torch.Tensor] 
     a, b = widen(a.detach()), widen(b.detach())
     if a.shape != b.shape or a.dtype != b.dtype:
         return float("inf")
+    if ignore is not None and few(ignore):
+        counted = ~ignore
+        a, b, ignore = a[counted], b[counted], None
     if a.numel() == 0:
         return 0.0
     equal = (a == b) | (torch.isnan(a) & torch.isnan(b)) if a.dtype.is_floating_point or a.dtype.is_complex else a == b
@@ -129,6 +132,11 @@ def difference(a: torch.Tensor, b: torch.Tensor, ignore: Optional[torch.Tensor] 
     if not bool(torch.isfinite(apart).all()):
         return float("inf")
     return float(apart.max()) / max(rms(a, ignore), 1e-30)
+
+
+def few(ignore: torch.Tensor) -> bool:
+    """Whether so little is left that it is worth picking out: after sampled programs, a thousandth of an output may be all that counts."""
+    return ignore.numel() > 4096 and int(ignore.count_nonzero()) > ignore.numel() // 2
 
 
 def rms(tensor: torch.Tensor, ignore: Optional[torch.Tensor] = None) -> float:

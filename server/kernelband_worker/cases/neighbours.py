@@ -19,15 +19,22 @@ from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, Tree
 from kernelband_worker.cases.tensors import NotReplayable
 from kernelband_worker.state import State
 
+_INTERPRETED_BYTES = 64 << 20  # larger cases have no neighbours without a GPU
 _SMALLEST = 8  # sizes below are counts of something (batches, heads), not lengths
 
 
 def neighbours(state: State, store: Store, stored: List[StoredCase], seconds: float, programs: int) -> List[StoredCase]:
-    """Up to four neighbours of the heaviest replayable cases, made and tried within ``seconds``."""
+    """Up to four neighbours of each of the heaviest replayable cases, made and tried within ``seconds``.
+
+    Without a GPU of the lightest one: it is the sizes that matter to a mask, and interpreting takes its time.
+    """
     deadline = time.monotonic() + seconds
     made: List[StoredCase] = []
     usable = [s for s in stored if s.case["replayable"] and not s.closure and _simple(s.case)]
-    for one in sorted(usable, key=lambda s: -choose.weight(s.case)):
+    usable.sort(key=lambda s: -choose.weight(s.case))
+    if state.role == "cpu":
+        usable = [one for one in usable[-1:] if one.case["memory_bytes"] <= _INTERPRETED_BYTES]
+    for one in usable:
         for label, change in _changes(one.case):
             if time.monotonic() > deadline or len(made) >= choose.CHECK_AT_MOST - len(stored):
                 return made

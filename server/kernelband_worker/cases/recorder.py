@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import torch
 
 from kernelband_worker.cases import arguments, effects, facts, modes, names
+from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.replay import ORIGINAL
 from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
 from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, same_bytes
@@ -245,7 +246,8 @@ class Recorder:
             described = facts.tensor_facts(named, [t for _, t in names.tensors_of(named)], Storages())
             snapshot.key = facts.call_key(snapshot.function, described, constants)
             if snapshot.key not in self._seen:
-                self.snapshot(snapshot, tree, named, original)
+                with unfollowed(self.state):
+                    self.snapshot(snapshot, tree, named, original)
         except NotReplayable as error:
             snapshot.reason = str(error)
             snapshot.key = snapshot.key or facts.call_key(snapshot.function, [], constants)
@@ -300,7 +302,8 @@ class Recorder:
                 outer=before.outer,
             )
             if before.pickled is not None:
-                self._keep(recording, before, outputs, original)
+                with unfollowed(self.state):
+                    self._keep(recording, before, outputs, original)
             self.recordings[key] = recording
             return recording
 

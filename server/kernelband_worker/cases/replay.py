@@ -11,6 +11,7 @@ from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
 import torch
 
 from kernelband_worker.cases import arguments, modes, names, policy
+from kernelband_worker.cases.following import followed
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
 from kernelband_worker.cases.tensors import same_bytes
 from kernelband_worker.launches import observe
@@ -157,7 +158,7 @@ class ReplayCase:
         try:
             bound = self.bind(None, prepared, double=True)
             prepared.last = bound
-            with observe(self._state, lambda _event: None, programs=programs, configs=self.configs):
+            with followed(self._state), observe(self._state, lambda _event: None, programs=programs, configs=self.configs):
                 returned = self.call(None, prepared)
         except OperationFailed:
             return None

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from kernelband_worker.cases import effects
+from kernelband_worker.cases.following import followed, unfollowed
 from kernelband_worker.cases.recorder import Recording
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.store import Store
@@ -40,9 +41,10 @@ def run(
     state: State, replay: ReplayCase, prepared: Prepared, variant: Optional[str], *, first: bool, programs: int, handler: Handler = _nobody
 ) -> Tuple[List[Tuple[str, torch.Tensor]], Any]:
     """One call from restored inputs, fresh memory poisoned; its outputs (live tensors) and what it returned."""
-    replay.restore(prepared)
-    with observe(state, handler, programs=programs, configs=replay.configs), effects.Poison(first):
-        returned = replay.call(variant, prepared)
+    with followed(state):
+        replay.restore(prepared)
+        with observe(state, handler, programs=programs, configs=replay.configs), effects.Poison(first):
+            returned = replay.call(variant, prepared)
     return replay.outputs(prepared, returned), returned
 
 
@@ -59,6 +61,11 @@ def unknown(state: State, tensor: torch.Tensor) -> torch.Tensor:
 
 def verify(state: State, store: Store, replay: ReplayCase, recording: Optional[Recording], programs: int) -> Verdict:
     """Replay the original twice on the first input set; compare with each other and with the recording, if there is one."""
+    with unfollowed(state):
+        return _verify(state, store, replay, recording, programs)
+
+
+def _verify(state: State, store: Store, replay: ReplayCase, recording: Optional[Recording], programs: int) -> Verdict:
     prepared = replay.inputs(0)
     try:
         first = [

@@ -7,6 +7,7 @@ that are known in both runs.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -61,6 +62,16 @@ class Memory:
 
     def __init__(self) -> None:
         self._masks: Dict[int, _Mask] = {}
+        self.following = True  # whether what torch computes is followed
+
+    @contextlib.contextmanager
+    def follow(self, yes: bool) -> Iterator[None]:
+        """Whether torch's work inside is followed; not for copies and comparisons of ours, which make nothing that the program sees."""
+        before, self.following = self.following, yes
+        try:
+            yield
+        finally:
+            self.following = before
 
     def __bool__(self) -> bool:
         """Whether there may be unknown elements anywhere."""

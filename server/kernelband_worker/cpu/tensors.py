@@ -179,7 +179,7 @@ class DeviceMode(TorchFunctionMode):
 
     def _flow(self, name: str, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> None:
         """What is computed from unknown elements is unknown (see ``memory``)."""
-        if not self._memory:
+        if not self._memory.following or not self._memory:
             return
         masks = [self._memory.unknown(tensor) for tensor in inputs]
         storages = {tensor.untyped_storage().data_ptr() for tensor in inputs if tensor.layout == torch.strided}
