@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+from typing import TYPE_CHECKING
 
 import click
 
 from kernelband.cli.output import console
 from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, worker_options
+
+if TYPE_CHECKING:
+    from kernelband.search.captured import Once
 
 
 @click.command()
@@ -21,47 +25,52 @@ from kernelband.cli.target import Target, json_option, open_workspace, overlay_o
 def capture(
     target: str, *, entry: str | None, gpu: str | None, worker: str | None, python: str | None, overlays: tuple[str, ...], as_json: bool
 ) -> None:
-    """Run the program once and show the cases that it makes of a kernel."""
+    """Run the program once and show the cases that it makes of a kernel.
+
+    Each case is a call that can be replayed with other variants of the kernel, or says why not. What the program prints goes to stderr.
+    """
     found = Target.parse(target)
     workspace = open_workspace(found, overlays, entry)
+    if gpu is not None:
+        from kernelband.hardware import find_device
+
+        find_device(gpu)  # an unknown name is said before anything starts
     from kernelband.search.captured import capture_once
 
     with capture_once(workspace, found.path, found.kernel, entry, gpu=gpu, worker=worker, python=python) as once:
-        captured = once.captured
         if as_json:
-            result: dict[str, Any] = {
-                "kernel": once.program.kernel.place.qualname,
-                "entry": once.entry,
-                "device": once.lab.device.name,
-                "measured": once.lab.measured,
-                "cases": [*captured.cases, *captured.refused],
-                "notes": list(captured.notes),
-                "out_of_bounds": list(captured.out_of_bounds),
-            }
-            click.echo(json.dumps(result, indent=1, default=str))
+            click.echo(json.dumps(as_dict(once), indent=1, default=str))
             return
-        _print(once)
+        from kernelband.cli.capturing import render_capture
+
+        cases = once.captured.result["cases"]
+        console().print(render_capture(_title(once), cases, _notes(once), once.captured.out_of_bounds))
 
 
-def _print(once: Any) -> None:
-    from rich.markup import escape
+def as_dict(once: Once) -> dict[str, object]:
+    """CaptureResult as on the wire, and what it is of. ``notes`` holds those of every attempt."""
+    return {
+        **once.captured.result,
+        "notes": list(once.captured.notes),
+        "kernel": once.program.kernel.place.qualname,
+        "path": once.program.kernel.place.path,
+        "entry": once.entry,
+        "device": once.lab.device.key,
+        "measured": once.lab.measured,
+    }
 
-    out = console()
-    captured, entry = once.captured, once.entry
+
+def _title(once: Once) -> str:
     where = f"on {once.lab.device.name}" if once.lab.measured else f"by the interpreter, standing in for {once.lab.device.name}"
-    out.print(f"[bold]{escape(once.program.kernel.place.qualname)}[/], as {escape(entry['name'])} runs it, {where}", soft_wrap=True)
-    for case in (*captured.cases, *captured.refused):
-        name = case["function"]["qualname"]
-        time = f"  {case['device_us']:.1f} us" if case["device_us"] is not None else ""
-        out.print(f"  {case['role']:8} {escape(name)}({escape(case['arguments'])})  {case['calls']}x{time}", soft_wrap=True)
-        if not case["replayable"]:
-            out.print(f"           [yellow]not replayable: {escape(str(case['reason']))}[/]", soft_wrap=True)
-        for launch in case["launches"]:
-            grid = "x".join(map(str, launch["grid"]))
-            constants = ", ".join(f"{k}={v}" for k, v in launch["constants"].items())
-            mark = "" if launch["target"] else " (not the one that is optimized)"
-            out.print(f"           {escape(launch['kernel']['qualname'])}[{grid}] {escape(constants)}{mark}", soft_wrap=True)
-    for place in captured.out_of_bounds:
-        out.print(f"  [red]{escape(place['path'])}:{place['line']}: {escape(place['message'])}[/]", soft_wrap=True)
-    for note in captured.notes:
-        out.print(f"  {escape(note)}", soft_wrap=True)
+    entry = f"{os.path.relpath(once.entry['path'])}::{once.entry['name']}"
+    return f"{once.program.kernel.place.qualname} as {entry} runs it, {where} ({once.captured.result['seconds']:.1f} s)"
+
+
+def _notes(once: Once) -> list[str]:
+    """Without what the table says of refused cases itself."""
+    refused = {f"Left out: {c['arguments']}: {c['reason']}" for c in once.captured.refused}
+    tuned = any(x["config"] is not None for c in once.captured.cases for x in c["launches"])
+    notes = [n for n in once.captured.notes if n not in refused]
+    if tuned and not once.lab.measured:
+        notes.append("Without a GPU the autotuner can't time its configurations: the first one is taken.")
+    return notes

@@ -35,8 +35,9 @@ def capture_once(
     gpu: str | None,
     worker: str | None,
     python: str | None,
+    brief: bool = False,
 ) -> Generator[Once, None, None]:
-    """Start a worker, run the entry once under capture.
+    """Start a worker, run the entry once under capture; ``brief`` as in ``capture_cases``.
 
     Raises:
         KernelBandError: one sentence why not.
@@ -47,7 +48,7 @@ def capture_once(
     lab = WorkerLab.start(workspace, worker=worker, python=python, gpu=gpu, seed=0, on_log=_quiet)
     try:
         chosen = choose_entry(workspace, program, entry, measured=lab.measured)
-        yield Once(lab, program, chosen, capture_cases(lab.measuring(), workspace, program, chosen, lock=lab.uuid))
+        yield Once(lab, program, chosen, capture_cases(lab.measuring(), workspace, program, chosen, lock=lab.uuid, brief=brief))
     finally:
         lab.close()
 

@@ -15,6 +15,7 @@ ENTRY_S = 60.0
 DISTINCT_CASES = 16
 INPUT_SETS = 3
 PROGRAMS = 64  # sampled per launch where it is interpreted
+BRIEF_PROGRAMS = 16
 AROUND_S = 120.0  # imports, replays and neighbours, beside the runs of the entry
 
 
@@ -29,7 +30,9 @@ class Captured:
     result: CaptureResult
 
 
-def capture_cases(executor: Executor, workspace: Workspace, program: Program, entry: Entry, *, lock: str | None = None) -> Captured:
+def capture_cases(
+    executor: Executor, workspace: Workspace, program: Program, entry: Entry, *, lock: str | None = None, brief: bool = False
+) -> Captured:
     """Run the entry and record how the program calls the kernel.
 
     Args:
@@ -38,6 +41,7 @@ def capture_cases(executor: Executor, workspace: Workspace, program: Program, en
         program: the kernel with its host functions.
         entry: what to run.
         lock: the GPU whose lock is held meanwhile: shares of device time are measured.
+        brief: only what compiling and traffic need: one input set, no neighbouring sizes, fewer programs.
 
     Raises:
         WorkloadError: the entry fails, never launches the kernel, or nothing of it can be replayed.
@@ -53,8 +57,9 @@ def capture_cases(executor: Executor, workspace: Workspace, program: Program, en
         "hosts": [function(h.place) for h in program.hosts if h.kind != "module"],
         "seconds": ENTRY_S,
         "distinct_cases": DISTINCT_CASES,
-        "input_sets": INPUT_SETS,
-        "programs": PROGRAMS,
+        "input_sets": 1 if brief else INPUT_SETS,
+        "programs": BRIEF_PROGRAMS if brief else PROGRAMS,
+        "neighbours": not brief,
     }
     deadline = INPUT_SETS * ENTRY_S + AROUND_S
     result, elsewhere = capture_somewhere(executor, params, deadline, lock)
