@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional
+from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional, cast
 
 from kernelband_worker import frames, system
 from kernelband_worker.state import OperationFailed, State
@@ -148,7 +148,7 @@ def _resolve(operations: Mapping[str, str], operation: str) -> Callable[[State, 
         raise OperationFailed(f"This worker has no operation {operation!r}.", "bad_request")
     module, _, name = place.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return,unused-ignore]
+        return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         from kernelband_worker.environment import missing
 
@@ -160,8 +160,7 @@ def _resolve(operations: Mapping[str, str], operation: str) -> Callable[[State, 
 def _failed(number: Any, operation: str, error: BaseException) -> Dict[str, Any]:
     data: ErrorData
     if isinstance(error, OperationFailed):
-        data = {"kind": error.kind}
-        data.update(error.data)  # type: ignore[typeddict-item]
+        data = cast("ErrorData", {"kind": error.kind, **error.data})
         return frames.failure(number, OPERATION_FAILED, error.message, data)
     text = f"{type(error).__name__}: {error}"
     if _is_out_of_memory(error):

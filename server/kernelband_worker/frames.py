@@ -87,7 +87,7 @@ def _body(body: bytes) -> Dict[str, Any]:
         raise FrameError(f"a frame that isn't JSON: {body[:80]!r}") from error
     if not isinstance(message, dict):
         raise FrameError(f"a frame that isn't a JSON object: {body[:80]!r}")
-    return message  # pyright: ignore[reportUnknownVariableType]
+    return message
 
 
 class Writer:

@@ -130,7 +130,7 @@ def try_lock(file: int) -> bool:
         import msvcrt
 
         try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # pyright: ignore
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # pyright: ignore[reportAttributeAccessIssue] - Windows has them
         except OSError:
             return False
         return True
@@ -149,7 +149,7 @@ def unlock(file: int) -> None:
         import msvcrt
 
         os.lseek(file, 0, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # pyright: ignore
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # pyright: ignore[reportAttributeAccessIssue] - Windows has them
         return
     import fcntl
 

@@ -8,13 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from kernelband_worker.wire import ModuleFile
-
 from kernelband.errors import SourceError
 from kernelband.source.encoding import Encoding, decode
 from kernelband.source.folders import find_roots, in_package, is_below, is_package, may_serve, package_root, python_files, real, skipped
 from kernelband.source.model import text_hash
 from kernelband.source.scopes import scopes
+from kernelband_worker.wire import ModuleFile
 
 NEVER_SERVED = frozenset({"torch", "triton", "numpy", "kernelband_worker"})  # the worker's own; a folder of that name must not hide them
 SOURCE_FOLDERS = ("src",)

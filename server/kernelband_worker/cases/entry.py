@@ -72,7 +72,9 @@ class _Tee(io.TextIOBase):
         return False
 
     def fileno(self) -> int:
-        return int(sys.__stderr__.fileno())  # type: ignore[union-attr]
+        if sys.__stderr__ is None:
+            raise io.UnsupportedOperation("fileno")
+        return sys.__stderr__.fileno()
 
 
 def run(state: State, entry: Dict[str, Any], seconds: float, number: int = 0) -> Outcome:
@@ -84,7 +86,7 @@ def run(state: State, entry: Dict[str, Any], seconds: float, number: int = 0) ->
     begin = time.monotonic()
     tee = _Tee(sys.stderr if number == 0 else None)  # what further runs print is no news
     failure, stopped = None, False
-    with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):  # type: ignore[type-var]
+    with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         action = _action(state, entry)
         try:
@@ -160,7 +162,7 @@ def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
                 f"{entry['name']} in {entry['path']} needs arguments ({', '.join(needed)}): name a callable without required arguments.",
                 "entry_failed",
             )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _run_report(mark: Any) -> None:

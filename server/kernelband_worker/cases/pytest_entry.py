@@ -19,7 +19,7 @@ from kernelband_worker.state import OperationFailed, State
 
 class _Plugin:
     def __init__(self, pytest: Any, module: Any) -> None:
-        class Served(pytest.Module):  # type: ignore[misc]
+        class Served(pytest.Module):
             def _getobj(self) -> Any:
                 return module
 

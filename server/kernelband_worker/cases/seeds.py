@@ -48,7 +48,7 @@ def shifted(run: int) -> Iterator[None]:
         for name in ("seed", "default_rng", "RandomState"):
             swap(numpy.random, name, 2**32)
     swaps.append((torch, "Generator", torch.Generator))
-    torch.Generator = _generator(shift)  # type: ignore[misc]
+    torch.Generator = _generator(shift)
     try:
         yield
     finally:

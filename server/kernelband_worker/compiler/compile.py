@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, cast
 
 from kernelband_worker.compiler import elf, facts_store, kernels, ptxas, specialisation, tools
 from kernelband_worker.compiler.reading import Reading, read
@@ -33,7 +33,7 @@ def compile_launch(state: State, params: CompileParams) -> CompileFacts:
         compiled, hit = build(kernel, launch, target, lambda name: kernels.by_name(state, variant, name))
     instructions = bool(params.get("instructions"))
     facts = _facts(state, compiled, launch, target, log="".join(log), instructions=instructions)
-    return {**facts, "seconds": time.monotonic() - started, "cache_hit": hit}  # type: ignore[typeddict-item]
+    return cast("CompileFacts", {**facts, "seconds": time.monotonic() - started, "cache_hit": hit})
 
 
 def build(kernel: Any, launch: LaunchSpec, target: Target, jit: Any) -> Any:

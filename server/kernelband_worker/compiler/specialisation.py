@@ -101,7 +101,7 @@ def source(kernel: Any, launch: LaunchSpec, target: Target, jit: Callable[[str],
     if not same and known is not None:
         options = _retarget(options, known, target)
     if "constants" in data:
-        from triton.backends.compiler import AttrsDescriptor  # type: ignore[attr-defined]
+        from triton.backends.compiler import AttrsDescriptor  # pyright: ignore[reportAttributeAccessIssue] - Triton 3.2
 
         constants: Dict[Any, Any] = {k: _decode(v, jit) for k, v in data["constants"].items()}
         return ASTSource(kernel, signature, constants, AttrsDescriptor.from_dict(data["attrs"])), options

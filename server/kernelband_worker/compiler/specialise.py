@@ -202,7 +202,7 @@ class _Hollow(ast.NodeTransformer):
         node.body = [ast.Pass()]
         return node
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef  # pyright: ignore[reportAssignmentType]  # noqa: N815 - ast's name; they have the same fields
 
 
 def _digest(node: ast.AST) -> str:

@@ -34,7 +34,7 @@ def tool_path(name: str) -> str:
         from triton.backends.nvidia import compiler as nvidia
 
         try:
-            return nvidia._path_to_binary(name)[0]  # type: ignore[attr-defined]
+            return nvidia._path_to_binary(name)[0]  # pyright: ignore[reportAttributeAccessIssue] - before 3.4
         except RuntimeError as error:
             raise ToolError(f"{name} was not found beside Triton: {error}") from error
     try:

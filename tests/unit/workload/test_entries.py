@@ -52,10 +52,8 @@ def test_only_what_leads_to_the_kernel_counts(tmp_path: Path) -> None:
 
 
 def test_parameters_make_it_a_pytest_node(tmp_path: Path) -> None:
-    text = (
-        KERNEL
-        + '\n@pytest.mark.parametrize("n", [1, 2])\ndef test_add(n):\n    add(n)\n\nclass TestAdd:\n    def test_one(self):\n        add(1)\n'
-    )
+    parametrized = '@pytest.mark.parametrize("n", [1, 2])\ndef test_add(n):\n    add(n)\n'
+    text = f"{KERNEL}\n{parametrized}\nclass TestAdd:\n    def test_one(self):\n        add(1)\n"
     workspace, program, _ = write(tmp_path, kernel=text)
     assert [f.entry["kind"] for f in find_entries(workspace, program)] == ["pytest", "pytest"]
     assert choose_entry(workspace, program, "test_add[1]")["name"] == "test_add[1]"
