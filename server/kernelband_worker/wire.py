@@ -477,7 +477,7 @@ class Pair(TypedDict):
 
 class _CaseTime(TypedDict):
     case: str
-    method: str  # "events" | "graph" | "wall"
+    method: str  # "events" | "wall"
     device: List[Pair]
     call: List[Pair]
     host_us: float  # submission of the original

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Dict, Optional, Tuple
 
-from kernelband_worker.measure.device import Device, NotCapturableError, Side
+from kernelband_worker.measure.device import Device, Side
 from kernelband_worker.measure.interleave import by_input_set, order, run_pair
 from kernelband_worker.measure.plan import Plan, choose_method, make_plan
 from kernelband_worker.measure.probe import Probe, probe
-from kernelband_worker.measure.samplers import BatchSampler, EventSampler, GraphSampler, JointSampler, Sampler, WallSampler
+from kernelband_worker.measure.samplers import BatchSampler, EventSampler, JointSampler, Sampler, WallSampler
 from kernelband_worker.measure.warmup import warm_up
 from kernelband_worker.wire import Pair
 
@@ -18,12 +18,11 @@ FLUSHES = 5
 
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of a block. ``capturable``: a graph may be tried. ``repeatable``: inputs survive calls without being restored."""
+    """What is asked of a block. ``repeatable``: inputs survive calls without being restored."""
 
     pairs: int
     warmup_s: float
     input_sets: int
-    capturable: bool = True
     repeatable: bool = True
     method: Optional[str] = None
 
@@ -56,18 +55,11 @@ def time_block(device: Device, sides_of: Callable[[int], Dict[str, Side]], wish:
     original = probe(device, first["A"], walls[0])
     variant = probe(device, first["B"], walls[1])
     flush_us = _flush_us(device)
-    method = choose_method(original, variant, wish.capturable, wish.method)
+    method = choose_method(original, variant, wish.method)
     ready()
-
-    def run(method: str) -> Timing:
-        plan = make_plan(method, wish.pairs, (original, variant), flush_us=flush_us, repeatable=wish.repeatable)
-        on_device, on_host = _pairs(device, sides_of, first, wish.input_sets, plan)
-        return Timing(plan, on_device, on_host, original, variant)
-
-    try:
-        return run(method)
-    except NotCapturableError:
-        return run("events")
+    plan = make_plan(method, wish.pairs, (original, variant), flush_us=flush_us, repeatable=wish.repeatable)
+    on_device, on_host = _pairs(device, sides_of, first, wish.input_sets, plan)
+    return Timing(plan, on_device, on_host, original, variant)
 
 
 def _pairs(
@@ -84,7 +76,7 @@ def _pairs(
                 on_device[i] = _pair(input_set, seen["A"][0], seen["B"][0])
                 on_host[i] = _pair(input_set, seen["A"][1], seen["B"][1])
             continue
-        sampler = _sampler(device, sides, plan)
+        sampler: Sampler = WallSampler(device, sides) if plan.method == "wall" else EventSampler(device, sides, plan.sleep_us)
         batches = BatchSampler(device, sides, plan.batch)
         # Other inputs mean other addresses, and now and then another specialisation: one call of each side that doesn't count.
         run_pair("AB", sampler)
@@ -93,18 +85,6 @@ def _pairs(
             on_host[i] = _pair(input_set, *run_pair(order(i, 0), batches))
     indices = sorted(on_device)
     return tuple(on_device[i] for i in indices), tuple(on_host[i] for i in indices)
-
-
-def _sampler(device: Device, sides: Dict[str, Side], plan: Plan) -> Sampler:
-    if plan.method == "wall":
-        return WallSampler(device, sides)
-    if plan.method == "events":
-        return EventSampler(device, sides, plan.sleep_us)
-    replays = {}
-    for letter, side in sides.items():
-        side.restore()
-        replays[letter] = device.capture(side.call)
-    return GraphSampler(device, sides, replays, plan.sleep_us)
 
 
 def _pair(input_set: int, original_us: float, variant_us: float) -> Pair:

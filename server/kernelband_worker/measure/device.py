@@ -5,18 +5,6 @@ from __future__ import annotations
 from typing import Any, Callable, Protocol
 
 
-class NotCapturableError(Exception):
-    """A call can't be captured into a graph: it synchronises, reads the random generator, or does what a capture forbids."""
-
-
-class Replay(Protocol):
-    """A captured call. ``elapsed_us`` is of the last ``run``, to be asked for after a synchronisation."""
-
-    def run(self) -> None: ...
-
-    def elapsed_us(self) -> float: ...
-
-
 class Device(Protocol):
     """A stream of a GPU and the host's clock. All but ``now``, ``elapsed_us`` and ``synchronize`` only enqueue."""
 
@@ -46,14 +34,6 @@ class Device(Protocol):
 
     def compilations(self) -> int:
         """How many specialisations were compiled or loaded in this process so far."""
-        ...
-
-    def capture(self, call: Callable[[], Any]) -> Replay:
-        """The call as a graph.
-
-        Raises:
-            NotCapturableError: it can't be.
-        """
         ...
 
 

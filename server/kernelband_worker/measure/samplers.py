@@ -1,4 +1,4 @@
-"""One sample: the device time of a call by one of three methods, and its call time.
+"""One sample: the device time of a call by events or the host clock, and its call time.
 
 Restoring mutated inputs and flushing stand outside of what is timed, on both sides alike.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Tuple
 
-from kernelband_worker.measure.device import Device, Replay, Side
+from kernelband_worker.measure.device import Device, Side
 
 Sampler = Callable[[str], float]
 MOST_TRIES = 3
@@ -43,25 +43,6 @@ class EventSampler:
                 break
             self.sleep_us = 2.0 * submitted_us
         return elapsed_us
-
-
-class GraphSampler:
-    """Flush, then the replay of a captured call: its submission is one launch, whatever the call does."""
-
-    def __init__(self, device: Device, sides: Dict[str, Side], replays: Dict[str, Replay], sleep_us: float) -> None:
-        self.device = device
-        self.sides = sides
-        self.replays = replays
-        self.sleep_us = sleep_us
-
-    def __call__(self, letter: str) -> float:
-        device, replay = self.device, self.replays[letter]
-        self.sides[letter].restore()
-        device.flush()
-        device.sleep(self.sleep_us)
-        replay.run()
-        device.synchronize()
-        return replay.elapsed_us()
 
 
 class WallSampler:

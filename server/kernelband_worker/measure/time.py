@@ -77,7 +77,6 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
         pairs=wanted.get("pairs", PAIRS),
         warmup_s=wanted.get("warmup_s", WARMUP_S),
         input_sets=max(1, case["input_sets"]),
-        capturable=not case["reads_rng"],
         repeatable=repeatable(case),
         method=wanted.get("methods", {}).get(case_id),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelband_worker.measure.device import NotCapturableError, Side
+from kernelband_worker.measure.device import Side
 
 
 @dataclass
@@ -19,7 +19,6 @@ class Program:
     warm: float = 1.0
     noise: float = 0.0
     synchronises: bool = False
-    capturable: bool = True
     elsewhere_us: float = 0.0  # on another stream
     restore_us: float = 1.0
     compiles: int = 0  # so many calls compile something first
@@ -69,12 +68,6 @@ class SimulatedDevice:
     def compilations(self) -> int:
         return self.compiled
 
-    def capture(self, call: Callable[[], Any]) -> Any:
-        program = getattr(call, "program", None)
-        if program is None or not program.capturable:
-            raise NotCapturableError("it reads the random generator")
-        return SimulatedReplay(self, program)
-
     def _enqueue(self, us: float) -> tuple[float, float]:
         start = max(self.host, self.stream)
         self.stream = start + us
@@ -108,20 +101,4 @@ class SimulatedDevice:
             self.log.append("restore " + name)
             self.host += program.restore_us
 
-        call.program = program  # type: ignore[attr-defined]
         return Side(call, restore)
-
-
-class SimulatedReplay:
-    def __init__(self, device: SimulatedDevice, program: Program) -> None:
-        self.device = device
-        self.program = program
-        self.span: tuple[float, float] | None = None
-
-    def run(self) -> None:
-        self.device.host += 8.0
-        self.span = self.device.work(self.program)
-
-    def elapsed_us(self) -> float:
-        assert self.span is not None
-        return self.span[1] - self.span[0]
