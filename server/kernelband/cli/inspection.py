@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -12,6 +12,9 @@ from rich.text import Text
 
 from kernelband.explain.inspect import Inspection, Seen
 from kernelband.hardware.units import duration, operations, size
+
+
+Number = TypeVar("Number", int, float)
 
 
 def render_inspection(found: Sequence[Inspection]) -> RenderableType:
@@ -31,10 +34,10 @@ def print_inspection(found: Sequence[Inspection], console: Console | None = None
 
 def _head(one: Inspection) -> Text:
     constants = ", ".join(f"{k}={v}" for k, v in one.spec["constants"].items())
-    warps = one.spec["options"].get("num_warps")
+    options = "  ".join(f"{k}={one.spec['options'][k]}" for k in ("num_warps", "num_stages") if k in one.spec["options"])
     grid = " x ".join(str(n) for n in one.spec["grid"])
     return Text.assemble(
-        (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  num_warps={warps}  grid {grid}  {os.path.relpath(one.path)}", "dim")
+        (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  {options}  grid {grid}  {os.path.relpath(one.path)}", "dim")
     )
 
 
@@ -53,8 +56,8 @@ def _rows(same: Sequence[Inspection]) -> list[tuple[str, list[str]]]:
         return title, [of(one.seen) if one.seen is not None else "-" for one in same]
 
     return [
-        row("registers", lambda s: str(s.facts["registers"])),
-        row("spilled bytes", lambda s: f"{s.facts['spill_store_bytes']} + {s.facts['spill_load_bytes']}"),
+        row("registers", lambda s: _known(s.facts["registers"], str)),
+        row("spilled bytes", _spills),
         row("shared memory", lambda s: size(s.facts["shared_bytes"])),
         row("occupancy", lambda s: f"{100 * s.occupancy.fraction:.0f} %"),
         row("limited by", lambda s: s.occupancy.limiter),
@@ -71,11 +74,19 @@ def _rows(same: Sequence[Inspection]) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _spills(seen: Seen) -> str:
+    """Stored and loaded; most kernels have none."""
+    stored, loaded = seen.facts["spill_store_bytes"], seen.facts["spill_load_bytes"]
+    if stored is None and loaded is None:
+        return "unknown"
+    return f"{stored or 0} + {loaded or 0}" if stored or loaded else "none"
+
+
 def _operations(seen: Seen) -> float | None:
     return None if seen.work.flops is None else seen.work.flops + (seen.work.dot_flops or 0)
 
 
-def _known(value: float | None, show: Callable[[float], str]) -> str:
+def _known(value: Number | None, show: Callable[[Number], str]) -> str:
     return "unknown" if value is None else show(value)
 
 
