@@ -117,8 +117,7 @@ def difference(a: torch.Tensor, b: torch.Tensor, ignore: Optional[torch.Tensor] 
     if a.shape != b.shape or a.dtype != b.dtype:
         return float("inf")
     if ignore is not None and few(ignore):
-        counted = ~ignore
-        a, b, ignore = a[counted], b[counted], None
+        a, b, ignore = pick(a, ~ignore), pick(b, ~ignore), None
     if a.numel() == 0:
         return 0.0
     equal = (a == b) | (torch.isnan(a) & torch.isnan(b)) if a.dtype.is_floating_point or a.dtype.is_complex else a == b
@@ -137,6 +136,13 @@ def difference(a: torch.Tensor, b: torch.Tensor, ignore: Optional[torch.Tensor] 
 def few(ignore: torch.Tensor) -> bool:
     """Whether so little is left that it is worth picking out: after sampled programs, a thousandth of an output may be all that counts."""
     return ignore.numel() > 4096 and int(ignore.count_nonzero()) > ignore.numel() // 2
+
+
+def pick(tensor: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """The elements that count, in one dimension."""
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1:  # torch doesn't index float8
+        return tensor.view(torch.uint8)[counted].view(tensor.dtype)
+    return tensor[counted]
 
 
 def rms(tensor: torch.Tensor, ignore: Optional[torch.Tensor] = None) -> float:

@@ -155,6 +155,7 @@ class Builder(InterpreterBuilder):
     def create_dot(self, a: Any, b: Any, d: Any, *rest: Any, **named: Any) -> Any:
         if self.launch is not None:
             rows, inner, columns = a.data.shape[-2], a.data.shape[-1], b.data.shape[-1]
+            self.launch.counter.operations(0)
             self.launch.counter.dot_flops += 2 * rows * inner * columns * int(np.prod(a.data.shape[:-2]))
         return super().create_dot(lift(a), lift(b), d, *rest, **named)
 

@@ -27,6 +27,9 @@ from kernelband_worker.state import OperationFailed, State
 
 #: Programs of a launch whose accesses are looked at in detail (sectors, unique bytes).
 _DETAILED = 8
+#: A launch whose programs take long is sampled less, down to so few programs, once this much effort (see ``Counter``) was spent on it.
+_FEWEST = 4
+_EFFORT = 4000.0
 #: Seconds for all programs of a launch with atomics. What a launch that takes longer writes is unknown.
 _ATOMIC_SECONDS = 20.0
 _OWN = os.path.dirname(triton.__file__)
@@ -83,12 +86,13 @@ class Machine:
 
     def _launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         total = grid[0] * grid[1] * grid[2]
-        chosen = sample(total, programs)
+        chosen = _ends_first(sample(total, programs))
+        ends = _EFFORT if programs > 0 else float("inf")
         regions = regions_of(arguments)
-        launch = Launch(regions, self.memory, sampled=len(chosen) < total, kernel=kernel.__name__, site_of=self._site_of, found=self._found)
+        launch = Launch(regions, self.memory, sampled=total > min(len(chosen), _FEWEST), kernel=kernel.__name__, site_of=self._site_of, found=self._found)
         self._builder.launch = launch
         constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
-        detailed = set(_spread(chosen, _DETAILED))
+        detailed = set(chosen[:_DETAILED])
         executed = 0
         try:
             with self._language.patched(), np.errstate(all="ignore"):
@@ -96,6 +100,8 @@ class Machine:
                 values = {name: value if name in constant else _value(value) for name, value in arguments.items()}
                 self._builder.set_grid_dim(*grid)
                 for linear in _order(chosen, total, launch):
+                    if executed >= _FEWEST and launch.counter.effort > ends and not launch.counter.atomics:
+                        break
                     program = (linear % grid[0], linear // grid[0] % grid[1], linear // (grid[0] * grid[1]))
                     self._builder.set_grid_idx(*program)
                     launch.start(program, detailed=linear in detailed)
@@ -150,11 +156,14 @@ def sample(total: int, programs: int) -> List[int]:
     return sorted(chosen)
 
 
-def _spread(chosen: List[int], count: int) -> List[int]:
-    """So many of them, the first and the last included."""
-    if len(chosen) <= count:
-        return chosen
-    return [chosen[index * (len(chosen) - 1) // (count - 1)] for index in range(count)]
+def _ends_first(chosen: List[int]) -> List[int]:
+    """The first, the last, the middle, the quarters and so on: wherever one stops, what was run is spread over the grid."""
+    out = dict.fromkeys(chosen[:1] + chosen[-1:])
+    step = len(chosen)
+    while len(out) < len(chosen):
+        step = max(1, step // 2)
+        out.update(dict.fromkeys(chosen[::step]))
+    return list(out)
 
 
 def _order(chosen: List[int], total: int, launch: Launch) -> Iterator[int]:

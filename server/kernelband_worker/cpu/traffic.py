@@ -67,18 +67,26 @@ class Counter:
         self.detailed = True
         self.loads = self.stores = self.flops = self.dot_flops = 0
         self.atomics = False
+        self._steps = 0
         self._detailed = {"load": 0, "store": 0}  # bytes moved by detailed programs
         self.sites: Dict[Tuple[str, int, str], _Site] = {}
         self._unique: Dict[Tuple[str, int], int] = {}  # (kind, region): bytes, summed over detailed programs
         self._program: Dict[Tuple[str, int, int], List[np.ndarray]] = {}  # with the size of an element
 
+    @property
+    def effort(self) -> float:
+        """What interpreting took so far, about in operations on small blocks; the same for the same programs, unlike seconds."""
+        return self._steps + (self.loads + self.stores) / 65536 + self.flops / 65536 + self.dot_flops / 4e6
+
     def operations(self, count: int) -> None:
         """Floating-point operations outside dots."""
+        self._steps += 1
         if self.counting:
             self.flops += count
 
     def moved(self, kind: str, count: int, size: int) -> None:
         """``count`` elements of ``size`` bytes."""
+        self._steps += 2
         if kind == "load":
             self.loads += count * size
         else:
