@@ -28,6 +28,7 @@ Operations of an executor (``CallParams.operation``), each in a file of its own:
     compile           CompileParams -> CompileFacts
     check             CheckParams -> CheckResult
     time              TimeParams -> TimeResult
+    prepare           PrepareParams -> {}
     entry/run         EntryRunParams -> EntryRunResult
 """
 
@@ -104,6 +105,7 @@ class CallParams(TypedDict, total=False):
     params: Dict[str, Any]
     deadline_s: float
     lock: Optional[str]  # UUID of the GPU whose measuring lock is held during the call
+    shared: bool  # other calls of this worker that say so too may hold that lock at the same time
 
 
 class LogParams(TypedDict):
@@ -276,6 +278,7 @@ class _CaseMore(TypedDict, total=False):
     aliases: Dict[str, Optional[str]]  # by output: the argument or earlier output whose memory it shares, None for its own
     outer: Optional[Function]  # the workspace function that made the call: one frame out, where this one can't be replayed
     target_share: Optional[float]  # of the call's device time spent in the kernel that is optimized; from the profiler, with a GPU
+    replay_s: float  # wall time of a replay of the original at capture
 
 
 class Case(_CaseMore):
@@ -492,6 +495,14 @@ class CaseTime(_CaseTime, total=False):
 class TimeResult(TypedDict):
     cases: List[CaseTime]
     seconds: float
+
+
+class PrepareParams(TypedDict, total=False):
+    """Everything that the first timed call of a process would wait for: context, modules, inputs, binaries. Needs no more than ``share``."""
+
+    variant: Optional[str]  # None: the original only
+    cases: List[str]  # none: only the process itself
+    share: float  # of the free GPU memory, for inputs and again for results that stay on the device; decided by the first call
 
 
 class EntryRunParams(TypedDict, total=False):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
-from kernelband.judge.protocol import Candidate, Case, Executor, Settings, check_deadline
+from kernelband.judge.protocol import Candidate, Case, Executor, Settings, check_deadline, interpreted_deadline
 from kernelband_worker.wire import CheckParams, CheckResult
 
 
@@ -19,7 +19,7 @@ def check(
     settings: Settings,
     lock: str | None = None,
     fresh: bool = False,
-    programs: int | None = None,
+    programs: int | None = None,  # of each launch, by the interpreter
 ) -> CheckResult:
     """Compares a candidate with the original on the first ``sets`` input sets of each case (None: on all that it has).
 
@@ -44,7 +44,8 @@ def check(
         }
         if programs is not None:
             params["programs"] = programs
-        deadline = check_deadline(members, used, settings) + (settings.start_s if fresh else 0.0)
+        deadline = check_deadline(members, used, settings) if programs is None else interpreted_deadline(members, settings)
+        deadline += settings.start_s if fresh else 0.0
         part = cast("CheckResult", executor.call("check", params, deadline, lock))
         whole = part if whole is None else _merged(whole, part)
         if part["out_of_bounds"] or not all(c["ok"] for c in part["cases"]):

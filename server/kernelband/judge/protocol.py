@@ -29,7 +29,8 @@ class Settings:
     finalists: int = 3
     repeats: int = 2  # of a disturbed block
     check_sets: int = 2  # input sets checked in the search; the final checks all
-    programs: int = 64  # sampled programs per launch under the interpreter
+    programs: int = 16  # sampled programs per launch under the interpreter
+    interpreted_s: float = 30.0  # at least, for a check by the interpreter
     entry_s: float = 60.0
     least_deadline_s: float = 10.0
     start_s: float = 30.0  # added to the first call of a fresh executor: it imports the user's program
@@ -141,6 +142,13 @@ class Task:
 def check_deadline(cases: Sequence[Case], sets: int, settings: Settings) -> float:
     """Seconds for a check: each comparison of a case gets half a second and fifty times its device time."""
     return settings.least_deadline_s + sum(max(1, sets) * (0.5 + 50 * _device_s(c)) for c in cases)
+
+
+def interpreted_deadline(cases: Sequence[Case], settings: Settings) -> float:
+    """Seconds for a check by the interpreter: about six replays of a case, and room for a machine that is busy and a variant that is slow
+    to interpret. Only what hangs is ended.
+    """
+    return settings.start_s + settings.interpreted_s + 60 * sum(c.get("replay_s", 1.0) for c in cases)
 
 
 def time_deadline(cases: Sequence[Case], pairs: int, settings: Settings) -> float:

@@ -33,9 +33,16 @@ from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
 from kernelband.workload import capture_cases
+from kernelband.workload.capture import ENTRY_S
 from kernelband_worker.wire import Case
 
 BEAT_S = 2.0
+ENTRY_SHARE = 0.25  # of the seconds, for a run of an entry that is interpreted
+
+
+def entry_seconds(budget_s: float | None) -> float:
+    """For each run of an entry in predicted mode, so that most of the budget is left for candidates."""
+    return ENTRY_S if budget_s is None else min(ENTRY_S, max(10.0, ENTRY_SHARE * budget_s))
 
 
 def optimize(
@@ -198,7 +205,16 @@ class _Run:
         setup, journal, lab = self.setup, self.journal, self.setup.lab
         begin = time.monotonic()
         with journal.during("capture"):
-            captured = capture_cases(lab.measuring(), setup.workspace, setup.program, setup.entry, lock=lab.uuid)
+            captured = capture_cases(
+                lab.measuring(),
+                setup.workspace,
+                setup.program,
+                setup.entry,
+                lock=lab.uuid,
+                predicting=not lab.measured,
+                sizes=setup.sizes,
+                entry_s=ENTRY_S if lab.measured else entry_seconds(setup.options.seconds),
+            )
         cases = tuple(captured.cases)
         keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
         shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in (*cases, *captured.refused))

@@ -19,7 +19,7 @@ from kernelband.search.policies import make_policy
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
-from kernelband.workload import choose_entry, choose_proof
+from kernelband.workload import choose_entry, choose_proof, choose_sizes
 from kernelband_worker.wire import Entry, LockWaiting
 
 StartLab = Callable[..., WorkerLab]
@@ -41,6 +41,7 @@ class Setup:
     proof: Entry  # what winners must pass
     lab: WorkerLab
     earlier: RunRow | None
+    sizes: Entry | None = None  # predicted: a benchmark whose sizes the forecast is about
 
 
 def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | None, start_lab: StartLab) -> Setup:
@@ -80,10 +81,11 @@ def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | N
     try:  # a GPU shows more in a benchmark, the interpreter in a test
         entry = choose_entry(workspace, program, options.entry, measured=lab.measured)
         proof = choose_proof(workspace, program, entry)
+        sizes = None if lab.measured or options.entry else choose_sizes(workspace, program, entry)
     except BaseException:
         lab.close()
         raise
-    return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, proof, lab, earlier)
+    return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, proof, lab, earlier, sizes)
 
 
 def read(options: Options) -> tuple[Workspace, Program, Entry]:

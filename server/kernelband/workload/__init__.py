@@ -2,6 +2,7 @@
 
 find_entries    what could be run to see a kernel at work, best first
 choose_entry    the named one, or the best
+choose_sizes    a benchmark beside a test
 choose_proof    a test with asserts for the final check
 capture_cases   run the entry in an executor and get its cases
 """
@@ -11,6 +12,7 @@ from kernelband.workload.capture import Executor as Executor
 from kernelband.workload.capture import capture_cases as capture_cases
 from kernelband.workload.choose import choose_entry as choose_entry
 from kernelband.workload.choose import choose_proof as choose_proof
+from kernelband.workload.choose import choose_sizes as choose_sizes
 from kernelband.workload.entries import Found as Found
 from kernelband.workload.entries import entries_of as entries_of
 from kernelband.workload.entries import find_entries as find_entries

@@ -31,7 +31,16 @@ class Captured:
 
 
 def capture_cases(
-    executor: Executor, workspace: Workspace, program: Program, entry: Entry, *, lock: str | None = None, brief: bool = False
+    executor: Executor,
+    workspace: Workspace,
+    program: Program,
+    entry: Entry,
+    *,
+    lock: str | None = None,
+    brief: bool = False,
+    predicting: bool = False,
+    sizes: Entry | None = None,
+    entry_s: float = ENTRY_S,
 ) -> Captured:
     """Run the entry and record how the program calls the kernel.
 
@@ -42,6 +51,9 @@ def capture_cases(
         entry: what to run.
         lock: the GPU whose lock is held meanwhile: shares of device time are measured.
         brief: only what compiling and traffic need: one input set, no neighbouring sizes, fewer programs.
+        predicting: nothing will be measured: one input set, and fewer programs.
+        sizes: an entry with larger sizes, that is run once as well.
+        entry_s: seconds for each run of an entry.
 
     Raises:
         WorkloadError: the entry fails, never launches the kernel, or nothing of it can be replayed.
@@ -55,11 +67,12 @@ def capture_cases(
         "entry": entry,
         "kernel": function(program.kernel.place),
         "hosts": [function(h.place) for h in program.hosts if h.kind != "module"],
-        "seconds": ENTRY_S,
+        "seconds": entry_s,
         "distinct_cases": DISTINCT_CASES,
-        "input_sets": 1 if brief else INPUT_SETS,
-        "programs": BRIEF_PROGRAMS if brief else PROGRAMS,
+        "input_sets": 1 if brief or predicting else INPUT_SETS,
+        "programs": BRIEF_PROGRAMS if brief or predicting else PROGRAMS,
         "neighbours": not brief,
+        "sizes": sizes,
     }
     deadline = INPUT_SETS * ENTRY_S + AROUND_S
     result, elsewhere = capture_somewhere(executor, params, deadline, lock)

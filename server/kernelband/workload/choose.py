@@ -29,6 +29,15 @@ def choose_entry(workspace: Workspace, program: Program, named: str | None, *, m
     return min(enumerate(reaching), key=lambda x: (not x[1].near, _rank(x[1], measured), x[0]))[1].entry
 
 
+def choose_sizes(workspace: Workspace, program: Program, entry: Entry) -> Entry | None:
+    """A benchmark beside a test: its sizes are those that matter, where the test's are chosen for being odd and quick."""
+    found = [f for f in find_entries(workspace, program) if f.reaches and not f.report]
+    if not any(f.is_test and f.entry == entry for f in found):
+        return None
+    benches = [f for f in found if not f.is_test and f.entry["kind"] == "callable"]
+    return min(benches, key=lambda f: not f.near).entry if benches else None
+
+
 def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
     """What a winner must also pass: the entry itself if it is a test, else a test that leads to the kernel, else the entry."""
     tests = [f for f in find_entries(workspace, program) if f.is_test and f.reaches]

@@ -24,7 +24,6 @@ DISTINCT = 16
 INPUT_SETS = 3
 PROGRAMS = 64
 NEIGHBOUR_SECONDS = 10.0
-SIZES_SECONDS = 30.0  # for an entry that shows larger sizes
 MOST_SIZES = 4
 SLOW_RUN_S = 10.0  # interpreted entries that take longer are not run again
 _MODULE = "<module>"
@@ -96,8 +95,9 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 
 def _sizes(state: State, recorder: Recorder, params: Dict[str, Any], known: Dict[str, Recording], notes: List[str]) -> Dict[str, Recording]:
     """What a second entry shows that the first one didn't: its cases have one input set. That it fails is no more than a note."""
-    recorder.begin(Limits(time.monotonic() + SIZES_SECONDS, len(known) + MOST_SIZES))
-    outcome = entry.run(state, params["sizes"], SIZES_SECONDS)
+    seconds = params.get("seconds", SECONDS)
+    recorder.begin(Limits(time.monotonic() + seconds, len(known) + MOST_SIZES))
+    outcome = entry.run(state, params["sizes"], seconds)
     found = {key: recording for key, recording in recorder.end().items() if key not in known and recording.tree is not None}
     for recording in found.values():
         recording.order += len(known)
@@ -243,7 +243,7 @@ def _settle(state: State, store: Store, stored: StoredCase, recording: Recording
         state.cases.pop(case["id"], None)
         _give_up(case, verdict.reason)
         return
-    case["noise"] = verdict.noise
+    case["noise"], case["replay_s"] = verdict.noise, verdict.seconds / 2
     _check_drawn(state, stored, verdict, programs)
     work = verify.work(state, replay)
     if work:

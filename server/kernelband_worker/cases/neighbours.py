@@ -153,7 +153,7 @@ def _make(state: State, store: Store, origin: StoredCase, label: str, *, change:
         store.forget(case["id"])
         state.cases.pop(case["id"], None)
         return None
-    case["noise"] = verdict.noise
+    case["noise"], case["replay_s"] = verdict.noise, verdict.seconds / 2
     store.save(made)
     state.cases.pop(case["id"], None)
     return made

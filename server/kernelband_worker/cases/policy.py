@@ -8,7 +8,6 @@ from typing import Any, Dict, Optional
 
 import torch
 
-
 _LOOKED_AT = 1 << 22  # elements, evenly spread
 
 

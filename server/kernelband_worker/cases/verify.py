@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -35,6 +36,7 @@ class Verdict:
     noise: float = 0.0
     unwritten: int = 0
     outputs: List[Tuple[str, torch.Tensor]] = field(default_factory=list)
+    seconds: float = 0.0  # that the two runs took, with what is done around them
 
 
 def run(
@@ -66,6 +68,7 @@ def verify(state: State, store: Store, replay: ReplayCase, recording: Optional[R
 
 
 def _verify(state: State, store: Store, replay: ReplayCase, recording: Optional[Recording], programs: int) -> Verdict:
+    begin = time.monotonic()
     prepared = replay.inputs(0)
     try:
         first = [
@@ -77,7 +80,7 @@ def _verify(state: State, store: Store, replay: ReplayCase, recording: Optional[
     except Exception as error:  # noqa: BLE001 - the user's function may raise anything
         said = str(error).strip().splitlines()
         return Verdict(f"its replay raises {type(error).__name__}{': ' + said[0][:200] if said else ''}")
-    verdict = Verdict()
+    verdict = Verdict(seconds=time.monotonic() - begin)
     if [n for n, _, _ in first] != [n for n, _ in second]:
         verdict.reason = "two replays have different outputs" + _state(recording)
         return verdict

@@ -89,7 +89,8 @@ class Machine:
         chosen = _ends_first(sample(total, programs))
         ends = _EFFORT if programs > 0 else float("inf")
         regions = regions_of(arguments)
-        launch = Launch(regions, self.memory, sampled=total > min(len(chosen), _FEWEST), kernel=kernel.__name__, site_of=self._site_of, found=self._found)
+        sampled = total > min(len(chosen), _FEWEST)
+        launch = Launch(regions, self.memory, sampled=sampled, kernel=kernel.__name__, site_of=self._site_of, found=self._found)
         self._builder.launch = launch
         constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
         detailed = set(chosen[:_DETAILED])
