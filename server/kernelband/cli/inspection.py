@@ -13,7 +13,6 @@ from rich.text import Text
 from kernelband.explain.inspect import Inspection, Seen
 from kernelband.hardware.units import duration, operations, size
 
-
 Number = TypeVar("Number", int, float)
 
 
@@ -34,10 +33,10 @@ def print_inspection(found: Sequence[Inspection], console: Console | None = None
 
 def _head(one: Inspection) -> Text:
     constants = ", ".join(f"{k}={v}" for k, v in one.spec["constants"].items())
-    options = "  ".join(f"{k}={one.spec['options'][k]}" for k in ("num_warps", "num_stages") if k in one.spec["options"])
+    warps = one.spec["options"].get("num_warps")
     grid = " x ".join(str(n) for n in one.spec["grid"])
     return Text.assemble(
-        (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  {options}  grid {grid}  {os.path.relpath(one.path)}", "dim")
+        (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  num_warps={warps}  grid {grid}  {os.path.relpath(one.path)}", "dim")
     )
 
 
@@ -56,6 +55,7 @@ def _rows(same: Sequence[Inspection]) -> list[tuple[str, list[str]]]:
         return title, [of(one.seen) if one.seen is not None else "-" for one in same]
 
     return [
+        row("stages", lambda s: str(s.facts["num_stages"])),
         row("registers", lambda s: _known(s.facts["registers"], str)),
         row("spilled bytes", _spills),
         row("shared memory", lambda s: size(s.facts["shared_bytes"])),

@@ -9,7 +9,7 @@ from kernelband_worker.wire import CompileFacts
 #: The first group with a fitting root wins: LDGSTS stands before LDG, REDUX before RED.
 _GROUPS: tuple[tuple[str, str], ...] = (
     ("tensor core", "HGMMA QGMMA IGMMA BGMMA HMMA IMMA QMMA OMMA DMMA UTCHMMA UTCQMMA UTCIMMA UTCOMMA v_mfma v_smfmac"),
-    ("barrier", "BAR WARPSYNC SYNCS WARPGROUP DEPBAR LDGDEPBAR UTCBAR s_barrier s_waitcnt"),
+    ("wait or barrier", "BAR WARPSYNC SYNCS WARPGROUP DEPBAR LDGDEPBAR UTCBAR s_barrier s_waitcnt"),
     ("copy global to shared", "LDGSTS UTMALDG UBLKCP"),
     ("global load", "LDG global_load buffer_load flat_load"),
     ("global store", "STG UTMASTG global_store buffer_store flat_store"),

@@ -148,7 +148,7 @@ def test_groups_do_not_swallow_each_other():
     assert mix == {
         "integer and other": 5,
         "copy global to shared": 1,
-        "barrier": 1,
+        "wait or barrier": 1,
         "global load": 1,
         "shuffle": 1,
         "atomic": 1,

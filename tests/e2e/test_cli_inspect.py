@@ -1,0 +1,137 @@
+"""`kernelband inspect` in a process of its own: kernels as people write them, for every target, without a GPU or numpy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cli_world import KERNEL, Home
+from tests.e2e.test_bad_input import refused, shadowing
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "inspect"
+TARGETS = "a100,a10,l4,h100,b200,rtx5090,mi300x,mi355x"  # sm_80/86/89/90/100/120, gfx942/950
+BLOCKER = """import sys
+class No:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in {names!r}: raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, No())
+"""
+NO_TORCH, NO_TRITON = BLOCKER.format(names=("torch",)), BLOCKER.format(names=("triton",))
+
+
+@pytest.fixture
+def home(tmp_path: Path, worker_python: str) -> Home:
+    return Home(tmp_path, worker_python)
+
+
+def looked(home: Home, *arguments: str) -> list[dict[str, Any]]:
+    done = home.run("inspect", *arguments, "--python", home.python, "--json", seconds=200)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert isinstance(found, list)
+    return found
+
+
+def test_every_target(home: Home) -> None:
+    found = looked(home, str(ROOT / "examples" / "vector_add.py"), "--gpu", TARGETS)
+    first = found[:8]
+    assert [one["gpu"] for one in first] == TARGETS.split(",")
+    for one in found:
+        assert one["error"] is None
+        assert one["label"] == "predicted"
+        assert one["facts"]["registers"] > 0
+        assert one["instruction_mix"]
+        assert one["bottleneck"]
+        assert 0 < one["occupancy"]["fraction"] <= 1
+        assert one["roofline_us"] > 0
+
+
+def test_an_autotuned_matmul_in_grouped_order(home: Home) -> None:
+    found = looked(home, str(FIXTURES / "grouped.py"), "--gpu", "a100,h100,b200,rtx5090,mi300x")
+    assert [one["facts"]["tensor_core"] for one in found] == ["mma", "wgmma", "tcgen05", "mma", "mfma"]
+    assert {one["grid"][0] for one in found} == {40}
+    assert {one["dot_flops"] for one in found} == {2 * 5 * 64 * 8 * 64 * 256}  # whole tiles: 5 x 8 of 64 x 64, over 256
+
+
+def test_a_reduction_with_helpers_in_another_file(home: Home) -> None:
+    (one,) = looked(home, str(FIXTURES / "reduce_rows.py"), "--gpu", "h100")
+    assert one["kernel"] == "row_lse"
+    assert one["facts"]["num_warps"] == 2
+    assert one["instruction_mix"]["shuffle"] > 0
+    assert one["bytes"] == 64 * 781 * 4 + 64 * 4
+    assert any(w["code"] == "narrow-access" and w["line"] == 13 for w in one["warnings"]), one["warnings"]
+
+
+def test_a_kernel_that_a_method_launches_with_heuristics(home: Home) -> None:
+    found = looked(home, str(FIXTURES / "method.py"), "--gpu", "h100,mi300x")
+    assert [(one["gpu"], one["constants"]["EVEN"]) for one in found] == [
+        ("h100", True),
+        ("mi300x", True),
+        ("h100", False),
+        ("mi300x", False),
+    ]
+    assert {one["facts"]["tensor_core"] for one in found} == {None}
+
+
+def test_the_table(home: Home) -> None:
+    before = home.snapshot()
+    done = home.run("inspect", "scale.py", "--gpu", "h100,A100 SXM,h100", "--python", home.python)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert next(line for line in lines if line.startswith("predicted")).split() == ["predicted", "h100", "a100"]
+    for word in ("registers", "spilled bytes", "shared memory", "occupancy", "limited by", "tensor cores", "speed of light"):
+        assert any(line.startswith(word) for line in lines), done.out
+    assert "Nothing was run on a GPU" in done.out
+    assert "chose for NVIDIA H100 SXM" in done.out
+    assert home.snapshot() == before, "something was written"
+
+
+def test_a_tile_over_the_limits_is_said_and_a_kernel_that_nobody_compiles_is_an_error(home: Home) -> None:
+    home.file.write_text(KERNEL.replace("tl.store(y + i,", "tl.static_assert(BLOCK == 63, 'never so')\n    tl.store(y + i,"))
+    done = home.run("inspect", "scale.py", "--python", home.python)
+    assert done.code == 4, (done.out, done.err)
+    assert "never so" in done.out + done.err
+    assert "Traceback" not in done.err
+
+
+def test_without_the_search_extra(home: Home) -> None:
+    code = BLOCKER.format(names=("numpy", "sklearn", "openai", "torch", "triton")) + "from kernelband.cli import main; main()"
+    for arguments in (
+        ("inspect", "scale.py", "--gpu", "h100", "--json"),
+        ("capture", "scale.py", "--json"),
+        ("doctor", "--json", "--db", str(home.db)),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments, "--python", home.python],
+            cwd=home.work,
+            env=home.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)
+
+
+def test_bad_input(home: Home) -> None:
+    run = home.run
+    refused(home, 3, "There is no file nope.py", run=lambda: run("inspect", "nope.py"))
+    refused(home, 3, "no kernel nope", run=lambda: run("inspect", "scale.py::nope"))
+    refused(home, 6, "Unknown GPU 'h1000'", "h100", run=lambda: run("inspect", "scale.py", "--gpu", "a100,h1000"))
+    refused(home, 6, "No GPU is named", run=lambda: run("inspect", "scale.py", "--gpu", ","))
+    refused(home, 5, "isn't a Python", run=lambda: run("inspect", "scale.py", "--worker", "cat"))
+    refused(home, 5, "no program", run=lambda: run("inspect", "scale.py", "--python", "/no/such/python"))
+    refused(home, 2, "no kernel after '::'", run=lambda: run("inspect", "scale.py::"))
+
+
+@pytest.mark.parametrize(("text", "word"), [(NO_TORCH, "has no torch"), (NO_TRITON, "has no triton")], ids=["torch", "triton"])
+def test_a_python_without_torch_or_triton(home: Home, text: str, word: str) -> None:
+    python = shadowing(home, text)
+    refused(home, 5, word, run=lambda: home.run("inspect", "scale.py", "--python", python))
