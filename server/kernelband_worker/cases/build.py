@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 import torch
 
 from kernelband_worker.cases import facts, policy
-from kernelband_worker.cases.recorder import Recording
+from kernelband_worker.cases.recording import Recording
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import Function

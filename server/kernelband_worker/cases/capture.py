@@ -12,7 +12,8 @@ from kernelband_worker.cases import choose, entry, verify
 from kernelband_worker.cases.build import build
 from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.neighbours import neighbours
-from kernelband_worker.cases.recorder import Limits, Recorder, Recording
+from kernelband_worker.cases.recorder import Recorder
+from kernelband_worker.cases.recording import Limits, Recording
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.cases.store import Store, StoredCase, open_store
 from kernelband_worker.cases.watch import watching

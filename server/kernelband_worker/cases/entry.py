@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from kernelband_worker.cases import seeds
-from kernelband_worker.cases.recorder import StopCapture
+from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State

@@ -18,45 +18,13 @@ import torch
 
 from kernelband_worker.cases import arguments, effects, facts, modes, names
 from kernelband_worker.cases.following import unfollowed
+from kernelband_worker.cases.recording import Limits, Recording, StopCapture
 from kernelband_worker.cases.replay import ORIGINAL
 from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
 from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, same_bytes
 from kernelband_worker.cases.watch import Watched
 from kernelband_worker.state import State
 from kernelband_worker.wire import Function
-
-
-class StopCapture(BaseException):
-    """Ends the entry early: enough was seen or the time is up. Not an Exception, so that the user's handlers let it pass."""
-
-
-@dataclass
-class Recording:
-    """One kind of call as it was first seen in one run of the entry."""
-
-    key: str
-    boundary: str
-    function: Function
-    order: int
-    facts: List[Dict[str, Any]]
-    constants: Dict[str, Any]
-    line: str
-    tree: Optional[TreeRecord] = None
-    closure: bool = False
-    mutated: List[int] = field(default_factory=list)
-    outputs: List[Tuple[str, str, Dict[str, Any]]] = field(default_factory=list)  # name, digest of the content, shape and dtype
-    output_bytes: int = 0
-    launches: List[Dict[str, Any]] = field(default_factory=list)
-    aliases: Dict[str, Optional[str]] = field(default_factory=dict)
-    changed_globals: List[str] = field(default_factory=list)
-    reason: Optional[str] = None
-    outer: Optional[Function] = None  # the workspace function that called it
-    calls: int = 1
-
-    @property
-    def reads_rng(self) -> bool:
-        """Whether the call consumed random numbers."""
-        return self.tree is not None and self.tree.rng is not None
 
 
 @dataclass
@@ -85,14 +53,6 @@ class _Snapshot:
     globals: Dict[str, Any] = field(default_factory=dict)
     closure: bool = False
     reason: Optional[str] = None
-
-
-@dataclass
-class Limits:
-    """When to stop: a moment of ``time.monotonic``, and a number of distinct cases."""
-
-    deadline: float
-    distinct: int
 
 
 class Recorder:

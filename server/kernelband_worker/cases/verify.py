@@ -10,7 +10,7 @@ import torch
 
 from kernelband_worker.cases import effects
 from kernelband_worker.cases.following import followed, unfollowed
-from kernelband_worker.cases.recorder import Recording
+from kernelband_worker.cases.recording import Recording
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.store import Store
 from kernelband_worker.launches import observe
