@@ -498,7 +498,7 @@ class TimeResult(TypedDict):
 
 
 class PrepareParams(TypedDict, total=False):
-    """Everything that the first timed call of a process would wait for: context, modules, inputs, binaries. Needs no more than ``share``."""
+    """Everything that the first timed call of a process will wait for: context, modules, inputs, binaries. Needs no more than ``share``."""
 
     variant: Optional[str]  # None: the original only
     cases: List[str]  # none: only the process itself
