@@ -28,7 +28,7 @@ def test_a_table_of_the_cases(home: Home) -> None:
     assert any(line.strip() == "launches scale_kernel[64], 4 warps, 3 stages: BLOCK=64" for line in lines)
     assert any(line.strip().startswith("data x ") for line in lines)
     assert any(line.strip() == "effects gives return" for line in lines)
-    assert any("(one more)" in line for line in lines), "a neighbouring size"
+    assert any("(one less)" in line for line in lines), "a neighbouring size"
     assert home.snapshot() == before, "something was written"
 
 

@@ -65,7 +65,7 @@ def test_a_reduction_with_helpers_in_another_file(home: Home) -> None:
     assert one["facts"]["num_warps"] == 2
     assert one["instruction_mix"]["shuffle"] > 0
     assert one["bytes"] == 64 * 781 * 4 + 64 * 4
-    assert any(w["code"] == "narrow-access" and w["line"] == 13 for w in one["warnings"]), one["warnings"]
+    assert any(w["code"] == "narrow-access" and w["line"] == 12 for w in one["warnings"]), one["warnings"]
 
 
 def test_a_kernel_that_a_method_launches_with_heuristics(home: Home) -> None:

@@ -55,6 +55,7 @@ def as_dict(once: Once) -> dict[str, object]:
         "kernel": once.program.kernel.place.qualname,
         "path": once.program.kernel.place.path,
         "entry": once.entry,
+        "sizes": once.sizes,
         "device": once.lab.device.key,
         "measured": once.lab.measured,
     }
@@ -62,8 +63,10 @@ def as_dict(once: Once) -> dict[str, object]:
 
 def _title(once: Once) -> str:
     where = f"on {once.lab.device.name}" if once.lab.measured else f"by the interpreter, standing in for {once.lab.device.name}"
-    entry = f"{os.path.relpath(once.entry['path'])}::{once.entry['name']}"
-    return f"{once.program.kernel.place.qualname} as {entry} runs it, {where} ({once.captured.result['seconds']:.1f} s)"
+    entries = [once.entry, *([once.sizes] if once.sizes is not None else [])]
+    names = " and ".join(f"{os.path.relpath(entry['path'])}::{entry['name']}" for entry in entries)
+    runs = "runs" if len(entries) == 1 else "run"
+    return f"{once.program.kernel.place.qualname} as {names} {runs} it, {where} ({once.captured.result['seconds']:.1f} s)"
 
 
 def _notes(once: Once) -> list[str]:

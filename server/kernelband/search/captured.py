@@ -11,7 +11,7 @@ from attrs import frozen
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
-from kernelband.workload import Captured, capture_cases, choose_entry
+from kernelband.workload import Captured, capture_cases, choose_entry, choose_sizes
 from kernelband_worker.wire import Entry
 
 
@@ -23,6 +23,7 @@ class Once:
     program: Program
     entry: Entry
     captured: Captured
+    sizes: Entry | None = None  # a benchmark that was run as well, where nothing is measured
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def capture_once(
     python: str | None,
     brief: bool = False,
 ) -> Generator[Once, None, None]:
-    """Start a worker, run the entry once under capture; ``brief`` as in ``capture_cases``.
+    """Start a worker, run the entry under capture as a search would; ``brief`` as in ``capture_cases``.
 
     Raises:
         KernelBandError: one sentence why not.
@@ -48,7 +49,11 @@ def capture_once(
     lab = WorkerLab.start(workspace, worker=worker, python=python, gpu=gpu, seed=0, on_log=_quiet)
     try:
         chosen = choose_entry(workspace, program, entry, measured=lab.measured)
-        yield Once(lab, program, chosen, capture_cases(lab.measuring(), workspace, program, chosen, lock=lab.uuid, brief=brief))
+        sizes = None if lab.measured or entry else choose_sizes(workspace, program, chosen)
+        captured = capture_cases(
+            lab.measuring(), workspace, program, chosen, lock=lab.uuid, brief=brief, predicting=not lab.measured, sizes=sizes
+        )
+        yield Once(lab, program, chosen, captured, sizes)
     finally:
         lab.close()
 
