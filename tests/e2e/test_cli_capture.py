@@ -18,14 +18,15 @@ def home(tmp_path: Path, worker_python: str) -> Home:
 
 
 def test_a_table_of_the_cases(home: Home) -> None:
+    home.file.write_text(KERNEL.replace("4096", "700"))  # few programs, so that all are interpreted and neighbours can be made
     before = home.snapshot()
     done = home.run("capture", "scale.py", "--python", home.python)
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0].startswith("scale_kernel as scale.py::test_scale runs it, by the interpreter, standing in for NVIDIA H100 SXM")
     row = next(line for line in lines if line.startswith("time"))
-    assert row.split() == ["time", "host", "call", "scale(x:", "float32[4096])", "1", "-", "-", "yes"]
-    assert any(line.strip() == "launches scale_kernel[64], 4 warps, 3 stages: BLOCK=64" for line in lines)
+    assert row.split() == ["time", "host", "call", "scale(x:", "float32[700])", "1", "-", "-", "yes"]
+    assert any(line.strip() == "launches scale_kernel[11], 4 warps, 3 stages: BLOCK=64" for line in lines)
     assert any(line.strip().startswith("data x ") for line in lines)
     assert any(line.strip() == "effects gives return" for line in lines)
     assert any("(one less)" in line for line in lines), "a neighbouring size"

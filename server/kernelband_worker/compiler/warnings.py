@@ -128,7 +128,9 @@ def _unaligned(launch: LaunchSpec) -> List[str]:
 
 def _listed(items: List[str]) -> str:
     shown = sorted(items, key=lambda item: "stride" not in item)[:3]  # strides decide alignment most often
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) + (" ..." if len(items) > 3 else "")
+    if len(items) > len(shown):
+        return ", ".join(shown) + " and others"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _bytes(bits: int) -> str:
