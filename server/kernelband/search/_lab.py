@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
-from kernelband.errors import KernelBandError
+from attrs import frozen
+
 from kernelband.hardware import Device
 from kernelband.judge.protocol import Executor
-from kernelband_worker.wire import CompileFacts, Environment, LaunchSpec, SpecialiseResult, VariantFiles
+from kernelband_worker.wire import CompileFacts, Environment, SpecialiseResult, VariantFiles
 
-#: Facts by LaunchSpec key, or why it did not compile.
-Compiled = dict[str, CompileFacts | KernelBandError]
+
+@frozen
+class Built:
+    """What a program launches on the cases, and the compile facts by LaunchSpec key."""
+
+    specialised: SpecialiseResult
+    facts: dict[str, CompileFacts]
 
 
 class Lab(Protocol):
@@ -44,14 +51,9 @@ class Lab(Protocol):
         """An executor of its own, with the session open: the final's ``MakeExecutor``."""
         ...
 
-    def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
-        """What a variant (None: the original) would launch on the cases, nothing launched."""
-        ...
+    def build(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[Built]:
+        """Learn what a variant (None: the original) launches on the cases, with launches suppressed, and compile all of it.
 
-    def specialise_all(self, variants: Sequence[VariantFiles], cases: Sequence[str]) -> list[SpecialiseResult | KernelBandError]:
-        """The same for several variants; in place of a result, why there is none."""
-        ...
-
-    def compile(self, variants: Mapping[str, tuple[VariantFiles | None, Sequence[LaunchSpec]]]) -> dict[str, Compiled]:
-        """Compile the launches of several variants at once in the pool; equal keys of one variant once."""
+        The future fails with the KernelBandError of the step that went wrong; ``faults.fault_of`` tells whether the variant is to blame.
+        """
         ...

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from attrs import field, frozen
 
-from kernelband.errors import KernelBandError, WorkloadError
+from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
 from kernelband.hardware import Device
 from kernelband.hardware.work import Work, works
 from kernelband.judge.blocks import Place
@@ -49,16 +49,17 @@ def compile_original(
     Raises:
         WorkloadError: it doesn't compile for this device.
     """
-    specialised = lab.specialise(None, [c["id"] for c in cases if c["replayable"]])
-    facts: dict[str, CompileFacts] = {}
-    for key, outcome in lab.compile({"original": (None, specialised["launches"])})["original"].items():
-        if isinstance(outcome, KernelBandError):
-            raise WorkloadError(
-                f"The original kernel {program.kernel.place.qualname} doesn't compile for {lab.device.name}: {outcome.message}",
-                detail=outcome.detail,
-            )
-        facts[key] = outcome
-    return specialised["launches"], facts, identity(specialised, facts, outside_kernels(specialised, program))
+    try:
+        built = lab.build(None, [c["id"] for c in cases if c["replayable"]]).result()
+    except KernelBandError as error:
+        if error.kind != "compile_error" and not isinstance(error, ExecutorFault):
+            raise
+        raise WorkloadError(
+            f"The original kernel {program.kernel.place.qualname} doesn't compile for {lab.device.name}: {error.message}",
+            detail=error.detail,
+        ) from error
+    facts = built.facts
+    return built.specialised["launches"], facts, identity(built.specialised, facts, outside_kernels(built.specialised, program))
 
 
 def take(lab: Lab, judge: Judge, program: Program, cases: tuple[Case, ...], objective: str) -> Baseline:

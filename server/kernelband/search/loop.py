@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from statistics import fmean, median
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kernelband.history import trials
 from kernelband.history.records import PullRow
@@ -48,6 +48,7 @@ class Loop:
     step: int = 0
     _ahead: tuple[Choice, Future[Prepared]] | None = None
     _late: list[PullRow] = field(factory=list[PullRow])
+    _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers hang
 
     def run(self) -> None:
         """Until trials, seconds or ideas are used up.
@@ -81,7 +82,9 @@ class Loop:
         for candidate, outcome in prepared.dropped:
             self._tell(step, choice, candidate, outcome)
         if not prepared.candidates:
-            if prepared.exhausted:
+            if s.preparer.is_building(choice.parent, choice.strategy):
+                self._stalled.add((choice.parent, choice.strategy))
+            elif prepared.exhausted:
                 s.frontier.exhaust(choice.parent, choice.strategy)
                 self._append(Pull(step, choice.parent, choice.strategy, None, False, 0.0, 0.0, "nothing_left"), "", choice)
             return True
@@ -98,11 +101,17 @@ class Loop:
         s = self.s
         log = (*s.log, pending) if pending is not None else tuple(s.log)
         step = self.step
+        self._stalled = {arm for arm in self._stalled if s.preparer.is_building(*arm)}
         with s.journal.clock.span("propose"):
-            choice = s.policy.ask(step, s.frontier.members, log, s.options.seed)
+            members = s.frontier.members
+            open_ = tuple(evolve(m, exhausted=m.exhausted | {name for v, name in self._stalled if v == m.variant}) for m in members)
+            choice = s.policy.ask(step, open_, log, s.options.seed)
+            patient = choice is None and bool(self._stalled)
+            if patient:
+                choice = s.policy.ask(step, members, log, s.options.seed)
         if choice is None:
             return None
-        return choice, background.submit(s.preparer.prepare, choice, s.policy.proposals)
+        return choice, background.submit(s.preparer.prepare, choice, s.policy.proposals, patient=patient)
 
     def _pending(self, step: int, choice: Choice, candidate: Candidate, number: int) -> Pull:
         # Nothing is known of it yet: counted as a pull without a reward, so that the next choice doesn't bet on the same card twice.
@@ -184,8 +193,8 @@ class Loop:
         """A free failure: counted, not executed."""
         pull = Pull(
             step,
-            choice.parent,
-            choice.strategy,
+            candidate.parent,
+            candidate.proposal.strategy,
             None,
             False,
             0.0,

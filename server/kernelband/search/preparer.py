@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from hashlib import sha256
 
 from attrs import define, field, frozen
@@ -17,7 +18,7 @@ from kernelband.judge.faults import fault_of
 from kernelband.judge.identity import Identity, equal, identity
 from kernelband.propose import Author
 from kernelband.search._base import Choice
-from kernelband.search._lab import Lab
+from kernelband.search._lab import Built, Lab
 from kernelband.search.candidate import Candidate
 from kernelband.search.programs import Programs
 from kernelband.source import compose
@@ -28,6 +29,8 @@ from kernelband_worker.wire import Case, CompileFacts, SpecialiseResult
 Rank = Callable[[Candidate], Forecast]
 #: Fresh proposals are added while fewer than this many compiled ones wait for the device.
 ENOUGH = 4
+#: Seconds without news from the compilers after which the device gets what is ready.
+STALL_S = 3.0
 
 
 @frozen
@@ -56,6 +59,7 @@ class Preparer:
     _dry: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
     _known: list[Identity] = field(factory=list[Identity])
     _texts: set[str] = field(factory=set[str])
+    _building: list[tuple[Future[Built], Candidate]] = field(factory=list[tuple[Future[Built], Candidate]])
 
     def __attrs_post_init__(self) -> None:
         self._texts.add(_digest(self.programs.texts(0)))
@@ -65,28 +69,39 @@ class Preparer:
         if found is not None:
             self._known.append(found)
 
-    def prepare(self, choice: Choice, limit: int) -> Prepared:
+    def is_building(self, parent: int, strategy: str) -> bool:
+        """Whether the compilers still work for this arm."""
+        return (parent, strategy) in self._building_arms
+
+    def prepare(self, choice: Choice, limit: int, *, patient: bool = False) -> Prepared:
         """Candidates for the choice: those that wait, and up to ``limit`` new ones when few wait.
+
+        ``patient``: there is no other arm, so wait for a straggler.
 
         Raises:
             KernelBandError: the worker is gone.
         """
         arm = choice.parent, choice.strategy
         waiting = self._waiting.setdefault(arm, [])
-        dropped: list[tuple[Candidate, str]] = []
+        dropped = self._collect()
         proposed = 0
-        while arm not in self._dry and len(waiting) < min(ENOUGH, limit):
-            written = self._write(choice, limit)
-            proposed += len(written)
-            fresh = [c for c in written if self._is_new(c)]
-            kept, lost = self._compile(fresh)
-            lost = [(c, "duplicate") for c in written if c not in fresh] + lost
-            dropped += lost
-            waiting += kept
-            if limit == 1 and lost:  # a policy of one proposal a choice pays for a failure: no second try
+        while len(waiting) < min(ENOUGH, limit) and not (arm in self._dry and arm not in self._building_arms):
+            if arm not in self._dry and arm not in self._building_arms:
+                written = self._write(choice, limit)
+                proposed += len(written)
+                for candidate in written:
+                    if self._is_new(candidate):
+                        self._building.append((self.lab.build(candidate.files, self._case_ids), candidate))
+                    else:
+                        dropped.append((candidate, "duplicate"))
+            self._wait(arm, patient=patient or not self.lab.measured)  # without a device nothing is kept waiting
+            dropped += self._collect()
+            if arm in self._building_arms:
+                break  # a straggler: the device gets what is ready, of this arm or another
+            if limit == 1 and dropped:  # a policy of one proposal a choice pays for a failure: no second try
                 break
         waiting.sort(key=lambda c: -c.forecast.score if c.forecast is not None else 0.0)  # stable: the author's order among equals
-        return Prepared(tuple(waiting), tuple(dropped), proposed, arm in self._dry)
+        return Prepared(tuple(waiting), tuple(dropped), proposed, arm in self._dry and arm not in self._building_arms)
 
     def take(self, candidate: Candidate) -> None:
         """It goes to the device now."""
@@ -124,45 +139,58 @@ class Preparer:
         self._texts.add(digest)
         return new
 
-    def _compile(self, fresh: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
-        start = time.monotonic()
-        known = [c["id"] for c in self.cases if c["replayable"]]
-        for candidate, outcome in zip(fresh, self.lab.specialise_all([c.files for c in fresh], known), strict=True):
-            if not isinstance(outcome, KernelBandError):
-                candidate.specialised = outcome
-            elif isinstance(outcome, ExecutorFault) or fault_of(outcome) is not None:
-                candidate.problem = outcome.message
-            else:
-                raise outcome
-        start = self._spent("specialise", start)
-        able = {c.files["id"]: (c.files, c.specialised["launches"]) for c in fresh if c.specialised is not None}
-        compiled = self.lab.compile(able)
-        for candidate in fresh:
-            for key, outcome in compiled.get(candidate.files["id"], {}).items():
-                if isinstance(outcome, KernelBandError):
-                    candidate.problem = candidate.problem or outcome.message
-                else:
-                    candidate.facts[key] = outcome
-        self._spent("compile", start)
-        return self._sort_out(fresh)
+    @property
+    def _case_ids(self) -> list[str]:
+        return [c["id"] for c in self.cases if c["replayable"]]
 
-    def _sort_out(self, fresh: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
-        kept: list[Candidate] = []
+    @property
+    def _building_arms(self) -> set[tuple[int, str]]:
+        return {(c.parent, c.proposal.strategy) for _, c in self._building}
+
+    def _wait(self, arm: tuple[int, str], *, patient: bool) -> None:
+        """Until everything of the arm is built, or, unless ``patient``, nothing has come for some time: one hanging compiler must not keep
+        the device waiting.
+        """
+        start = time.monotonic()
+        left = {job for job, c in self._building if (c.parent, c.proposal.strategy) == arm}
+        while left:
+            done, left = wait(left, timeout=None if patient else STALL_S, return_when=FIRST_COMPLETED)
+            if not done:
+                break
+        self._spent("compile", start)
+
+    def _collect(self) -> list[tuple[Candidate, str]]:
+        """Sort out what is built, in proposal order; the free failures of it.
+
+        Raises:
+            KernelBandError: the worker is gone.
+        """
         lost: list[tuple[Candidate, str]] = []
-        for candidate in fresh:
-            if candidate.problem or candidate.specialised is None:
-                lost.append((candidate, "compile_error"))
-                continue
-            candidate.identity = identity(
-                candidate.specialised, candidate.facts, outside_kernels(candidate.specialised, self.programs.base)
-            )
-            if any(equal(candidate.identity, k) for k in self._known):
-                lost.append((candidate, "duplicate"))
-                continue
-            self.know(candidate.identity)
-            candidate.forecast = self.rank(candidate)
-            kept.append(candidate)
-        return kept, lost
+        for job, candidate in [x for x in self._building if x[0].done()]:
+            self._building.remove((job, candidate))
+            outcome = self._sort_out(job, candidate)
+            if outcome:
+                lost.append((candidate, outcome))
+            else:
+                self._waiting.setdefault((candidate.parent, candidate.proposal.strategy), []).append(candidate)
+        return lost
+
+    def _sort_out(self, job: Future[Built], candidate: Candidate) -> str:
+        """The outcome of a free failure; nothing when the candidate may go to the device."""
+        error = job.exception()
+        if error is not None:
+            if not isinstance(error, KernelBandError) or (fault_of(error) is None and not isinstance(error, ExecutorFault)):
+                raise error
+            candidate.problem = error.message
+            return "compile_error"
+        built = job.result()
+        candidate.specialised, candidate.facts = built.specialised, built.facts
+        candidate.identity = identity(built.specialised, built.facts, outside_kernels(built.specialised, self.programs.base))
+        if any(equal(candidate.identity, k) for k in self._known):
+            return "duplicate"
+        self.know(candidate.identity)
+        candidate.forecast = self.rank(candidate)
+        return ""
 
     def _spent(self, step: str, start: float) -> float:
         now = time.monotonic()

@@ -26,6 +26,7 @@ from kernelband.search.loop import Loop, pace
 from kernelband.search.options import Options
 from kernelband.search.preparer import Preparer
 from kernelband.search.programs import Programs
+from kernelband.search.ranker import Ranker
 from kernelband.search.session import Journal, Session
 from kernelband.search.start import Setup, StartLab, entry_file, prepare
 from kernelband.search.worker_lab import WorkerLab
@@ -182,12 +183,13 @@ class _Run:
         begin = time.monotonic()
         cases = self._capture(store)
         judge = self._judge(cases)
+        timing = tuple(c for c in cases if c["role"] == "time")
+        about = cases if lab.measured else timing or cases  # a forecast is about what would be timed; the others are for checking
         with journal.during("baseline"):
-            base = baselines.take(lab, judge, setup.program, cases, setup.options.objective)
-        timing = [c for c in cases if c["role"] == "time"]
+            base = baselines.take(lab, judge, setup.program, about, setup.options.objective)
         told = baselines.lines(lab.device, setup.program, base, timing)
         journal.emit(BaselineKnown(told, base.device_us, base.noise))
-        session = self._session(judge, cases, base)
+        session = self._session(judge, cases, about, base)
         if setup.earlier is not None and trials.variants(store, journal.run):
             resume.restore(session, store)
         else:
@@ -237,7 +239,7 @@ class _Run:
         task = Task(cases, setup.options.objective, setup.proof)
         return Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: self.journal.emit(Noted(text)))
 
-    def _session(self, judge: Judge, cases: tuple[Case, ...], base: Baseline) -> Session:
+    def _session(self, judge: Judge, cases: tuple[Case, ...], about: tuple[Case, ...], base: Baseline) -> Session:
         setup, lab = self.setup, self.setup.lab
         programs = Programs(setup.program, self._find)
         programs.set_facts(0, base.facts)
@@ -250,8 +252,8 @@ class _Run:
             lab,
             self.author,
             programs,
-            cases,
-            lambda c: base.profiler.forecast(c.specialised["launches"] if c.specialised else [], c.facts),
+            about,
+            Ranker(lab, base.profiler).rank,
             facts,
         )
         preparer.know(base.identity)

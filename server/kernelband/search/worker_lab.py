@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from kernelband.errors import ExecutorFault, KernelBandError, WorkerError
+from kernelband.errors import KernelBandError, WorkerError
 from kernelband.hardware import Device, driver_properties, find_device, from_gpu
-from kernelband.search._lab import Compiled
+from kernelband.search._lab import Built
 from kernelband.source import Workspace
 from kernelband.source.model import text_hash
 from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
@@ -20,7 +21,6 @@ from kernelband_worker.wire import (
     CompileFacts,
     Environment,
     Gpu,
-    LaunchSpec,
     LockWaiting,
     SessionParams,
     SpecialiseResult,
@@ -203,55 +203,77 @@ class WorkerLab:
 
     def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
         """What a variant would launch on the cases."""
+        return cast("SpecialiseResult", self._specialise(files, cases).result())
+
+    def _specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[dict[str, Any]]:
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
+        return self.compilers.submit(params, operation="specialise", deadline_s=self._specialise_s)
+
+    def build(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[Built]:
+        """Specialise in the pool, then compile each distinct launch there; the first failure ends the rest of that variant."""
+        out: Future[Built] = Future()
         start = time.monotonic()
-        result = cast("SpecialiseResult", self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).result())
-        self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)  # of the original, in a fresh process: no variant needs longer
-        return result
 
-    def specialise_all(self, variants: Sequence[VariantFiles], cases: Sequence[str]) -> list[SpecialiseResult | KernelBandError]:
-        """The same for several variants, by the whole pool; in place of a result, why there is none."""
-        jobs = [
-            self.compilers.submit({"variant": v["id"], "cases": list(cases)}, operation="specialise", deadline_s=self._specialise_s)
-            for v in variants
-        ]
-        return [cast("SpecialiseResult | KernelBandError", _outcome(job)) for job in jobs]
+        def compile_all(job: Future[dict[str, Any]]) -> None:
+            try:
+                specialised = cast("SpecialiseResult", job.result())
+                if files is None:  # the original, in a fresh process: no variant needs much longer
+                    self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)
+                _Build(self.compilers, self.device, files, specialised, out).begin()
+            except BaseException as error:  # noqa: BLE001 - belongs to the one who waits
+                out.set_exception(error)
 
-    def compile(self, variants: Mapping[str, tuple[VariantFiles | None, Sequence[LaunchSpec]]]) -> dict[str, Compiled]:
-        """Compile all launches of all variants in the pool, each key of a variant once."""
-        pool = self.compilers
-        jobs: list[tuple[str, str, Future[dict[str, Any]]]] = []
-        for name, (files, launches) in variants.items():
-            for key, launch in {x["key"]: x for x in launches}.items():
-                variant = files["id"] if files is not None else None
-                params = {"variant": variant, "launch": launch, "target": self.device.target, "instructions": False}
-                jobs.append((name, key, pool.submit(params)))
-        out: dict[str, Compiled] = {name: {} for name in variants}
-        for name, key, job in jobs:
-            outcome = _outcome(job)
-            if isinstance(outcome, dict) and outcome.get("unusable"):
-                outcome = WorkerError(str(outcome["unusable"]), kind="compile_error")
-            out[name][key] = cast("CompileFacts | KernelBandError", outcome)
+        self._specialise(files, cases).add_done_callback(compile_all)
         return out
+
+
+class _Build:
+    """The compile jobs of one variant."""
+
+    def __init__(
+        self, pool: CompilePool, device: Device, files: VariantFiles | None, specialised: SpecialiseResult, out: Future[Built]
+    ) -> None:
+        self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
+        self._facts: dict[str, CompileFacts] = {}
+        self._error: BaseException | None = None
+        self._jobs: dict[str, Future[dict[str, Any]]] = {}
+        self._left = 0
+        self._lock = threading.RLock()
+
+    def begin(self) -> None:
+        """Queue one job for each distinct launch."""
+        launches = {launch["key"]: launch for launch in self._specialised["launches"]}
+        self._left = len(launches)
+        if not launches:
+            self._out.set_result(Built(self._specialised, {}))
+        variant = self._files["id"] if self._files is not None else None
+        for key, launch in launches.items():
+            params = {"variant": variant, "launch": launch, "target": self._device.target, "instructions": False}
+            job = self._pool.submit(params)
+            self._jobs[key] = job
+            job.add_done_callback(partial(self._done, key))
+
+    def _done(self, key: str, job: Future[dict[str, Any]]) -> None:
+        with self._lock:
+            self._left -= 1
+            error = CancelledError() if job.cancelled() else job.exception()
+            if error is None:
+                facts = cast("CompileFacts", job.result())
+                refused = facts.get("unusable")
+                error = WorkerError(refused, kind="compile_error") if refused else None
+                self._facts[key] = facts
+            if error is not None and self._error is None:
+                self._error = error
+                for other in self._jobs.values():
+                    other.cancel()  # what has begun goes on to its own deadline
+            if self._left == 0:
+                if self._error is not None:
+                    self._out.set_exception(self._error)
+                else:
+                    self._out.set_result(Built(self._specialised, self._facts))
 
 
 def _import(executor: Executor) -> None:
     # Whatever goes wrong here goes wrong again, and is said, at the first real call.
     with suppress(KernelBandError):
         executor.call("environment", {}, IMPORT_S)
-
-
-def _outcome(job: Future[dict[str, Any]]) -> dict[str, Any] | KernelBandError:
-    """The result, or the variant's own error; a worker that is gone is raised.
-
-    Raises:
-        WorkerError: the worker is lost.
-    """
-    try:
-        return job.result()
-    except ExecutorFault as error:  # a compiler that hangs or dies is the variant's doing
-        return error
-    except KernelBandError as error:
-        if error.kind == "lost":
-            raise
-        return error

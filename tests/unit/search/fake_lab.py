@@ -10,12 +10,13 @@ import math
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
-from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
+from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband.hardware import Device, find_device
 from kernelband.propose import Draft
-from kernelband.search._lab import Compiled
+from kernelband.search._lab import Built
 from kernelband.source import Workspace, make_patch
 from kernelband.source.model import Edit, Program, Span, text_hash
 from kernelband.strategies import Facts, Proposal
@@ -100,7 +101,9 @@ class FakeExecutor:
         self.lab = lab
         self.role = "gpu" if lab.measured else "cpu"
 
-    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(
+        self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
+    ) -> dict[str, Any]:
         self.lab.calls.append(operation)
         text = self.lab.text(params.get("variant"))
         if operation == "capture":
@@ -180,7 +183,7 @@ class FakeLab:
         self.variants: dict[str, str] = {}
         self.calls: list[str] = []
         self.closed = threading.Event()
-        self.compiled = 0
+        self.stragglers: list[tuple[Future[Built], Built]] = []
 
     def text(self, variant: str | None) -> str:
         return TEXT if variant is None else self.variants[variant]
@@ -216,22 +219,18 @@ class FakeLab:
         }
         return {"launches": [launch], "host_hash": {"k:copy": text_hash(text.replace("# nothing", "").strip())}}
 
-    def specialise_all(self, variants: Sequence[Any], cases: Sequence[str]) -> list[Any]:
-        return [self.specialise(v, cases) for v in variants]
-
-    def compile(self, variants: Mapping[str, tuple[Any, Sequence[Any]]]) -> dict[str, Compiled]:
-        out: dict[str, Compiled] = {}
-        for name, (files, launches) in variants.items():
-            text = self.text(files["id"] if files is not None else None)
-            self.compiled += 1
-            out[name] = {}
-            for launch in launches:
-                error: KernelBandError | None = None
-                if trouble(text) == "compile_error":
-                    error = WorkloadError("It does not compile.", kind="compile_error")
-                elif trouble(text) == "compiler_hangs":
-                    error = ExecutorFault("The compiler took more than 20 s.", fault="timeout")
-                out[name][launch["key"]] = error or self._facts(launch, text)
+    def build(self, files: Any, cases: Sequence[str]) -> Future[Built]:
+        out: Future[Built] = Future()
+        text = self.text(files["id"] if files is not None else None)
+        specialised = self.specialise(files, cases)
+        if trouble(text) == "compile_error":
+            out.set_exception(WorkloadError("It does not compile.", kind="compile_error"))
+        elif trouble(text) == "compiler_hangs":
+            out.set_exception(ExecutorFault("The compiler took more than 20 s.", fault="timeout"))
+        elif trouble(text) == "straggler":
+            self.stragglers.append((out, Built(specialised, {x["key"]: self._facts(x, text) for x in specialised["launches"]})))
+        else:
+            out.set_result(Built(specialised, {x["key"]: self._facts(x, text) for x in specialised["launches"]}))
         return out
 
     def _facts(self, launch: Any, text: str) -> Any:

@@ -289,3 +289,27 @@ def test_no_budget_starts_nothing(world: World) -> None:
             world.run(world.options(**bad))
     assert world.labs == []
     assert not world.db.exists()
+
+
+def test_a_compiler_that_hangs_does_not_hold_up_the_device(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelband.search.preparer.STALL_S", 0.05)
+    late: list[int] = []
+
+    def listen(event: Event) -> None:
+        world.events.append(event)
+        lab = world.labs[-1]
+        if event.name == "trial_ended" and event.number == 2:  # the device had work; now the compiler comes back
+            late.extend(range(len(lab.stragglers)))
+            for future, built in lab.stragglers:
+                future.set_result(built)
+
+    def start(workspace: Any, **_: Any) -> Any:
+        world.labs.append(FakeLab(workspace))
+        return world.labs[-1]
+
+    ended = optimize(world.options(trials=30), world.db, listen, author=FakeAuthor(("straggler",)), start_lab=start)
+    assert late == [0]
+    pulls = rows(world, ended.run)["pulls"]
+    straggler = next(p for p in pulls if "straggler" in p.key)
+    assert straggler.executed
+    assert straggler.position > 1
