@@ -31,6 +31,8 @@ _LOG_CHARS_PER_CALL = 1 << 20  # a program that prints without end must not fill
 class Relay(Protocol):
     """What a child needs of the supervisor."""
 
+    locks: lock.Shared  # for calls that may hold a GPU's lock together
+
     def answer(self, message: Dict[str, Any]) -> None:
         """To the engine."""
 
@@ -53,6 +55,7 @@ class Call:
     params: Dict[str, Any]
     deadline_s: float
     lock: Optional[str]
+    shared: bool = False
     done: threading.Event = field(default_factory=threading.Event)
     outcome: Optional[Dict[str, Any]] = None
     timed_out: bool = False
@@ -136,7 +139,7 @@ class Child:
             self._relay.tell("lock/waiting", {"gpu": gpu, "holder": who, "waited_s": round(waited_s, 1)})
 
         try:
-            with lock.held(gpu, holder, lambda: self._stopped or self._gone.is_set(), waiting):
+            with (self._relay.locks.held if call.shared else lock.held)(gpu, holder, lambda: self._stopped or self._gone.is_set(), waiting):
                 return self._run(call)
         except lock.CancelledError:
             return self._death(call)

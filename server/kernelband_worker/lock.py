@@ -13,9 +13,10 @@ import os
 import re
 import stat
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable, Dict, Iterator, Set
 
 from kernelband_worker import system
 from kernelband_worker.state import OperationFailed
@@ -61,6 +62,53 @@ def held(gpu: str, holder: str, cancelled: Callable[[], bool], waiting: Callable
             yield
         finally:
             _write(lock, "")  # closing the descriptor releases it
+
+
+class Shared:
+    """GPU locks that several calls of this process may hold at once: the first of them takes a lock, the last lets it go."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holds: Dict[str, contextlib.ExitStack] = {}
+        self._members: Dict[str, int] = {}
+        self._asking: Set[str] = set()
+
+    @contextlib.contextmanager
+    def held(self, gpu: str, holder: str, cancelled: Callable[[], bool], waiting: Callable[[str, float], None]) -> Iterator[None]:
+        """As the function ``held``, beside others that came this way."""
+        with self._changed:
+            while gpu in self._asking:
+                if cancelled():
+                    raise CancelledError
+                self._changed.wait(_POLL_S)
+            joined = gpu in self._holds
+            if joined:
+                self._members[gpu] += 1
+            else:
+                self._asking.add(gpu)
+        if not joined:
+            self._take(gpu, held(gpu, holder, cancelled, waiting))
+        try:
+            yield
+        finally:
+            self._leave(gpu)
+
+    def _take(self, gpu: str, hold: contextlib.AbstractContextManager[None]) -> None:
+        stack = contextlib.ExitStack()
+        try:
+            stack.enter_context(hold)
+            with self._changed:
+                self._holds[gpu], self._members[gpu] = stack, 1
+        finally:
+            with self._changed:
+                self._asking.discard(gpu)
+                self._changed.notify_all()
+
+    def _leave(self, gpu: str) -> None:
+        with self._changed:
+            self._members[gpu] -= 1
+            if self._members[gpu] == 0:
+                self._holds.pop(gpu).close()
 
 
 class _Clock:

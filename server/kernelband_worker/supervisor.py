@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Tuple
 
-from kernelband_worker import frames, scrub, system
+from kernelband_worker import frames, lock, scrub, system
 from kernelband_worker.blobs import Blobs
 from kernelband_worker.child import Call, Child, command
 from kernelband_worker.guardian import Guardian, remove
@@ -37,6 +37,7 @@ class Supervisor:
         self._scratch, self._archive, self._executor, self._marker = scratch, archive, executor, marker
         self._guardian = guardian
         self._blobs = Blobs(scratch / "blobs")
+        self.locks = lock.Shared()
         self._children: Dict[str, Child] = {}
         self._starts = 0
         self._relayed: Dict[int, Tuple[Child, Any, Any]] = {}  # our number -> who asked, its number, the hash if it is a blob
@@ -122,10 +123,12 @@ class Supervisor:
             if method == "executor/call":
                 self._call(number, params)
                 return
+            if method == "executor/stop":
+                self._stop(number, params)
+                return
             handler = {
                 "initialize": self._initialize,
                 "executor/start": self._start,
-                "executor/stop": self._stop,
                 "shutdown": lambda _: {},
             }.get(str(method))
             if handler is None:
@@ -218,9 +221,17 @@ class Supervisor:
         out[self._marker[0]] = self._marker[1]
         return out
 
-    def _stop(self, params: Dict[str, Any]) -> Dict[str, Any]:
-        self._end(str(params.get("name")))
-        return {}
+    def _stop(self, number: Any, params: Dict[str, Any]) -> None:
+        child = self._children.pop(str(params.get("name")), None)
+        if child is not None:
+            child.stop()
+
+        def answer() -> None:  # a process with much on the GPU takes its time to end: the others go on meanwhile
+            if child is not None:
+                child.wait(5)
+            self.answer(frames.response(number, {}))
+
+        threading.Thread(target=answer, daemon=True, name="stop").start()
 
     def _end(self, name: str) -> None:
         child = self._children.pop(name, None)
@@ -236,5 +247,5 @@ class Supervisor:
         if child is None:
             self.answer(frames.failure(number, EXECUTOR_MISSING, f"No executor {name!r} is running.", {"kind": "bad_request"}))
             return
-        wanted = params.get("lock")
-        child.submit(Call(number, operation, params.get("params") or {}, float(deadline_s), str(wanted) if wanted else None))
+        wanted, shared = params.get("lock"), bool(params.get("shared"))
+        child.submit(Call(number, operation, params.get("params") or {}, float(deadline_s), str(wanted) if wanted else None, shared))

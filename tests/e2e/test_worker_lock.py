@@ -103,6 +103,61 @@ def test_two_executors_of_one_worker_take_turns(start: StartWorker) -> None:
     assert time.monotonic() - began >= 1.0
 
 
+def test_calls_that_share_it_hold_it_together(start: StartWorker, holders: Holders) -> None:
+    """Three at once; whoever measures alone, here or elsewhere, waits for the last of them."""
+    worker = start()
+    for name in "abcd":
+        worker.start_executor(name, "gpu")
+        worker.call(name, "echo", {}, 10)
+    began = time.monotonic()
+    shared = [worker.submit(name, "sleep", {"seconds": s}, 5, lock=GPU, shared=True) for name, s in (("a", 1.2), ("b", 0.6), ("c", 0.6))]
+    time.sleep(0.2)
+    alone = worker.submit("d", "sleep", {"seconds": 0.1}, 5, lock=GPU)
+    other = holders.start("other", 0)
+    for future in shared:
+        future.result(10)
+    assert time.monotonic() - began < 1.8
+    assert not alone.done()
+    alone.result(10)
+    assert line(other).startswith("waiting")
+    assert next(x for x in iter(lambda: line(other), "") if x.startswith("held"))
+    other.wait(5)
+    assert lock_is_free()
+
+
+def lock_is_free() -> bool:
+    with lock.held(GPU, "me", lambda: True, lambda *_: None):
+        return True
+
+
+def test_one_that_dies_leaves_the_lock_to_those_who_share_it(start: StartWorker) -> None:
+    worker = start()
+    for name in "ab":
+        worker.start_executor(name, "gpu")
+        worker.call(name, "echo", {}, 10)
+    lasting = worker.submit("b", "sleep", {"seconds": 1.0}, 5, lock=GPU, shared=True)
+    with pytest.raises(ExecutorFault):
+        worker.call("a", "spin", {}, 0.3, lock=GPU, shared=True)
+    with pytest.raises(lock.CancelledError):
+        lock_is_free()
+    lasting.result(5)
+    assert lock_is_free()
+
+
+def test_sharing_is_given_up_when_nobody_wants_it(start: StartWorker, holders: Holders) -> None:
+    process = holders.start("x", 60)
+    assert line(process).startswith("held")
+    worker = start()
+    for name in "ab":
+        worker.start_executor(name, "gpu")
+    futures = {name: worker.submit(name, "echo", {}, 60, lock=GPU, shared=True) for name in "ab"}
+    time.sleep(0.3)
+    worker.stop_executor("a")  # the one that asks for the lock on behalf of both
+    assert futures["a"].exception(5) is not None
+    process.kill()
+    assert futures["b"].result(5)["role"] == "gpu"
+
+
 def test_another_gpu_is_another_lock(start: StartWorker, holders: Holders) -> None:
     assert line(holders.start("x", 30)).startswith("held")
     worker = start()

@@ -18,6 +18,7 @@ def check(
     sets: int | None,
     settings: Settings,
     lock: str | None = None,
+    shared: bool = False,
     fresh: bool = False,
     programs: int | None = None,  # of each launch, by the interpreter
 ) -> CheckResult:
@@ -46,7 +47,7 @@ def check(
             params["programs"] = programs
         deadline = check_deadline(members, used, settings) if programs is None else interpreted_deadline(members, settings)
         deadline += settings.start_s if fresh else 0.0
-        part = cast("CheckResult", executor.call("check", params, deadline, lock))
+        part = cast("CheckResult", executor.call("check", params, deadline, lock, shared=shared))
         whole = part if whole is None else _merged(whole, part)
         if part["out_of_bounds"] or not all(c["ok"] for c in part["cases"]):
             break

@@ -8,8 +8,8 @@ from kernelband.judge.protocol import Candidate, Executor, Settings
 from kernelband_worker.wire import Entry, EntryRunParams, EntryRunResult
 
 
-def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: Settings, lock: str | None) -> str:
-    """Runs it in a fresh executor, where the variant bears the original's names.
+def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: Settings, lock: str | None, *, shared: bool = False) -> str:
+    """Runs it in a fresh executor, where the variant bears the original's names; ``shared``: beside the entries of others.
 
     Returns:
         Nothing when the entry passes, else one sentence.
@@ -20,7 +20,7 @@ def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: 
     """
     params: EntryRunParams = {"variant": candidate.variant, "entry": entry, "seconds": settings.entry_s}
     deadline = settings.least_deadline_s + settings.start_s + settings.entry_s
-    result = cast("EntryRunResult", executor.call("entry/run", params, deadline, lock))
+    result = cast("EntryRunResult", executor.call("entry/run", params, deadline, lock, shared=shared))
     if result["ok"]:
         return ""
     return f"The entry {entry['name']} fails with it: {result['reason'] or 'no reason was given'}"

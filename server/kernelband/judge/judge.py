@@ -95,9 +95,16 @@ class Judge:
     # ------------------------------------------------------------ the steps, also those of the final
 
     def check(
-        self, executor: Executor, candidate: Candidate, cases: Sequence[Case], *, sets: int | None, fresh: bool = False
+        self,
+        executor: Executor,
+        candidate: Candidate,
+        cases: Sequence[Case],
+        *,
+        sets: int | None,
+        fresh: bool = False,
+        shared: bool = False,
     ) -> CheckResult:
-        return check(executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, fresh=fresh)
+        return check(executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, shared=shared, fresh=fresh)
 
     def measure(
         self,

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from attrs import field, frozen
 
 from kernelband.errors import WorkloadError
+from kernelband.hardware import Device
 from kernelband.judge.result import Result
 from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 
@@ -34,14 +35,17 @@ class Settings:
     entry_s: float = 60.0
     least_deadline_s: float = 10.0
     start_s: float = 30.0  # added to the first call of a fresh executor: it imports the user's program
-    starts_at_once: int = 5  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
+    starts_at_once: int = 8  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
+    crowd_share: float = 0.25  # of the GPU's memory, that what the final's processes do at once may take
 
 
 class Executor(Protocol):
     """What the judge needs of ``worker.Executor``: by the time of a call its session is open and the variant of ``params`` is loaded."""
 
-    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
-        """Runs an operation, in a fresh process if the last call ended the old one.
+    def call(
+        self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
+    ) -> dict[str, Any]:
+        """Runs an operation, in a fresh process if the last call ended the old one; ``shared``: beside others that share the lock.
 
         Raises:
             ExecutorFault: it timed out, died or ran out of memory.
@@ -107,15 +111,19 @@ class Verdict:
 
 @frozen
 class FinalReport:
-    """Verdicts in the order of the candidates, and the original against itself in the same processes."""
+    """Verdicts in the order of the candidates, and the original against itself in the same processes.
+
+    ``seconds``: wall time of start, check, prepare, measure and proof.
+    """
 
     verdicts: tuple[Verdict, ...]
     baseline: tuple[Measurement, ...] = field(repr=False)
+    seconds: dict[str, float] = field(factory=dict[str, float])
 
 
 @frozen
 class Task:
-    """What is judged on: the cases of a run, and the entry that winners must pass."""
+    """What is judged on: the cases of a run, and the entry that winners must pass (``workload.choose_proof``)."""
 
     cases: tuple[Case, ...]
     objective: Objective = "device"
@@ -139,6 +147,18 @@ class Task:
         raise WorkloadError(f"None of the {len(self.cases)} recorded calls can be timed{said}: name another entry with --entry.")
 
 
+def can_work_together(task: Task, device: Device | None, settings: Settings) -> bool:
+    """Whether the final's processes may check and prepare at the same time.
+
+    A check holds inputs, their copies, four outputs and a float64 reference: about four times what the case says. An autotuned kernel would
+    choose its configuration beside the work of others, so it has to be alone.
+    """
+    if any(launch["config"] is not None for case in task.cases for launch in case["launches"]):
+        return False
+    largest = max((c["memory_bytes"] for c in task.cases if c["replayable"]), default=0)
+    return device is None or settings.processes * 4 * largest <= settings.crowd_share * device.memory_bytes
+
+
 def check_deadline(cases: Sequence[Case], sets: int, settings: Settings) -> float:
     """Seconds for a check: each comparison of a case gets half a second and fifty times its device time."""
     return settings.least_deadline_s + sum(max(1, sets) * (0.5 + 50 * _device_s(c)) for c in cases)
@@ -149,6 +169,12 @@ def interpreted_deadline(cases: Sequence[Case], settings: Settings) -> float:
     to interpret. Only what hangs is ended.
     """
     return settings.start_s + settings.interpreted_s + 60 * sum(c.get("replay_s", 1.0) for c in cases)
+
+
+def prepare_deadline(cases: Sequence[Case], settings: Settings, *, fresh: bool) -> float:
+    """Seconds for preparing a process: a few calls on each input set, beside others that do the same."""
+    start = settings.start_s if fresh else 0.0
+    return settings.least_deadline_s + start + sum(max(1, c["input_sets"]) * (1.0 + 300 * _device_s(c)) for c in cases)
 
 
 def time_deadline(cases: Sequence[Case], pairs: int, settings: Settings) -> float:

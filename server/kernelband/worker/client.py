@@ -144,7 +144,7 @@ class Worker:
             raise WorkerError(f"The worker ({self.name}) didn't answer {method} within {_START_EXECUTOR_S:g} s.") from error
 
     def submit(
-        self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None
+        self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
     ) -> Future[dict[str, Any]]:
         """Queue an operation; an executor runs one at a time.
 
@@ -154,17 +154,22 @@ class Worker:
             params: see there.
             deadline_s: seconds from its start (not from its queueing, nor while it waits for the lock); then the executor is killed.
             lock: UUID of the GPU that nobody else may measure on meanwhile.
+            shared: other calls of this worker that say so too may hold the lock at the same time.
 
         Returns:
             A future that fails with WorkloadError, WorkerError or HardwareError (the operation said no; ``kind`` tells), ExecutorFault
             (timeout, crashed, oom), or WorkerError at once when the worker is lost.
         """
         call: dict[str, Any] = {"name": name, "operation": operation, "params": params, "deadline_s": deadline_s, "lock": lock}
+        if shared:
+            call["shared"] = True
         return self._connection.request("executor/call", call)
 
-    def call(self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(
+        self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
+    ) -> dict[str, Any]:
         """``submit`` and wait; raises what its future fails with."""
-        return self.submit(name, operation, params, deadline_s, lock).result()
+        return self.submit(name, operation, params, deadline_s, lock, shared=shared).result()
 
     def close(self) -> None:
         """End the worker and everything in it. Calls that still wait fail."""

@@ -50,10 +50,13 @@ class Executor:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(
+        self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
+    ) -> dict[str, Any]:
         """Run an operation, in a fresh process if the last call ended the old one.
 
-        A variant named by ``params["variant"]`` is loaded first, within the same deadline each.
+        A variant named by ``params["variant"]`` is loaded first, within the same deadline each. With ``shared`` the lock is held beside
+        other calls of this worker that share it.
 
         Raises:
             ExecutorFault: it took too long, crashed or ran out of memory. The next call gets a fresh process.
@@ -62,7 +65,7 @@ class Executor:
         with self._lock:
             try:
                 self._prepare(params, deadline_s)
-                return self._worker.call(self.name, operation, params, deadline_s, lock)
+                return self._worker.call(self.name, operation, params, deadline_s, lock, shared=shared)
             except ExecutorFault:
                 self._running = False
                 raise

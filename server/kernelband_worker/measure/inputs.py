@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Callable, Tuple, cast
+from typing import Any, Callable, Optional, Tuple, cast
 
 from kernelband_worker.state import State
 
@@ -29,6 +29,10 @@ class InputSets:
         self._sets[key] = (made, size_bytes)
         return made
 
+    def has_room(self, case: str, input_set: int, size_bytes: int) -> bool:
+        """Whether the set is there, or would be kept without dropping another."""
+        return (case, input_set) in self._sets or self.held_bytes + size_bytes <= self.budget_bytes
+
     @property
     def held_bytes(self) -> int:
         return sum(size for _, size in self._sets.values())
@@ -37,11 +41,11 @@ class InputSets:
         self._sets.clear()
 
 
-def input_sets(state: State) -> InputSets:
-    """The executor's input sets, for checks and timings alike. Role gpu."""
+def input_sets(state: State, share: Optional[float] = None) -> InputSets:
+    """The executor's input sets, for checks and timings alike. Role gpu. The first call decides what share of free memory they may fill."""
     if "inputs" not in state.kept:
         import torch
 
         free, _ = torch.cuda.mem_get_info()
-        state.kept["inputs"] = InputSets(int(free * SHARE_OF_FREE_MEMORY))
+        state.kept["inputs"] = InputSets(int(free * (SHARE_OF_FREE_MEMORY if share is None else share)))
     return cast("InputSets", state.kept["inputs"])

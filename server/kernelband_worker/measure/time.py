@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, cast
 from kernelband_worker.measure.block import Wish, time_block
 from kernelband_worker.measure.clocks import Snapshot, disturbed, watch
 from kernelband_worker.measure.device import Side
-from kernelband_worker.measure.inputs import input_sets
+from kernelband_worker.measure.gpu import memory, require_gpu
 from kernelband_worker.measure.share import known_share, measured_share
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import Case, CaseTime, TimeParams, TimeResult
@@ -35,27 +35,14 @@ def time(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     Raises:
         OperationFailed: no GPU, out of memory, or a case that never stops compiling.
     """
-    if state.role != "gpu":
-        raise OperationFailed("Nothing can be measured here: this executor has no GPU. Times beside a variant need one.", "no_gpu")
-    import torch
-
-    if not torch.cuda.is_available():
-        raise OperationFailed("Nothing can be measured here: torch finds no GPU in this process.", "no_gpu")
+    require_gpu(state)
     wanted = cast("TimeParams", params)
     if wanted.get("pairs", PAIRS) < 1:
         raise OperationFailed("At least one pair is needed to time a case.", "bad_request")
-    bench = _workbench(state)
+    bench = workbench(state)
     start = clock.perf_counter()
-    try:
+    with memory(state):
         cases: List[CaseTime] = [_time_case(state, bench, case_id, wanted) for case_id in wanted.get("cases", [])]
-    except torch.cuda.OutOfMemoryError as error:
-        input_sets(state).clear()
-        torch.cuda.empty_cache()
-        raise OperationFailed(
-            "The GPU ran out of memory while a case was timed. Free memory on it or use a smaller entry.",
-            "out_of_memory",
-            detail=str(error),
-        ) from error
     result: TimeResult = {"cases": cases, "seconds": clock.perf_counter() - start}
     return cast("Dict[str, Any]", result)
 
@@ -110,7 +97,8 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
     }
 
 
-def _workbench(state: State) -> Workbench:
+def workbench(state: State) -> Workbench:
+    """The executor's."""
     if "time" not in state.kept:
         import torch
 

@@ -22,6 +22,7 @@ def case(name: str, role: str = "time", **more: Any) -> Any:
         "compulsory_bytes": None,
         "launches": [],
         "tensors": [],
+        "memory_bytes": 1_000_000,
         **more,
     }
 
@@ -68,9 +69,11 @@ class SimulatedExecutor:
         self.script = script
         self.calls: list[tuple[str, Any, float, str | None]] = []
         self.stopped = False
+        self.shared: list[bool] = []
 
-    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, *, shared: bool = False) -> dict[str, Any]:
         assert not self.stopped, "called after it was stopped"
+        self.shared.append(shared)
         self.calls.append((operation, dict(params), deadline_s, lock))
         answer = self.script.get(operation.replace("/", "_"))
         if callable(answer):
@@ -84,7 +87,7 @@ class SimulatedExecutor:
     def close(self) -> None:
         self.stopped = True
 
-    def environment(self, params: Any) -> dict[str, Any]:
+    def prepare(self, params: Any) -> dict[str, Any]:
         return {}
 
     def check(self, params: Any) -> dict[str, Any]:

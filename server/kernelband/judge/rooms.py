@@ -1,0 +1,125 @@
+"""The processes of a final verification: each in a room of its own, started together, ended together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
+
+from attrs import define, field
+
+from kernelband.errors import ExecutorFault, KernelBandError, WorkerError
+from kernelband.judge.protocol import Executor, MakeExecutor, Settings, prepare_deadline
+from kernelband_worker.wire import PrepareParams
+
+
+@define
+class Room:
+    """The executor of one process; a fault costs it, and whoever enters next gets another.
+
+    One thread at a time works in a room; any thread may shut it, which ends what goes on inside. ``share`` is the share of free GPU memory
+    that it may fill with inputs, and again with results, None for the worker's own choice.
+    """
+
+    make: MakeExecutor
+    name: str
+    settings: Settings
+    share: float | None = None
+    fresh: bool = True  # the user's program is not yet imported
+    _executor: Executor | None = None
+    _made: int = 0
+    _shut: bool = False
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def enter(self) -> Executor:
+        """Its executor, with torch imported and the GPU's context made.
+
+        Raises:
+            ExecutorFault: it ended while it started; the room is left.
+            KernelBandError: it can't start, or the room is shut.
+        """
+        with self._lock:
+            if self._shut:
+                raise WorkerError("The final verification was given up.", kind="lost")
+            if self._executor is not None:
+                return self._executor
+            executor = self._executor = self.make(self.name if self._made == 0 else f"{self.name}-{self._made}")
+            self._made += 1
+            self.fresh = True
+        params: PrepareParams = {"cases": []}
+        if self.share is not None:
+            params["share"] = self.share
+        try:
+            executor.call("prepare", params, prepare_deadline((), self.settings, fresh=True))
+        except KernelBandError:
+            self.leave()
+            raise
+        return executor
+
+    def warm(self) -> None:
+        """Starts the process ahead of its first use. What goes wrong here goes wrong again there, where it is dealt with."""
+        with suppress(KernelBandError):
+            self.enter()
+
+    def prepare(self, variant: str | None, cases: Sequence[str], deadline_s: float, lock: str | None) -> None:
+        """Everything that a first timed call would wait for, beside other rooms that do the same.
+
+        Raises:
+            KernelBandError: as ``Executor.call``; after a fault the room is left.
+        """
+        params: PrepareParams = {"variant": variant, "cases": list(cases)}
+        try:
+            self.enter().call("prepare", params, deadline_s, lock, shared=True)
+            self.fresh = False
+        except ExecutorFault:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Ends the process, if there is one."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.close()
+
+    def shut(self) -> None:
+        """Ends the process, and nobody gets another."""
+        with self._lock:
+            self._shut = True
+        self.leave()
+
+
+class Crew:
+    """Threads that work in rooms at the same time. At the end of the block, however it comes, all rooms are shut and all threads done."""
+
+    def __init__(self, rooms: Sequence[Room], at_once: int) -> None:
+        self._rooms = rooms
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="final")
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        ends = [threading.Thread(target=_shut, args=(room,), name=f"end {room.name}") for room in self._rooms]
+        for end in ends:
+            end.start()
+        for end in ends:
+            end.join()
+        self._threads.shutdown()
+
+    def together(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """Runs all jobs and waits for them.
+
+        Raises:
+            KernelBandError: the first one that a job raised, at once; the others go on until the block ends.
+        """
+        jobs_done = [self._threads.submit(job) for job in jobs]
+        for job in wait(jobs_done, return_when=FIRST_EXCEPTION).done:
+            job.result()
+
+
+def _shut(room: Room) -> None:
+    with suppress(KernelBandError):  # a worker that is gone has nothing left to end
+        room.shut()
