@@ -30,8 +30,10 @@ OPERATIONS: Mapping[str, str] = {
     "variant/load": "kernelband_worker.session:load_variant",
     "specialise": "kernelband_worker.compiler.specialise:specialise",
     "compile": "kernelband_worker.compiler.compile:compile_launch",
+    "traffic": "kernelband_worker.cases.traffic:traffic",
     "check": "kernelband_worker.compare:check",
     "time": "kernelband_worker.measure.time:time",
+    "prepare": "kernelband_worker.measure.prepare:prepare",
     "entry/run": "kernelband_worker.cases.entry:run_entry",
 }
 

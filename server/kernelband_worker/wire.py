@@ -26,6 +26,7 @@ Operations of an executor (``CallParams.operation``), each in a file of its own:
     variant/load      VariantFiles -> {}
     specialise        SpecialiseParams -> SpecialiseResult
     compile           CompileParams -> CompileFacts
+    traffic           TrafficParams -> TrafficResult
     check             CheckParams -> CheckResult
     time              TimeParams -> TimeResult
     prepare           PrepareParams -> {}
@@ -427,6 +428,16 @@ class CheckParams(TypedDict, total=False):
     input_sets: List[int]
     numerics: str  # "exact" | "reassociates" | "lowers_precision"
     programs: int  # role cpu
+
+
+class TrafficParams(TypedDict, total=False):
+    variant: Optional[str]
+    cases: List[str]
+    programs: int
+
+
+class TrafficResult(TypedDict):
+    launches: Dict[str, List[LaunchFacts]]  # the variant's own, by case id
 
 
 class OutputCheck(TypedDict):

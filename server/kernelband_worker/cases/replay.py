@@ -60,8 +60,10 @@ class ReplayCase:
         """How many input sets there are; drawn tensors make as many as are asked for."""
         return int(self.case["input_sets"])
 
-    def inputs(self, input_set: int) -> Prepared:
+    def inputs(self, input_set: int, *, blank: bool = False) -> Prepared:
         """Fresh tensors on the device, the same in every process, and the generators set for the first call.
+
+        ``blank``: nobody will look at results, so floats hold whatever the allocator gives.
 
         Raises:
             OperationFailed: the case has no such input set, or its record is gone.
@@ -69,7 +71,7 @@ class ReplayCase:
         if not 0 <= input_set < self.input_sets:
             raise OperationFailed(f"Case {self.case['id']} has no input set {input_set}.", "bad_request")
         record = self.stored.sets[input_set]
-        storages = [self._fill(s, input_set, i) for i, s in enumerate(record.storages)]
+        storages = [self._fill(s, input_set, i, blank=blank) for i, s in enumerate(record.storages)]
         pristine = {i: storages[i].clone() for i in self.stored.mutated}
         rng = modes.unpack(self._store.get(record.rng)) if record.rng else None
         prepared = Prepared(input_set, storages, pristine, rng)
@@ -85,8 +87,8 @@ class ReplayCase:
             return policy.draw(record.fit, record.bytes, seed)
         return self._store.get_tensor(record.digest, record.bytes)
 
-    def _fill(self, record: StorageRecord, input_set: int, number: int) -> torch.Tensor:
-        if self._state.role == "compile" and number not in self._read_by_hosts:
+    def _fill(self, record: StorageRecord, input_set: int, number: int, *, blank: bool) -> torch.Tensor:
+        if (blank or self._state.role == "compile") and number not in self._read_by_hosts:
             return torch.empty(record.bytes, dtype=torch.uint8, device=record.device)  # never touched: costs no memory
         content = self.content(input_set, number)
         fresh = torch.empty(record.bytes, dtype=torch.uint8, device=record.device)
