@@ -24,6 +24,31 @@ sys.meta_path.insert(0, No())
 """
 NO_TORCH, NO_TRITON = BLOCKER.format(names=("torch",)), BLOCKER.format(names=("triton",))
 
+BIG = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(a, b, c, K, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    k = tl.arange(0, DEPTH)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, DEPTH):
+        x = tl.load(a + i[:, None] * K + start + k[None, :])
+        y = tl.load(b + (start + k[:, None]) * BLOCK + i[None, :])
+        total = tl.dot(x, y, total)
+    tl.store(c + i[:, None] * BLOCK + i[None, :], total)
+
+
+def test_product():
+    a = torch.randn(128, 512, device="cuda", dtype=torch.float16)
+    b = torch.randn(512, 128, device="cuda", dtype=torch.float16)
+    c = torch.empty(128, 128, device="cuda")
+    product_kernel[(1,)](a, b, c, 512, BLOCK=128, DEPTH=128, num_warps=8, num_stages=3)
+    torch.testing.assert_close(c, a.float() @ b.float(), atol=0.5, rtol=0.1)
+"""
+
 
 @pytest.fixture
 def home(tmp_path: Path, worker_python: str) -> Home:
@@ -92,12 +117,24 @@ def test_the_table(home: Home) -> None:
     assert home.snapshot() == before, "something was written"
 
 
-def test_a_tile_over_the_limits_is_said_and_a_kernel_that_nobody_compiles_is_an_error(home: Home) -> None:
+def test_a_kernel_that_no_gpu_takes(home: Home) -> None:
+    """The interpreter runs it, the compilers refuse: the reason is the compiler's own."""
     home.file.write_text(KERNEL.replace("tl.store(y + i,", "tl.static_assert(BLOCK == 63, 'never so')\n    tl.store(y + i,"))
     done = home.run("inspect", "scale.py", "--python", home.python)
     assert done.code == 4, (done.out, done.err)
-    assert "never so" in done.out + done.err
+    assert "never so" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_gpu_that_refuses_does_not_hide_the_others(home: Home) -> None:
+    # 192 KiB of tiles at once: an H100 holds them, an RTX 4090 doesn't.
+    home.file.write_text(BIG)
+    found = looked(home, "scale.py", "--gpu", "h100,rtx4090")
+    large, small = found
+    assert large["error"] is None
+    assert not large["facts"].get("unusable")
+    assert "shared memory" in small["facts"]["unusable"]
+    assert any(w["code"] == "shared-over-limit" for w in small["warnings"])
 
 
 def test_without_the_search_extra(home: Home) -> None:

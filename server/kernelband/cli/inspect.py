@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @json_option
 def inspect(
     target: str, *, gpus: str, entry: str | None, worker: str | None, python: str | None, overlays: tuple[str, ...], as_json: bool
-) -> None:
+) -> int:
     """Compile a kernel for GPUs, without one, and show registers, memory, occupancy, roofline, warnings and what limits it.
 
     The program runs once, to learn with which arguments and grid the kernel is launched. What it prints goes to stderr.
@@ -47,17 +47,19 @@ def inspect(
         )
     from kernelband.cli import inspection
 
+    none = all(one.seen is None for one in seen)
     if as_json:
         click.echo(json.dumps(inspection.as_json(seen), indent=1, default=str))
-    else:
-        out = console()
-        inspection.print_inspection(seen, out)
-        for note in _notes(once, seen):
-            out.print(note, markup=False, soft_wrap=True)
-    if all(one.seen is None for one in seen):
-        raise WorkloadError(
-            f"{once.program.kernel.place.name} compiles for none of these GPUs.", detail=str(seen[0].error), kind="compile_error"
-        )
+        return WorkloadError.exit_code if none else 0
+    if none:
+        reasons = dict.fromkeys(f"{one.device.key}: {one.error}" for one in seen)
+        name = once.program.kernel.place.name
+        raise WorkloadError(f"{name} compiles for none of these GPUs.", detail="\n".join(reasons), kind="compile_error")
+    out = console()
+    inspection.print_inspection(seen, out)
+    for note in _notes(once, seen):
+        out.print(note, markup=False, soft_wrap=True)
+    return 0
 
 
 def _notes(once: Once, seen: Sequence[Inspection]) -> list[str]:
