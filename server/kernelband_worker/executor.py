@@ -34,6 +34,7 @@ OPERATIONS: Mapping[str, str] = {
     "check": "kernelband_worker.compare:check",
     "time": "kernelband_worker.measure.time:time",
     "prepare": "kernelband_worker.measure.prepare:prepare",
+    "prepare": "kernelband_worker.measure.prepare:prepare",
     "entry/run": "kernelband_worker.cases.entry:run_entry",
 }
 
