@@ -28,7 +28,7 @@ def finalists(s: Session) -> list[Trial]:
 
 
 def reserve(s: Session, start_s: float) -> float:
-    """Seconds that the final will take: for each process its start, and a block for original and finalists at the pace of a trial."""
+    """Seconds that the final will take: its processes start together, the proofs too; each measures original and finalists in turn."""
     if not s.lab.measured or s.journal.budget.seconds is None:
         return 0.0
     settings = s.judge.settings
@@ -36,7 +36,7 @@ def reserve(s: Session, start_s: float) -> float:
     count = len(finalists(s)) if s.trials else settings.finalists
     if s.trials and not count:
         return 0.0
-    guess = settings.processes * max(start_s / 2, blocks * (1 + count) / 2)
+    guess = 2 * start_s + settings.processes * blocks * (1 + count) / 2
     return min(guess, SHARE * s.journal.budget.seconds)
 
 

@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from kernelband.errors import KernelBandError, WorkerError
+from kernelband.errors import WorkerError
 from kernelband.hardware import Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
 from kernelband.source import Workspace
@@ -31,7 +30,6 @@ from kernelband_worker.wire import (
 DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
 IMPORT_S = 120.0  # a cold torch
 SPECIALISE_S = 60.0  # the original: the program is imported in it
-AHEAD = 2  # executors of the final that start while another measures
 
 
 class WorkerLab:
@@ -44,7 +42,6 @@ class WorkerLab:
         self._worker, self._workspace = worker, workspace
         self._variants: dict[str, VariantFiles] = {}
         self._main: Executor | None = None
-        self._ready: dict[str, Future[Executor]] = {}
         scratch = worker.hello["scratch"]
         self._session: SessionParams = {
             "id": scratch.rpartition("/")[2],
@@ -154,27 +151,8 @@ class WorkerLab:
         self.measuring().restart()
 
     def fresh(self, name: str) -> Executor:
-        """An executor of its own; of the final's, the next ones start while this one measures."""
-        out = self._ready.pop(name).result() if name in self._ready else self._executor(name, "gpu" if self.measured else "cpu")
-        stem, _, number = name.rpartition("-")
-        if stem == "final" and number.isdecimal() and self._worker.hello["cpus"] >= 8:
-            for following in range(int(number) + 1, int(number) + 1 + AHEAD):
-                self.expect(f"{stem}-{following}")
-        return out
-
-    def expect(self, name: str) -> None:
-        """Start an executor in the background, so that ``fresh(name)`` finds it with torch imported."""
-        if name in self._ready:
-            return
-        future: Future[Executor] = Future()
-        self._ready[name] = future
-
-        def begin() -> None:
-            executor = self._executor(name, "gpu" if self.measured else "cpu")
-            _import(executor)
-            future.set_result(executor)
-
-        threading.Thread(target=begin, name=f"start {name}", daemon=True).start()
+        """An executor of its own, started by its first call. Names are not used twice."""
+        return self._executor(name, "gpu" if self.measured else "cpu")
 
     def _executor(self, name: str, role: str) -> Executor:
         return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=self._session, variants=self._files)
@@ -271,9 +249,3 @@ class _Build:
                     self._out.set_exception(self._error)
                 else:
                     self._out.set_result(Built(self._specialised, self._facts))
-
-
-def _import(executor: Executor) -> None:
-    # Whatever goes wrong here goes wrong again, and is said, at the first real call.
-    with suppress(KernelBandError):
-        executor.call("environment", {}, IMPORT_S)
