@@ -145,6 +145,8 @@ class FakeExecutor:
                 "disturbed": None,
             }
             return {"cases": [case], "seconds": 0.0}
+        if operation == "traffic":
+            return {"launches": {}}
         if operation == "entry/run":
             return {"ok": trouble(text) != "entry", "reason": "AssertionError", "output": "", "seconds": 0.0}
         return {}

@@ -149,10 +149,10 @@ def test_paper_pays_for_failures(world: World) -> None:
 def test_a_winner_that_fails_the_users_own_entry_is_not_verified(world: World) -> None:
     def refuse(lab: FakeLab) -> Any:
         class Refusing(FakeExecutor):
-            def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> Any:
+            def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, **more: Any) -> Any:
                 if operation == "entry/run":
                     return {"ok": False, "reason": "AssertionError in test_copy", "output": "", "seconds": 0.0}
-                return super().call(operation, params, deadline_s, lock)
+                return super().call(operation, params, deadline_s, lock, **more)
 
         return lambda name: Refusing(lab)
 
@@ -251,7 +251,7 @@ def test_resume_refuses_another_triton(world: World) -> None:
 def test_a_start_that_fails_leaves_nothing(world: World) -> None:
     def lost(lab: FakeLab) -> Any:
         class Lost(FakeExecutor):
-            def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> Any:
+            def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, **more: Any) -> Any:
                 raise WorkloadError("The entry fails.", kind="entry_failed")
 
         return lambda: Lost(lab)
@@ -266,10 +266,10 @@ def test_a_start_that_fails_leaves_nothing(world: World) -> None:
 def test_a_worker_that_dies_in_the_search_leaves_a_run_to_resume(world: World) -> None:
     def dying(lab: FakeLab) -> Any:
         class Dying(FakeExecutor):
-            def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> Any:
+            def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, **more: Any) -> Any:
                 if lab.calls.count("check") >= 3:
                     raise WorkerError("The worker is gone.", kind="lost")
-                return super().call(operation, params, deadline_s, lock)
+                return super().call(operation, params, deadline_s, lock, **more)
 
         return lambda: Dying(lab)
 
