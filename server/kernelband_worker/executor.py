@@ -34,7 +34,6 @@ OPERATIONS: Mapping[str, str] = {
     "check": "kernelband_worker.compare:check",
     "time": "kernelband_worker.measure.time:time",
     "prepare": "kernelband_worker.measure.prepare:prepare",
-    "prepare": "kernelband_worker.measure.prepare:prepare",
     "entry/run": "kernelband_worker.cases.entry:run_entry",
 }
 
@@ -55,6 +54,8 @@ def main(operations: Mapping[str, str] = OPERATIONS) -> None:
         faulthandler.register(signal.SIGUSR1)  # at a deadline: where it hangs, into the log
     if role == "compile":
         system.be_nice(_NICE)
+    if role == "cpu":  # on a busy machine threads that wait for each other make products of small tiles a hundred times slower
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     Executor(role, reader, writer, operations).run()
 
 

@@ -26,10 +26,10 @@ from kernelband_worker.sources import real_path
 from kernelband_worker.state import OperationFailed, State
 
 #: Programs of a launch whose accesses are looked at in detail (sectors, unique bytes).
-_DETAILED = 8
+_DETAILED = 4
 #: A launch whose programs take long is sampled less, down to so few programs, once this much effort (see ``Counter``) was spent on it.
 _FEWEST = 4
-_EFFORT = 4000.0
+_EFFORT = 2000.0
 #: Seconds for all programs of a launch with atomics. What a launch that takes longer writes is unknown.
 _ATOMIC_SECONDS = 20.0
 _OWN = os.path.dirname(triton.__file__)

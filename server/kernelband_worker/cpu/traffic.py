@@ -9,6 +9,7 @@ import numpy as np
 
 #: Bytes that a GPU moves at least: a sector of a cache line.
 SECTOR = 32
+_SPREAD = 32  # places per element up to which marking them is quicker than sorting
 
 
 @dataclass
@@ -104,9 +105,12 @@ class Counter:
         entry.masked |= masked
         if addresses.size == 0:
             return
-        unique = np.unique(addresses)
+        unique = addresses if _ascending(addresses) else np.unique(addresses)
         first, last = unique // np.uint64(SECTOR), (unique + np.uint64(size - 1)) // np.uint64(SECTOR)
-        entry.sectors += np.unique(first if size <= 1 else np.concatenate([first, last])).size
+        if np.array_equal(first, last):
+            entry.sectors += 1 + int(np.count_nonzero(first[1:] != first[:-1]))
+        else:
+            entry.sectors += np.unique(np.concatenate([first, last])).size
         entry.fewest += -(-unique.size * size // SECTOR)
         self._program.setdefault((kind, region, size), []).append(unique)
 
@@ -115,8 +119,8 @@ class Counter:
         if not self.detailed:
             return
         for (kind, region, size), parts in self._program.items():
-            touched = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
-            self._unique[kind, region] = self._unique.get((kind, region), 0) + touched.size * size
+            touched = parts[0].size if len(parts) == 1 else _distinct(np.concatenate(parts), size)
+            self._unique[kind, region] = self._unique.get((kind, region), 0) + touched * size
         self._program.clear()
 
     def result(self, programs: int, total: int, region_bytes: List[int]) -> Traffic:
@@ -146,3 +150,22 @@ class Counter:
                 for (path, line, kind), site in sorted(self.sites.items())
             ],
         )
+
+
+def _ascending(addresses: np.ndarray) -> bool:
+    """Whether they are sorted and differ, as those of a block of rows are: then there is nothing to sort."""
+    return bool((addresses[1:] > addresses[:-1]).all())
+
+
+def _distinct(addresses: np.ndarray, size: int) -> int:
+    """How many different ones there are, of elements of ``size`` bytes: by marks in their range, unless that is wide, as sorting takes long."""
+    if _ascending(addresses):
+        return int(addresses.size)
+    low = addresses.min()
+    offsets = addresses - low
+    places = int(offsets.max()) // size + 1
+    if places > _SPREAD * addresses.size or (offsets % np.uint64(size)).any():
+        return int(np.unique(addresses).size)
+    marks = np.zeros(places, dtype=bool)
+    marks[(offsets // np.uint64(size)).astype(np.int64)] = True
+    return int(np.count_nonzero(marks))
