@@ -158,7 +158,7 @@ def _ascending(addresses: np.ndarray) -> bool:
 
 
 def _distinct(addresses: np.ndarray, size: int) -> int:
-    """How many different ones there are, of elements of ``size`` bytes: by marks in their range, unless that is wide, as sorting takes long."""
+    """How many different ones there are, of elements of ``size`` bytes. By marks in their range where it is narrow: sorting takes long."""
     if _ascending(addresses):
         return int(addresses.size)
     low = addresses.min()
