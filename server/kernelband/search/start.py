@@ -77,6 +77,7 @@ def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | N
             seed=options.seed,
             on_log=said,
             on_waiting=waiting,
+            warm=True,
         )
     try:  # a GPU shows more in a benchmark, the interpreter in a test
         entry = choose_entry(workspace, program, options.entry, measured=lab.measured)

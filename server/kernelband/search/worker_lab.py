@@ -67,8 +67,9 @@ class WorkerLab:
         seed: int,
         on_log: Callable[[str, str], None],
         on_waiting: Callable[[LockWaiting], None] | None = None,
+        warm: bool = False,
     ) -> WorkerLab:
-        """Start the worker, look at what it has, and open its first executor.
+        """Start the worker, look at what it has, and open its first executor. ``warm`` starts the compile pool too, in the background.
 
         Raises:
             WorkerError: it can't be reached or used.
@@ -79,6 +80,8 @@ class WorkerLab:
         lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed)
         try:
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
+            if warm and lab.measured and lab._pool is not None:  # without a GPU the cores are busy interpreting
+                lab._pool.warm()
         except BaseException:
             lab.close()
             raise

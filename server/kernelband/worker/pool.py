@@ -17,6 +17,8 @@ from kernelband.worker.client import Worker
 from kernelband.worker.executor import Executor
 from kernelband_worker.wire import SessionParams, VariantFiles
 
+START_S = 120.0  # importing torch, many times at once
+MOST_WARM = 16  # each takes some 350 MB
 DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
 
 # One thread each: the pool is the parallelism.
@@ -90,6 +92,11 @@ class CompilePool:
                 thread.start()
         self._jobs.put(_Job(future, operation, params, deadline_s or self._deadline_s))
         return future
+
+    def warm(self) -> None:
+        """Start executors in the background, ahead of the first jobs: importing torch takes each of them seconds."""
+        for _ in range(min(self.size, MOST_WARM)):
+            self.submit({}, operation="environment", deadline_s=START_S)
 
     def close(self) -> None:
         """Cancel what waits, kill what runs."""
