@@ -13,6 +13,8 @@ from kernelband.errors import ExecutorFault, KernelBandError, WorkerError
 from kernelband.judge.protocol import Executor, MakeExecutor, Settings, prepare_deadline
 from kernelband_worker.wire import PrepareParams
 
+_LOOK_S = 0.2
+
 
 @define
 class Room:
@@ -115,9 +117,12 @@ class Crew:
         Raises:
             KernelBandError: the first one that a job raised, at once; the others go on until the block ends.
         """
-        jobs_done = [self._threads.submit(job) for job in jobs]
-        for job in wait(jobs_done, return_when=FIRST_EXCEPTION).done:
-            job.result()
+        left = {self._threads.submit(job) for job in jobs}
+        while left:
+            # Not for ever at once: an interrupt that comes just before the wait, or on Windows during it, is seen after it only.
+            done, left = wait(left, timeout=_LOOK_S, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
 
 
 def _shut(room: Room) -> None:
