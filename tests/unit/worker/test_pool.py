@@ -1,0 +1,55 @@
+"""The compile pool's own bookkeeping, on a worker that only writes down what it is asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from kernelband.worker import CompilePool
+
+
+class Notebook:
+    """Stands for a Worker: every executor starts and every call is answered after a moment."""
+
+    hello: Mapping[str, Any] = {"cpus": 4}
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.calls: list[tuple[str, str]] = []
+        self._lock = threading.Lock()
+
+    def start_executor(self, name: str, role: str, gpu: int | None, environment: Mapping[str, str] | None) -> None:
+        assert role == "compile"
+        with self._lock:
+            self.started.append(name)
+
+    def call(self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+        time.sleep(0.02)
+        with self._lock:
+            self.calls.append((name, operation))
+        return {}
+
+    def stop_executor(self, name: str) -> None:
+        """Nothing runs."""
+
+
+def test_a_warm_pool_has_started_before_the_first_job() -> None:
+    notebook = Notebook()
+    with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
+        pool.warm()
+        deadline = time.monotonic() + 5
+        while len(notebook.calls) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert sorted(notebook.started) == ["compile-0", "compile-1", "compile-2"]
+        pool.submit({"launch": 1}).result(5)
+        assert len(notebook.started) == 3
+
+
+def test_a_cold_pool_starts_as_jobs_come() -> None:
+    notebook = Notebook()
+    with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
+        assert notebook.started == []
+        pool.submit({}).result(5)
+        assert notebook.started == ["compile-0"]
