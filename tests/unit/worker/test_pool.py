@@ -25,7 +25,9 @@ class Notebook:
         with self._lock:
             self.started.append(name)
 
-    def call(self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(
+        self, name: str, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, **_: Any
+    ) -> dict[str, Any]:
         time.sleep(0.02)
         with self._lock:
             self.calls.append((name, operation))
