@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+
 from kernelband.errors import WorkerError
 from kernelband.worker import Executor, WorkerCommand
 from kernelband_worker.wire import SessionParams
-
 from tests.e2e.conftest import StartWorker
 
 # Packages in the archive come before the installed ones: stand-ins for installations that are too old or broken.

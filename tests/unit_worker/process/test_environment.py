@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kernelband_worker import environment as rooms
 from kernelband_worker.state import State
 
