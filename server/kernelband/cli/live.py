@@ -166,6 +166,13 @@ class Live:
         pace = f"; {ended.seconds_per_trial:.1f} s a trial" if ended.seconds_per_trial is not None else ""
         self._print("Where the time went: " + spent(ended.clock) + pace)
         if ended.best is not None:
+            from kernelband.cli.why import of_run
+
+            why, patch = of_run(db, ended.run, ended.best)
+            self._print(f"\n[bold]Variant {ended.best}[/]")
+            for line in why:
+                self._print(escape(line))
+            self._print(escape(patch))
             more = "" if _is_default(db) else f" --db {db}"
             self._print(f"See it:    kernelband show {ended.run}{more}")
             self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{more}")

@@ -107,22 +107,18 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
 
 
 def _variant(store: Store, row: RunRow, v: VariantRow) -> None:
-    from kernelband.search.patches import patch_from_json
-    from kernelband.source import unified_diff
+    from kernelband.cli.why import lines, patch_text
 
-    click.echo(f"Variant {v.id} of run {row.id}, from {v.parent}: {v.what}")
-    click.echo(f"Why it was tried: {v.why}")
+    click.echo(f"Variant {v.id} of run {row.id}, made from {v.parent or 'the original'}")
+    for line in lines(row, v):
+        click.echo(line)
     trial = next((t for t in trials.trials(store, row.id) if t.variant == v.id), None)
-    if row.mode == "predicted":
-        click.echo(f"Predicted: {v.forecast.get('tier', 'unclear')}: {v.forecast.get('fact', 'no fact')}")
-    elif trial is not None:
+    if row.mode == "measured" and trial is not None:
         click.echo(f"Trial: {_word(trial)}. {trial.reason}".rstrip())
         final = next((f for f in trials.finals(store, row.id) if f.variant == v.id), None)
         if final is not None:
             click.echo(f"Final: {_final(final)}")
-    patch = patch_from_json(v.patch)
-    base = runs.base_texts(store, row.id)
-    click.echo(unified_diff({f.path: base[f.path] for f in patch.files}, patch, row.path.rpartition("/")[0]), nl=False)
+    click.echo(patch_text(store, row, v), nl=False)
 
 
 def _word(t: TrialRow) -> str:

@@ -28,7 +28,17 @@ class Explanation:
 
 def explain_measured(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Explanation:
     """Of a variant that was measured to be faster. Facts are named, not blamed: what they contribute wasn't measured one by one."""
-    gains, costs = _sides(changes(device, before, after))
+    return measured(*_sides(changes(device, before, after)))
+
+
+def explain_predicted(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Explanation:
+    """Of a variant that was only compiled: the tier with the fact behind it."""
+    tier = forecast(device, before, after)
+    return predicted(tier.tier, tier.fact, *_sides(changes(device, before, after)))
+
+
+def measured(gains: tuple[str, ...], costs: tuple[str, ...]) -> Explanation:
+    """The same from facts that were kept: sentences of what became better and worse, the largest first."""
     if gains:
         headline = f"Measured faster, with {gains[0]}."
     elif costs:
@@ -38,11 +48,9 @@ def explain_measured(device: Device, before: Sequence[Work], after: Sequence[Wor
     return Explanation(headline, gains, costs)
 
 
-def explain_predicted(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Explanation:
-    """Of a variant that was only compiled: the tier with the fact behind it."""
-    tier = forecast(device, before, after)
-    gains, costs = _sides(changes(device, before, after))
-    return Explanation(f"Predicted {tier.tier}: {tier.fact}.", gains, costs)
+def predicted(tier: str, fact: str, gains: tuple[str, ...], costs: tuple[str, ...]) -> Explanation:
+    """The same from facts that were kept."""
+    return Explanation(f"Predicted {tier}: {fact}.", gains, costs)
 
 
 def _sides(moved: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -6,6 +6,7 @@ from attrs import define, field
 
 from kernelband.hardware.forecast import Forecast
 from kernelband.judge.identity import Identity
+from kernelband.search.profile import Traffic
 from kernelband.source.model import Patch
 from kernelband.strategies import Proposal
 from kernelband_worker.wire import CompileFacts, SpecialiseResult, VariantFiles
@@ -28,6 +29,9 @@ class Candidate:
     facts: dict[str, CompileFacts] = field(factory=dict[str, CompileFacts], repr=False)
     identity: Identity | None = field(default=None, repr=False)
     forecast: Forecast | None = None
+    traffic: Traffic | None = field(default=None, repr=False)  # counted by the interpreter on the cases that the forecast is about
+    gains: tuple[str, ...] = ()  # facts that became better than the original's, the largest first
+    costs: tuple[str, ...] = ()  # and those that became worse
     problem: str = ""
     executed: bool = False
 

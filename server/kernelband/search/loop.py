@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 from attrs import define, evolve, field, frozen
 
+from kernelband.hardware.changes import changes
 from kernelband.history import trials
 from kernelband.history.records import PullRow
 from kernelband.judge.protocol import Candidate as Judged
@@ -124,10 +125,6 @@ class Loop:
         with s.journal.during("measure" if s.lab.measured else "check", number):
             verdict = self._judge(candidate)
         best, incumbent = s.frontier.best, s.leader
-        if not s.lab.measured and verdict.check is not None and candidate.specialised is not None:
-            traffic = verdict.check.get("launches")
-            if traffic:
-                candidate.forecast = s.profile.forecast(candidate.specialised["launches"], candidate.facts, traffic)
         member, mean = self._member(candidate, number, verdict)
         outcome = self._outcome(candidate, verdict.result)
         correct = outcome in CORRECT and member is not None
@@ -175,8 +172,10 @@ class Loop:
         if result.fault != "none" or candidate.specialised is None:
             return None, None
         original, base_mean = s.frontier[0], s.frontier.means[0]
-        traffic = verdict.check.get("launches") if verdict.check is not None else None
-        found = s.profile.works(candidate.specialised["launches"], candidate.facts, traffic)
+        found = s.profile.works(candidate.specialised["launches"], candidate.facts, candidate.traffic)
+        moved = changes(s.lab.device, s.profile.before, found)
+        candidate.gains = tuple(c.sentence for c in moved if c.better)
+        candidate.costs = tuple(c.sentence for c in moved if not c.better)
         if not s.lab.measured:
             score = candidate.forecast.score if candidate.forecast is not None else 1.0
             return s.profile.member(number, found, original.seconds / max(score, 1e-6), None), base_mean / max(score, 1e-6)
@@ -209,6 +208,8 @@ class Loop:
     def _append(self, pull: Pull, key: str, choice: Choice, problem: str = "") -> None:
         self._late.append(record.pull_row(self.s.journal.run, len(self.s.log), pull, key, problem or choice.reason))
         self.s.log.append(pull)
+        if key:
+            self.s.preparer.learn(pull.strategy, pull.move, key, pull.outcome)
 
     def _commit(self, attempt: Attempt, verdict: Verdict, member: Member | None, mean: float | None, seconds: float) -> None:
         s, candidate, number, before = self.s, attempt.candidate, attempt.number, attempt.clock

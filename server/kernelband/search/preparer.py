@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.hardware.forecast import Forecast
 from kernelband.judge.faults import fault_of
-from kernelband.judge.identity import Identity, equal, identity
+from kernelband.judge.identity import Identity, identity
 from kernelband.propose import Author
 from kernelband.search._base import Choice
 from kernelband.search._lab import Built, Lab
@@ -31,6 +31,8 @@ Rank = Callable[[Candidate], Forecast]
 ENOUGH = 4
 #: Seconds without news from the compilers after which the device gets what is ready.
 STALL_S = 3.0
+#: Outcomes that speak against a move.
+FAILED = frozenset({"wrong", "nondeterministic", "rejected", "crashed", "timeout", "oom", "compile_error", "duplicate"})
 
 
 @frozen
@@ -57,17 +59,30 @@ class Preparer:
     seconds: dict[str, float] = field(factory=dict[str, float])  # spent here, by step; beside the device
     _waiting: dict[tuple[int, str], list[Candidate]] = field(factory=dict[tuple[int, str], list[Candidate]])
     _dry: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
-    _known: list[Identity] = field(factory=list[Identity])
+    _known: set[str] = field(factory=set[str])  # names of identities (``identity_key``)
+    _outcomes: dict[str, list[bool]] = field(factory=dict[str, list[bool]])  # by move, and by proposal: was it any good?
     _texts: set[str] = field(factory=set[str])
     _building: list[tuple[Future[Built], Candidate]] = field(factory=list[tuple[Future[Built], Candidate]])
 
     def __attrs_post_init__(self) -> None:
         self._texts.add(_digest(self.programs.texts(0)))
 
-    def know(self, found: Identity | None) -> None:
-        """An identity that no candidate may have again: the original's, and of what was executed before a resume."""
-        if found is not None:
-            self._known.append(found)
+    def know(self, name: str) -> None:
+        """An identity (``identity_key``) that no candidate may have again: the original's, and of what was executed before a resume."""
+        if name:
+            self._known.add(name)
+
+    def learn(self, strategy: str, move: str, key: str, outcome: str) -> None:
+        """What came of a proposal: a move that often fails comes later, the same proposal for another parent last."""
+        for name in (f"{strategy}.{move}", key):
+            self._outcomes.setdefault(name, []).append(outcome not in FAILED)
+
+    def _order(self, candidate: Candidate) -> tuple[bool, float]:
+        p = candidate.proposal
+        failed = False in self._outcomes.get(p.key, ())
+        past = self._outcomes.get(f"{p.strategy}.{p.move}", ())
+        prior = (1 + sum(past)) / (1 + len(past))
+        return failed, -prior * (candidate.forecast.score if candidate.forecast is not None else 1.0)
 
     def is_building(self, parent: int, strategy: str) -> bool:
         """Whether the compilers still work for this arm."""
@@ -100,7 +115,7 @@ class Preparer:
                 break  # a straggler: the device gets what is ready, of this arm or another
             if limit == 1 and dropped:  # a policy of one proposal a choice pays for a failure: no second try
                 break
-        waiting.sort(key=lambda c: -c.forecast.score if c.forecast is not None else 0.0)  # stable: the author's order among equals
+        waiting.sort(key=self._order)  # stable: the author's order among equals
         return Prepared(tuple(waiting), tuple(dropped), proposed, arm in self._dry and arm not in self._building_arms)
 
     def take(self, candidate: Candidate) -> None:
@@ -186,9 +201,10 @@ class Preparer:
         built = job.result()
         candidate.specialised, candidate.facts = built.specialised, built.facts
         candidate.identity = identity(built.specialised, built.facts, outside_kernels(built.specialised, self.programs.base))
-        if any(equal(candidate.identity, k) for k in self._known):
+        name = identity_key(candidate.identity)
+        if name in self._known:
             return "duplicate"
-        self.know(candidate.identity)
+        self.know(name)
         candidate.forecast = self.rank(candidate)
         return ""
 
@@ -209,8 +225,11 @@ def outside_kernels(specialised: SpecialiseResult, program: Program) -> set[str]
 
 
 def identity_key(found: Identity | None) -> str:
-    """A short name for the database; "" when unknown."""
-    return sha256(repr(found).encode()).hexdigest()[:16] if found is not None else ""
+    """A name for it: equal exactly for what ``judge.identity.equal`` calls equal; "" for what nothing can be said of."""
+    if found is None or not found.launches:
+        return ""
+    content = sorted(found.launches.items()), sorted(found.hosts.items())
+    return sha256(repr(content).encode()).hexdigest()[:32]
 
 
 def facts_of(candidate: Candidate) -> tuple[CompileFacts, ...]:

@@ -27,7 +27,8 @@ class Ranker:
     def rank(self, candidate: Candidate) -> Forecast:
         """The forecast of a candidate that is compiled."""
         launches = candidate.specialised["launches"] if candidate.specialised is not None else []
-        return self.profiler.forecast(launches, candidate.facts, self._traffic(candidate))
+        candidate.traffic = self._traffic(candidate)
+        return self.profiler.forecast(launches, candidate.facts, candidate.traffic)
 
     def _traffic(self, candidate: Candidate) -> Traffic | None:
         if self.lab.measured:

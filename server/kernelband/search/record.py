@@ -52,7 +52,8 @@ def variant_row(run: str, number: int, candidate: Candidate, member: Member | No
         author=candidate.author,
         patch=patch_to_json(candidate.patch),
         identity=identity_key(candidate.identity),
-        forecast=attrs.asdict(candidate.forecast) if candidate.forecast is not None else {},
+        forecast=(attrs.asdict(candidate.forecast) if candidate.forecast is not None else {})
+        | {"gains": list(candidate.gains), "costs": list(candidate.costs)},
         seconds=member.seconds if member else None,
         mean_seconds=mean,
         features=list(member.features) if member else None,

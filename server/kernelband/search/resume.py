@@ -87,6 +87,7 @@ def restore(s: Session, store: Store) -> None:
             s.frontier.exhaust(pull.parent, pull.strategy)
         else:
             s.preparer.seen.setdefault(pull.parent, set()).add(pull.key)
+            s.preparer.learn(pull.strategy, pull.move, pull.key, pull.outcome)
         s.count("compile_errors", pull.outcome == "compile_error")
         s.count("duplicates", pull.outcome == "duplicate")
         s.count("proposed", pull.outcome != "nothing_left")
@@ -95,6 +96,7 @@ def restore(s: Session, store: Store) -> None:
     for trial in trials.trials(store, run):
         row = rows[trial.variant]
         patch = patch_from_json(row.patch)
+        s.preparer.know(row.identity)
         member = record.member_of(row)
         if member is not None and row.mean_seconds is not None:
             s.frontier.add(member, row.mean_seconds)

@@ -24,7 +24,7 @@ from kernelband.search.events import BaselineKnown, CasesCaptured, Listener, Not
 from kernelband.search.frontier import Frontier
 from kernelband.search.loop import Loop, pace
 from kernelband.search.options import Options
-from kernelband.search.preparer import Preparer
+from kernelband.search.preparer import Preparer, identity_key
 from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
 from kernelband.search.session import Journal, Session
@@ -256,7 +256,7 @@ class _Run:
             Ranker(lab, base.profiler).rank,
             facts,
         )
-        preparer.know(base.identity)
+        preparer.know(identity_key(base.identity))
         frontier = Frontier()
         frontier.add(base.member, base.mean_seconds)
         return Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, frontier, base.profiler)
