@@ -30,7 +30,7 @@ class Settings:
     finalists: int = 3
     repeats: int = 2  # of a disturbed block
     check_sets: int = 2  # input sets checked in the search; the final checks all
-    programs: int = 16  # sampled programs per launch under the interpreter
+    programs: int = 8  # sampled programs per launch under the interpreter
     interpreted_s: float = 30.0  # at least, for a check by the interpreter
     entry_s: float = 60.0
     least_deadline_s: float = 10.0

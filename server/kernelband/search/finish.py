@@ -29,8 +29,10 @@ def finalists(s: Session) -> list[Trial]:
 
 def reserve(s: Session, start_s: float) -> float:
     """Seconds that the final will take: its processes start together, the proofs too; each measures original and finalists in turn."""
-    if not s.lab.measured or s.journal.budget.seconds is None:
+    if s.journal.budget.seconds is None:
         return 0.0
+    if not s.lab.measured:  # nothing comes after: most of the trial itself must fit in; the first ones also wait for compilers to start
+        return min(pace(s) / 2, SHARE * s.journal.budget.seconds)
     settings = s.judge.settings
     blocks = pace(s) or 2.0
     count = len(finalists(s)) if s.trials else settings.finalists
