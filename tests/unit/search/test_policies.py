@@ -190,3 +190,9 @@ def test_kernelband_gains_more_than_random() -> None:
 
     gain = {name: fmean(log(simulate(make_policy(name), ONE_GOOD, s)[0]) for s in range(12)) for name in NAMES}
     assert gain["kernelband"] > gain["random"] * 1.2
+
+
+def test_the_arms_are_the_strategies_with_their_targets() -> None:
+    from kernelband.strategies import STRATEGIES
+
+    assert [(a.name, a.target) for a in ARMS] == [(s.card.name, s.card.target) for s in STRATEGIES]

@@ -1,0 +1,70 @@
+"""Events: documented, and shown without a figure where nothing was measured."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from kernelband.cli.live import Live, spent
+from kernelband.search import events
+from kernelband.search.events import Event, PhaseChanged, RunEnded, RunStarted, TrialEnded, WorkerSaid
+
+STARTED = RunStarted("ab12", "/w/k.py", "k", "/w/k.py::test", "predicted", "H100", "kernelband", "device", 5, 60.0, 0, False)
+CLOCK = {"capture": 1.0, "waiting": 2.0, "check": 0.01, "background compile": 3.0}
+
+
+def kinds() -> list[type[Event]]:
+    return [c for _, c in inspect.getmembers(events, inspect.isclass) if issubclass(c, Event) and c is not Event]
+
+
+def test_every_event_and_phase_is_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    assert len(kinds()) >= 10
+    for kind in kinds():
+        name = kind.__new__(kind).name
+        assert f"| `{name}` |" in text, name
+    for phase in events.PHASES:
+        assert f"`{phase}`" in text or phase == "propose"
+
+
+def shown(*heard: Event) -> str:
+    out = io.StringIO()
+    live = Live(Console(file=out, width=150, highlight=False))
+    with live:
+        for event in heard:
+            live.hear(event)
+    return out.getvalue()
+
+
+def test_predicted_shows_the_fact_and_no_figure() -> None:
+    trial = TrialEnded(1, 1, 0, "tiling", "BLOCK 64 -> 128", "likely_faster", "", 0.5, 1, "likely faster", "fewer bytes")
+    text = shown(STARTED, PhaseChanged("check", 1), trial)
+    assert "likely faster" in text
+    assert "because: fewer bytes" in text
+    assert "predicted for H100" in text
+    assert "0.5" not in text
+
+
+def test_what_a_program_prints_is_not_markup() -> None:
+    trial = TrialEnded(1, 1, 0, "tiling", "x[i] -> x[/red]", "wrong", "[bold]3 elements[/] differ", 0.5, 0)
+    text = shown(STARTED, WorkerSaid("main", "[/nonsense]"), trial)
+    assert "x[i] -> x[/red]" in text
+    assert "[bold]3 elements[/] differ" in text
+
+
+def test_where_the_time_went() -> None:
+    assert spent(CLOCK) == "waiting for the compiler 2.0 s, capture 1.0 s (beside the rest: compile 3.0 s)"
+
+
+def test_the_end_without_a_best_names_none() -> None:
+    out = io.StringIO()
+    live = Live(Console(file=out, width=150, highlight=False))
+    live.finish(
+        RunEnded("ab12", "finished", "predicted: no candidate I would bet on", None, (), {"proposed": 3}, CLOCK, 9.0, 1.5), Path("/db")
+    )
+    text = out.getvalue()
+    assert "No candidate I would bet on" in text or "no candidate I would bet on" in text
+    assert "apply" not in text
