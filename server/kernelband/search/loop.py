@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import takewhile
 from statistics import fmean, median
 
 from attrs import define, evolve, field, frozen
@@ -243,10 +244,11 @@ class Loop:
         )
 
     def _flush(self) -> None:
-        """Free failures after the last trial: they belong to the log too."""
-        if self._late:
-            trials.write(self.s.journal.store, trials.Rows(pulls=tuple(self._late)))
-            self._late.clear()
+        """Free failures after the last trial: they belong to the log too. The pull of a trial is written with its trial or not at all."""
+        rows = tuple(takewhile(lambda row: not row.executed, self._late))
+        self._late.clear()
+        if rows:
+            trials.write(self.s.journal.store, trials.Rows(pulls=rows))
 
     # ------------------------------------------------------------ say
 

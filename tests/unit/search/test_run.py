@@ -224,6 +224,32 @@ def test_interrupt_then_resume_loses_nothing(world: World, name: str, count: int
     assert second.verified
 
 
+@pytest.mark.parametrize("phase", ["commit", "measure", "compile", "final"])
+def test_interrupted_in_a_phase_leaves_whole_trials(world: World, phase: str) -> None:
+    seen = 0
+
+    def listen(event: Event) -> None:
+        nonlocal seen
+        world.events.append(event)
+        if event.name == "phase_changed" and event.phase == phase:
+            seen += 1
+            if seen == (1 if phase == "final" else 3):
+                raise KeyboardInterrupt
+
+    def start(workspace: Any, **_: Any) -> Any:
+        world.labs.append(FakeLab(workspace))
+        return world.labs[-1]
+
+    first = optimize(world.options(), world.db, listen, author=FakeAuthor(TROUBLES), start_lab=start)
+    assert first.state == "interrupted"
+    found = rows(world, first.run)
+    executed = [p.variant for p in found["pulls"] if p.executed]
+    assert executed == [t.variant for t in found["trials"]] == [v.id for v in found["variants"] if v.id]
+    assert [p.position for p in found["pulls"]] == list(range(len(found["pulls"])))
+    second = world.run(options_of(world.db, first.run), author=FakeAuthor(TROUBLES), resume=first.run)
+    assert second.state == "finished"
+
+
 def test_a_finished_run_is_not_resumed(world: World) -> None:
     ended = world.run()
     with pytest.raises(HistoryError, match="nothing to resume"):
