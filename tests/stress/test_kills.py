@@ -1,7 +1,8 @@
 """Kills (-9) at seeded random times in every phase: at most the trial in flight is lost, and nobody is left.
 
 Phases ``measure`` and ``final`` exist only where there is a GPU; which ones were covered is printed. The short form is
-tests/e2e/test_optimize_kills.py, this is the long one: ``make stress`` ($KERNELBAND_KILLS kills, 100 by default).
+tests/e2e/test_optimize_kills.py, this is the long one: ``make stress`` ($KERNELBAND_KILLS kills, 100 by default;
+$KERNELBAND_PHASES, a list with commas, keeps to some phases).
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ from tests.stress.kills import Kill, kill_once
 
 EVERYWHERE = ("capture", "compile", "check", "commit")
 WITH_GPU = ("capture", "compile", "measure", "commit", "final")
+#: Of a size that a GPU can do faster, so that every run there has something to verify: 64 elements a program are too few.
+BENCH = """
+
+def bench():
+    scale(torch.randn(1 << 24, device="cuda"))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,8 @@ def phases(worker_python: str) -> tuple[str, ...]:
     """Those that this machine's runs have."""
     code = "import torch; print(torch.cuda.is_available())"
     there = subprocess.run([worker_python, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.strip() == "True"
-    return WITH_GPU if there else EVERYWHERE
+    wanted = os.environ.get("KERNELBAND_PHASES")
+    return tuple(p for p in (WITH_GPU if there else EVERYWHERE) if not wanted or p in wanted.split(","))
 
 
 def kills(tmp_path: Path, python: str, phases: tuple[str, ...], count: int, seed: int) -> list[Kill]:
@@ -37,6 +45,8 @@ def kills(tmp_path: Path, python: str, phases: tuple[str, ...], count: int, seed
     for number in range(count):
         phase = phases[number % len(phases)]
         home = Home(tmp_path / str(number), python)
+        if {"measure", "final"} & set(phases):
+            home.file.write_text(home.file.read_text() + BENCH)
         try:
             found.append(kill_once(home, number, phase, rng, ("--trials", "3", "--python", python)))
         except AssertionError as error:
