@@ -238,7 +238,11 @@ class TensorFacts(TypedDict):
     mutated: bool
 
 
-class LineTraffic(TypedDict):
+class _LineTrafficMore(TypedDict, total=False):
+    moved_bytes: int  # there, by the whole grid
+
+
+class LineTraffic(_LineTrafficMore):
     """One load or store of the source, as the interpreter saw it over the sampled programs."""
 
     path: str

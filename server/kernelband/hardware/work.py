@@ -20,8 +20,8 @@ _OPERANDS = (("float8", "float8"), ("bfloat16", "bfloat16"), ("float16", "float1
 class Work:
     """A launch. Bytes and operations are of the whole grid; None where nothing is known.
 
-    ``moved_bytes`` go through the caches, an element as often as it is asked for; ``dram_bytes`` is the least that memory must move.
-    ``sectors`` is what accesses touch over the least they could (1 is fully coalesced).
+    ``moved_bytes`` go through the caches, an element as often as the machine code asks for it; ``dram_bytes`` is the least that memory
+    must move. ``sectors`` is what accesses touch over the least they could (1 is fully coalesced).
     """
 
     case: str
@@ -111,6 +111,8 @@ def _work(
     spec: LaunchSpec, facts: CompileFacts, traffic: LaunchFacts | None, tensors: LaunchFacts | None, compulsory: float | None
 ) -> Work:
     moved = _sum(traffic["loads_bytes"], traffic["stores_bytes"]) if traffic else None
+    if moved is not None and traffic is not None:
+        moved -= _merged(facts, traffic)
     least = _least(compulsory, moved, traffic.get("unique_bytes") if traffic else None, _tensor_bytes(tensors) if tensors else None)
     return Work(
         case=spec["case"],
@@ -124,6 +126,19 @@ def _work(
         dtype=operand_dtype(tensors or traffic),
         sectors=traffic["sectors_per_request"] if traffic else None,
     )
+
+
+def _merged(facts: CompileFacts, traffic: LaunchFacts) -> int:
+    """Bytes of loads that the source has and the machine code hasn't: the compiler keeps what an earlier line loaded.
+
+    The interpreter runs the source as it stands. 0 unless the machine code says for each of its loads on which line it is.
+    """
+    loads = [a for a in facts["accesses"] if a["space"] == "global" and not a["store"]]
+    lines = {(a["path"], a["line"]) for a in loads}
+    seen = [x for x in traffic.get("lines", []) if x["kind"] == "load"]
+    if not loads or any(a["line"] is None for a in loads) or not lines <= {(x["path"], x["line"]) for x in seen}:
+        return 0
+    return sum(x.get("moved_bytes", 0) for x in seen if (x["path"], x["line"]) not in lines)
 
 
 def _least(compulsory: float | None, moved: float | None, unique: float | None, tensors: float | None) -> float | None:

@@ -22,6 +22,7 @@ class Access:
     masked: bool  # the source gives a mask
     mask_always_true: bool  # it never hid an element in the sampled programs
     sectors_ratio: float  # sectors touched over the fewest possible; 1 is fully coalesced
+    moved_bytes: int = 0  # by the whole grid
 
 
 @dataclass
@@ -58,6 +59,7 @@ class _Site:
     hid: bool = False
     sectors: int = 0
     fewest: int = 0
+    moved: int = 0
 
 
 class Counter:
@@ -103,6 +105,7 @@ class Counter:
         """One access of a detailed program: the addresses of its unmasked elements."""
         entry = self.sites.setdefault((*site, kind), _Site())
         entry.masked |= masked
+        entry.moved += addresses.size * size
         if addresses.size == 0:
             return
         unique = addresses if _ascending(addresses) else np.unique(addresses)
@@ -146,7 +149,16 @@ class Counter:
             sectors / fewest if fewest else 1.0,
             self.atomics,
             [
-                Access(path, line, kind, site.masked, site.masked and not site.hid, site.sectors / site.fewest if site.fewest else 1.0)
+                Access(
+                    path,
+                    line,
+                    kind,
+                    site.masked,
+                    site.masked and not site.hid,
+                    site.sectors / site.fewest if site.fewest else 1.0,
+                    # By bytes again: what the detailed programs moved there, scaled like all that was moved.
+                    round(site.moved * (self.loads if kind == "load" else self.stores) * scale / max(1, self._detailed[kind])),
+                )
                 for (path, line, kind), site in sorted(self.sites.items())
             ],
         )
