@@ -96,3 +96,24 @@ def test_estimates_are_finite_and_antisymmetric(moved, width, programs, register
     there, back = forecast(H100, [base], [some]), forecast(H100, [some], [base])
     assert there.score == pytest.approx(1 / back.score)
     assert {there.tier, back.tier} in ({"unclear"}, {"unclear", "likely slower"}, {"likely faster", "likely slower"})
+
+
+def test_spilling_that_vanishes_on_one_case_and_harms_no_other(work):
+    small, large = {**COPY, "case": "small"}, {**COPY, "case": "large"}
+    before = [work(**small), work(spills=300, registers=255, programs=4096, code="spilling", **large)]
+    after = [work(code="b", **small), work(code="c", **large)]
+    found = forecast(H100, before, after)
+    assert found.tier == "likely faster"
+    assert found.fact == (
+        "in 1 of 2 timing cases, and no worse in the others: no registers spill any more: 600 bytes per thread before, 0 after"
+    )
+    narrower = [work(code="b", width=8, loads=1, registers=128, **small), after[1]]
+    assert forecast(H100, before, narrower).tier != "likely faster"
+
+
+def test_the_last_programs_share_the_bandwidth(work):
+    """One program more than fits at once doesn't double the time of a copy; of a product it does."""
+    fits, over = 132 * 16, 132 * 16 + 1
+    assert estimate(H100, work(programs=over, **COPY)).us == pytest.approx(estimate(H100, work(programs=fits, **COPY)).us, rel=0.01)
+    product = {"dram_bytes": 1e6, "moved_bytes": 1e6, "flops": 0, "dot_flops": 1e12, "dtype": "float16", "tensor_core": "wgmma"}
+    assert estimate(H100, work(programs=over, **product)).us > 1.5 * estimate(H100, work(programs=fits, **product)).us

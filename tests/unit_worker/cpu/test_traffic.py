@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 from kernelband_worker.cpu.machine import sample
+from kernelband_worker.cpu.traffic import _distinct
 
 
 def test_add_is_counted_as_by_hand(program):
@@ -71,3 +73,22 @@ def test_sampled_programs(total, programs):
 
 def test_one_program_is_the_last():
     assert sample(9, 1) == [8]
+
+
+def test_a_launch_of_long_programs_is_sampled_less_and_at_both_ends(program, monkeypatch):
+    monkeypatch.setattr("kernelband_worker.cpu.machine._EFFORT", 1.0)
+    mixed = program("mixed")
+    x = torch.ones(256 * 100, device="cuda")
+    with mixed.observe(programs=32):
+        out = mixed.module.run_add(x, x)
+    assert mixed.events[0].traffic.programs == 4
+    unknown = mixed.machine.memory.unknown(out).reshape(100, 256)
+    known = [row for row in range(100) if not unknown[row].any()]
+    assert len(known) == 4
+    assert (known[0], known[-1]) == (0, 99)
+    assert any(25 <= row < 75 for row in known)
+
+
+@pytest.mark.parametrize("addresses", [[0, 4, 8], [8, 0, 4, 8, 0], [0, 1 << 40], [1, 4, 9, 4], [4096 * i for i in range(50)] * 2])
+def test_touched_elements_are_counted_once(addresses):
+    assert _distinct(np.array(addresses, dtype=np.uint64), 4) == len(set(addresses))

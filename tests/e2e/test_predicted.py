@@ -1,0 +1,74 @@
+"""Predicted mode as a person meets it: no GPU, a minute, a patch with its reason, and nowhere a figure that looks measured."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli_world import Done, Home
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "layer_norm.py"
+SECONDS = 40
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Home:
+    """The example with one shape in its test and one in its benchmark."""
+    home = Home(tmp_path_factory.mktemp("predicted"), worker_python)
+    text = EXAMPLE.read_text()
+    for shapes, fewer in (
+        ("((64, 1000, torch.float32), (32, 2048, torch.float16), (8, 5120, torch.float16))", "((6, 300, torch.float16),)"),
+        ("((4096, 4096), (4096, 8192))", "((4096, 4096),)"),
+    ):
+        assert shapes in text
+        text = text.replace(shapes, fewer)
+    (home.work / "norm.py").write_text(text)
+    return home
+
+
+@pytest.fixture(scope="module")
+def run(home: Home) -> Done:
+    limits = ("--gpu", "h100", "--trials", "4", "--seconds", str(SECONDS), "--seed", "0")
+    done = home.run("optimize", "norm.py", *limits, "--db", str(home.db), "--python", home.python)
+    assert done.code == 0, done.err
+    return done
+
+
+def test_it_bets_on_what_moves_fewer_bytes_and_says_so(run: Done) -> None:
+    assert "predicted for NVIDIA H100" in run.out
+    assert "nothing is measured" in run.out
+    assert re.search(r"Predicted: variant \d+ is likely faster", run.out), run.out
+    assert "fewer bytes loaded and stored" in run.out
+    assert "verified faster" not in run.out
+    assert "took longer than" not in run.out
+
+
+def test_no_ratio_and_no_time_beside_a_variant(run: Done) -> None:
+    ends = run.out.index("Where the time went")
+    trials = run.out[run.out.index("original:") : run.out.index("Predicted:")] + run.out[run.out.index("\n", ends) :]
+    assert "likely faster" in trials
+    assert re.findall(r"\d(?:\.\d+)?\s?[x×](?!\w)", trials) == []
+    assert re.findall(r"\d\s?(?:s|ms|us|µs|ns)\b", trials) == []
+    assert re.findall(r"(?i)speed-?up|\d+ ?% (?:faster|slower)", run.out) == []
+
+
+def test_it_keeps_to_its_seconds(run: Done) -> None:
+    said = re.search(r"([\d.]+) s\)\s*\nWhere the time went", run.out)
+    assert said is not None, run.out
+    assert float(said.group(1)) < 1.5 * SECONDS  # a trial that has begun is finished; other tests share this machine
+
+
+def test_the_patch_applies(home: Home, run: Done) -> None:
+    command = re.search(r"kernelband apply (\S+/\d+) --diff", run.out)
+    assert command is not None, run.out
+    patch = home.run("apply", command.group(1), "--diff", "--db", str(home.db))
+    assert patch.code == 0, patch.err
+    before = (home.work / "norm.py").read_text()
+    subprocess.run(["git", "apply", "-p1", "-"], cwd=home.work, input=patch.out, text=True, check=True)
+    after = (home.work / "norm.py").read_text()
+    compile(after, "norm.py", "exec")
+    assert after != before
+    (home.work / "norm.py").write_text(before)
