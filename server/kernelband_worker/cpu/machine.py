@@ -107,7 +107,7 @@ class Machine:
                     self._builder.set_grid_idx(*program)
                     launch.start(program, detailed=linear in detailed)
                     body(**values)
-                    launch.counter.program_done()
+                    launch.counter.program_done(end=linear in (0, total - 1))
                     executed += 1
         except OperationFailed:
             raise

@@ -71,6 +71,9 @@ class Counter:
         self.loads = self.stores = self.flops = self.dot_flops = 0
         self.atomics = False
         self._steps = 0
+        self._ends = 0  # programs at the ends of the grid that ran
+        self._at_ends = [0.0, 0.0, 0.0, 0.0]  # what they counted
+        self._before = [0.0, 0.0, 0.0, 0.0]  # counted until the last program ended
         self._detailed = {"load": 0, "store": 0}  # bytes moved by detailed programs
         self.sites: Dict[Tuple[str, int, str], _Site] = {}
         self._unique: Dict[Tuple[str, int], int] = {}  # (kind, region): bytes, summed over detailed programs
@@ -117,8 +120,13 @@ class Counter:
         entry.fewest += -(-unique.size * size // SECTOR)
         self._program.setdefault((kind, region, size), []).append(unique)
 
-    def program_done(self) -> None:
-        """Add up what a detailed program touched, each element once."""
+    def program_done(self, *, end: bool = False) -> None:
+        """Add up what a detailed program touched, each element once. ``end``: it was the first or the last of the grid."""
+        counts = self._counts()
+        if end:
+            self._at_ends = [total + now - was for total, now, was in zip(self._at_ends, counts, self._before)]
+            self._ends += 1
+        self._before = counts
         if not self.detailed:
             return
         for (kind, region, size), parts in self._program.items():
@@ -126,13 +134,26 @@ class Counter:
             self._unique[kind, region] = self._unique.get((kind, region), 0) + touched * size
         self._program.clear()
 
+    def _counts(self) -> List[float]:
+        return [self.loads, self.stores, self.flops, self.dot_flops]
+
+    def _of_grid(self, programs: int, total: int) -> List[float]:
+        """Bytes loaded and stored, operations and those of dots of the whole grid.
+
+        The first and the last program count as themselves: the last one of many is the one that does less.
+        """
+        between = programs - self._ends
+        if between <= 0:
+            return [count * total / programs if programs else 0.0 for count in self._counts()]
+        return [end + (count - end) * (total - self._ends) / between for count, end in zip(self._counts(), self._at_ends)]
+
     def result(self, programs: int, total: int, region_bytes: List[int]) -> Traffic:
         """Scaled to the grid. A region's unique bytes never exceed the region: programs that share it load the same elements."""
-        scale = total / programs if programs else 0.0
+        loads, stores, flops, dot_flops = self._of_grid(programs, total)
         unique = {"load": 0, "store": 0}
         for (kind, region), count in self._unique.items():
             # By bytes, not by programs: a program at the edge moves less than the others.
-            moved = (self.loads if kind == "load" else self.stores) * scale
+            moved = loads if kind == "load" else stores
             whole = round(count * moved / max(1, self._detailed[kind]))
             unique[kind] += min(whole, region_bytes[region]) if region >= 0 else whole
         sectors = sum(site.sectors for site in self.sites.values())
@@ -140,12 +161,12 @@ class Counter:
         return Traffic(
             programs,
             total,
-            round(self.loads * scale),
-            round(self.stores * scale),
+            round(loads),
+            round(stores),
             unique["load"],
             unique["store"],
-            round(self.flops * scale),
-            round(self.dot_flops * scale),
+            round(flops),
+            round(dot_flops),
             sectors / fewest if fewest else 1.0,
             self.atomics,
             [
@@ -157,7 +178,7 @@ class Counter:
                     site.masked and not site.hid,
                     site.sectors / site.fewest if site.fewest else 1.0,
                     # By bytes again: what the detailed programs moved there, scaled like all that was moved.
-                    round(site.moved * (self.loads if kind == "load" else self.stores) * scale / max(1, self._detailed[kind])),
+                    round(site.moved * (loads if kind == "load" else stores) / max(1, self._detailed[kind])),
                 )
                 for (path, line, kind), site in sorted(self.sites.items())
             ],

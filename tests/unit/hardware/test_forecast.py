@@ -100,7 +100,7 @@ def test_estimates_are_finite_and_antisymmetric(moved, width, programs, register
 
 def test_spilling_that_vanishes_on_one_case_and_harms_no_other(work):
     small, large = {**COPY, "case": "small"}, {**COPY, "case": "large"}
-    before = [work(**small), work(spills=300, registers=255, programs=4096, code="spilling", **large)]
+    before = [work(**small), work(spills=300, programs=4096, code="spilling", **large)]
     after = [work(code="b", **small), work(code="c", **large)]
     found = forecast(H100, before, after)
     assert found.tier == "likely faster"

@@ -92,3 +92,14 @@ def test_a_launch_of_long_programs_is_sampled_less_and_at_both_ends(program, mon
 @pytest.mark.parametrize("addresses", [[0, 4, 8], [8, 0, 4, 8, 0], [0, 1 << 40], [1, 4, 9, 4], [4096 * i for i in range(50)] * 2])
 def test_touched_elements_are_counted_once(addresses):
     assert _distinct(np.array(addresses, dtype=np.uint64), 4) == len(set(addresses))
+
+
+def test_a_last_program_that_does_less_stands_for_itself_only(program):
+    mixed = program("mixed")
+    n = 256 * 99 + 1
+    x = torch.ones(n, device="cuda")
+    with mixed.observe(programs=4):
+        mixed.module.run_add(x, x.clone())
+    traffic = mixed.events[0].traffic
+    assert (traffic.programs, traffic.total) == (4, 100)
+    assert (traffic.loads_bytes, traffic.stores_bytes) == (2 * 4 * n, 4 * n)
