@@ -48,11 +48,19 @@ def compile_original(
 
     Raises:
         WorkloadError: it doesn't compile for this device.
+        ExecutorFault: a compile process died, twice.
     """
+    chosen = [c["id"] for c in cases if c["replayable"]]
     try:
-        built = lab.build(None, [c["id"] for c in cases if c["replayable"]]).result()
+        try:
+            built = lab.build(None, chosen).result()
+        except ExecutorFault as fault:
+            if fault.fault != "crashed":
+                raise
+            built = lab.build(None, chosen).result()  # a process that was killed says nothing of the kernel: once more, in another
     except KernelBandError as error:
-        if error.kind != "compile_error" and not isinstance(error, ExecutorFault):
+        killed = isinstance(error, ExecutorFault) and error.fault == "crashed"
+        if killed or (error.kind != "compile_error" and not isinstance(error, ExecutorFault)):
             raise
         raise WorkloadError(
             f"The original kernel {program.kernel.place.qualname} doesn't compile for {lab.device.name}: {error.message}",
