@@ -1,10 +1,12 @@
 #!/bin/sh
-# The Debian packages that the tests need: a real sshd, and csh as somebody's login shell. Quick when they are there.
+# The Debian packages that the tests need: a real sshd, and the login shells that people have. Quick when they are there.
 set -eu
 missing=""
 command -v sshd >/dev/null 2>&1 || [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 command -v ssh >/dev/null 2>&1 || missing="$missing openssh-client"
 command -v tcsh >/dev/null 2>&1 || missing="$missing tcsh"
+command -v zsh >/dev/null 2>&1 || missing="$missing zsh"
+command -v fish >/dev/null 2>&1 || missing="$missing fish"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "The tests over ssh need these packages, and only root can install them:$missing. Those tests will be skipped and say so."

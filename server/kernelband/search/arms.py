@@ -28,8 +28,3 @@ ARMS = (
     ArmSpec("reordering", "sm", cuts_demand=False),
     ArmSpec("access_layout", "dram", cuts_demand=True),
 )
-
-
-def open_arms(exhausted: frozenset[str]) -> tuple[ArmSpec, ...]:
-    """The arms that still have something to propose."""
-    return tuple(arm for arm in ARMS if arm.name not in exhausted)

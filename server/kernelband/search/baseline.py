@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median
 
 from attrs import field, frozen
@@ -125,8 +125,3 @@ def _median(found: Sequence[Measurement], case: str, quantity: str) -> float:
 def _noise(found: Sequence[Measurement], case: str, quantity: str) -> float:
     logs = [log_ratio(m.original_us, m.variant_us) for m in found if m.case == case and m.quantity == quantity]
     return of_pairs(logs).reach
-
-
-def times_of(baseline: Baseline, objective: str) -> Mapping[str, float]:
-    """The medians that the objective is about."""
-    return baseline.device_us if objective == "device" else baseline.call_us

@@ -15,7 +15,6 @@ from kernelband.search.session import Session, Trial
 
 CONFIRM = ("faster", "inconclusive")  # what screening may have said of a finalist
 WORTH = 1.02  # an inconclusive one must at least look better
-FINAL_GUESS_S = 25.0  # for the final, before anything was measured
 SHARE = 0.6  # of the seconds, at most, that are kept back for the final
 
 

@@ -10,7 +10,7 @@ from parso.tree import NodeOrLeaf
 from kernelband.errors import SourceError
 from kernelband.source.kernels import definition, find_kernels, references
 from kernelband.source.model import Kernel, Place
-from kernelband.source.scopes import LOCALS, Scopes, absolute, scopes
+from kernelband.source.scopes import Scopes, absolute, scopes
 from kernelband.source.workspace import Workspace
 
 MAX_DEPTH = 8  # re-exports of re-exports
@@ -115,9 +115,3 @@ class Resolver:
                         queue.append(helper)
         own = kernel.place.path
         return tuple(sorted(found.values(), key=lambda k: (k.place.path != own, k.place.path, k.span.start)))
-
-
-def enclosing_class(qualname: str) -> str | None:
-    """The class of a method's qualname; None of a function."""
-    outer = qualname.rpartition(".")[0]
-    return outer if outer and not outer.endswith(LOCALS) else None
