@@ -28,11 +28,13 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
         row = runs.find(store, run)
         patch = patch_from_json(trials.variant(store, row.id, number).patch)
         base = runs.base_texts(store, row.id)
-        root = _common_root(row.path, base)
-        if diff:
-            click.echo(unified_diff({f.path: base[f.path] for f in patch.files}, patch, root), nl=False)
-            return
         workspace = Workspace.for_file(row.path)
+        if diff:  # as git itself writes it: paths from the root of the repository
+            marked = workspace.marked(f.path for f in patch.files if Path(f.path).exists())
+            texts = {f.path: base[f.path] for f in patch.files}
+            click.echo(unified_diff(texts, patch, workspace.roots[-1], marked=marked), nl=False)
+            return
+        root = _common_root(row.path, base)
         texts = {f.path: _current(workspace, f.path) for f in patch.files}
         edited = patch.apply(texts)  # refuses stale text before anything is written
         new = {f.path: workspace.encode(f.path, edited[f.path]) for f in patch.files}

@@ -8,7 +8,7 @@ from kernelband.explain.compare import Explanation, measured, predicted
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, VariantRow
 from kernelband.search.patches import patch_from_json
-from kernelband.source import unified_diff
+from kernelband.source import Workspace, unified_diff
 
 
 def explanation(run: RunRow, variant: VariantRow) -> Explanation:
@@ -31,7 +31,7 @@ def patch_text(store: Store, run: RunRow, variant: VariantRow) -> str:
     """The variant as a unified diff."""
     patch = patch_from_json(variant.patch)
     base = runs.base_texts(store, run.id)
-    return unified_diff({f.path: base[f.path] for f in patch.files}, patch, run.path.rpartition("/")[0])
+    return unified_diff({f.path: base[f.path] for f in patch.files}, patch, Workspace.for_file(run.path).roots[-1])
 
 
 def of_run(db: Path, run: str, number: int) -> tuple[list[str], str]:
