@@ -21,11 +21,13 @@ from kernelband_worker.cases.expected import (
     out_of_bounds,
     references,
     reuses,
+    rounded,
     shelf_of,
 )
 from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import ReplayCase, open_case
+from kernelband_worker.cases.rounding import HALVES, within_rounding
 from kernelband_worker.exercised import Reached, edited, not_exercised
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.tolerances import allowed_error, measure, tolerance
@@ -182,6 +184,8 @@ class _Check:
                 ignored = torch.zeros_like(mine, dtype=torch.bool)
             empty = effects.unwritten(mine, other) & ~ignored
             row, wrong = self._row(name, original, mine, ignored=ignored, noise=expected.noise, exact=reference)
+            if row["wrong"] and reference is None and self._as_good(expected, index, original, mine, hidden[index]):
+                row, wrong = {**row, "wrong": 0}, None
             self.outputs.append({**row, "shape": shape})
             if problem is not None:
                 continue
@@ -193,6 +197,19 @@ class _Check:
                 self.deterministic = False
                 problem = f"two runs of it differ in {name} by {apart:.1e} of its RMS; two runs of the original by {expected.noise:.1e}"
         return problem
+
+    def _as_good(self, expected: Expected, index: int, original: torch.Tensor, mine: torch.Tensor, hidden: torch.Tensor) -> bool:
+        """Whether a half-precision result in another order of sums is within what rounding the inputs once more does."""
+        if self.numerics != "reassociates" or mine.dtype not in HALVES:
+            return False
+        found = rounded(self.state, self.replay, expected, self.input_set, self.programs)
+        if found is None:
+            return False
+        others, ignored = [draw[index] for draw in found], expected.hidden[index] | hidden
+        if others[0].shape != mine.shape:  # only what counts was picked
+            others = [effects.pick(other, ~ignored) for other in others]
+            ignored = torch.zeros_like(mine, dtype=torch.bool)
+        return within_rounding(original, mine, others, ignored)
 
     def _row(
         self, name: str, original: torch.Tensor, mine: torch.Tensor, *, ignored: torch.Tensor, noise: float, exact: Optional[torch.Tensor]

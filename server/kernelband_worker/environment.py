@@ -50,7 +50,12 @@ def require() -> Tuple[ModuleType, ModuleType]:
         OperationFailed: one is missing (``torch_missing``, ``triton_missing``), can't be imported (the same, with its own error as
             detail) or is too old (``too_old``).
     """
-    torch, triton = (_import(name) for name in OLDEST)
+    # Libraries may keep their bytecode as in any run of this Python: without it each of a run's twenty processes compiles all of torch.
+    was, sys.dont_write_bytecode = sys.dont_write_bytecode, bool(sys.flags.dont_write_bytecode)
+    try:
+        torch, triton = (_import(name) for name in OLDEST)
+    finally:
+        sys.dont_write_bytecode = was
     return torch, triton
 
 

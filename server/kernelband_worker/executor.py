@@ -18,7 +18,7 @@ import traceback
 from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional, cast
 
 from kernelband_worker import frames, system
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.streams import take_streams
 from kernelband_worker.wire import EXECUTOR_DIED, OPERATION_FAILED, ErrorData
 
@@ -34,6 +34,7 @@ OPERATIONS: Mapping[str, str] = {
     "check": "kernelband_worker.compare:check",
     "time": "kernelband_worker.measure.time:time",
     "prepare": "kernelband_worker.measure.prepare:prepare",
+    "profile": "kernelband_worker.measure.profile:profile",
     "entry/run": "kernelband_worker.cases.entry:run_entry",
 }
 
@@ -167,7 +168,7 @@ def _failed(number: Any, operation: str, error: BaseException) -> Dict[str, Any]
         data = cast("ErrorData", {"kind": error.kind, **error.data})
         return frames.failure(number, OPERATION_FAILED, error.message, data)
     text = f"{type(error).__name__}: {error}"
-    if _is_out_of_memory(error):
+    if is_out_of_memory(error):
         sentence = f"There wasn't enough memory for {operation}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         return frames.failure(number, OPERATION_FAILED, sentence, {"kind": "out_of_memory", "detail": text})
     tail = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()[-_TRACE_LINES:]
@@ -176,12 +177,6 @@ def _failed(number: Any, operation: str, error: BaseException) -> Dict[str, Any]
         return frames.failure(number, OPERATION_FAILED, sentence, {"kind": "entry_failed", "detail": "\n".join(tail)})
     sentence = f"KernelBand's worker failed in {operation} ({text.splitlines()[0][:200]}). That is a fault of KernelBand: please report it."
     return frames.failure(number, OPERATION_FAILED, sentence, {"kind": "internal", "detail": "\n".join(tail)})
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    torch = sys.modules.get("torch")
-    of_torch = getattr(torch, "OutOfMemoryError", MemoryError)
-    return isinstance(error, (MemoryError, of_torch))
 
 
 def _free() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
@@ -21,6 +22,13 @@ class OperationFailed(Exception):
         self.message = message
         self.kind = kind
         self.data = data
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python, CUDA or torch's allocator of the CPU had no memory left; the last says so only in words."""
+    torch = sys.modules.get("torch")
+    of_torch = getattr(torch, "OutOfMemoryError", MemoryError)
+    return isinstance(error, (MemoryError, of_torch)) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
 @dataclass

@@ -77,6 +77,7 @@ class Distance:
     wrong: int = 0  # outside the tolerance
     total: int = 0
     gap: float = 0.0  # largest absolute difference where both are finite
+    square: float = 0.0  # sum of the squares of those differences
     odd: bool = False  # somewhere one is infinite or NaN and the other isn't, or is in another way
     error: float = 0.0  # largest difference from the reference
     original_error: float = 0.0
@@ -103,7 +104,9 @@ def measure(
         close = torch.isclose(b, a, rtol=allowed.rtol, atol=allowed.atol, equal_nan=True) if floats else a == b
         found.wrong += int((~close & counts).sum())
         found.total += int(counts.sum())
-        found.gap = max(found.gap, _largest(b.to(wide) - a.to(wide), counts))
+        apart = b.to(wide) - a.to(wide)
+        found.gap = max(found.gap, _largest(apart, counts))
+        found.square += float(torch.where(counts & torch.isfinite(apart), apart.abs().square(), 0.0).sum())
         if floats:
             odd = (~torch.isfinite(a) | ~torch.isfinite(b)) & ~((a == b) | (torch.isnan(a) & torch.isnan(b)))
             found.odd |= bool((odd & counts).any())

@@ -30,6 +30,7 @@ Operations of an executor (``CallParams.operation``), each in a file of its own:
     check             CheckParams -> CheckResult
     time              TimeParams -> TimeResult
     prepare           PrepareParams -> {}
+    profile           ProfileParams -> ProfileResult
     entry/run         EntryRunParams -> EntryRunResult
 """
 
@@ -256,6 +257,7 @@ class LineTraffic(_LineTrafficMore):
 class _LaunchFactsMore(TypedDict, total=False):
     lines: List[LineTraffic]  # from the interpreter
     unique_bytes: Optional[int]  # loaded and stored, each element counted once: what memory must move at least
+    guessed_bytes: Optional[int]  # loaded and stored as far as a few programs tell, also where they differ: for weights, never a claim
 
 
 class LaunchFacts(_LaunchFactsMore):
@@ -518,6 +520,41 @@ class PrepareParams(TypedDict, total=False):
     variant: Optional[str]  # None: the original only
     cases: List[str]  # none: only the process itself
     share: float  # of the free GPU memory, for inputs and again for results that stay on the device; decided by the first call
+
+
+class _ProfileParamsMore(TypedDict, total=False):
+    variant: Optional[str]  # None: the original
+    ncu: Optional[str]  # its path (Environment.tools); None: the profiler of torch only
+    limit_s: float  # for ncu, which is killed then
+
+
+class ProfileParams(_ProfileParamsMore):
+    """One launch of the kernel that is optimized, watched by a profiler: of a case's first call, once it is warm."""
+
+    case: str
+
+
+class KernelProfile(TypedDict, total=False):
+    """What a profiler saw of one launch. What it didn't see is missing. ``sm``, ``dram``, ``l2``, ``occupancy``: shares from 0 to 1."""
+
+    source: str  # "ncu" | "profiler"
+    kernel: str  # qualname
+    grid: List[int]
+    us: float  # of this kernel alone; under ncu at the clocks of a GPU that was idle before
+    sm: float  # throughput over its peak: the busiest unit of the multiprocessors
+    dram: float
+    l2: float
+    occupancy: float  # warps that were there over those that fit
+    dram_bytes: float  # read and written
+    sectors: Dict[str, float]  # "load", "store": 32-byte sectors per request of a warp
+    stalls: Dict[str, float]  # cycles that a warp waits per instruction, by the reason, the worst first
+
+
+class ProfileResult(TypedDict):
+    profiles: List[KernelProfile]  # of the last launch of each target kernel in the call
+    note: Optional[str]  # one sentence where ncu was asked for and did not answer
+    usable: bool  # ncu may answer another time; false after a refusal or a time-out
+    seconds: float
 
 
 class EntryRunParams(TypedDict, total=False):

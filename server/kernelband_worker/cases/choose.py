@@ -17,8 +17,7 @@ def weight(case: Dict[str, Any]) -> float:
         return float(case["share"])
     moved = 0
     for launch in case["launches"]:
-        counted = (launch["loads_bytes"] or 0) + (launch["stores_bytes"] or 0)
-        moved += counted or sum(_elements(t) for t in launch["tensors"].values())
+        moved += launch.get("guessed_bytes") or sum(_elements(t) for t in launch["tensors"].values())
     return float(moved * max(1, case["calls"]))
 
 

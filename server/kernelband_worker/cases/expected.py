@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple, cast
 
 import torch
 
-from kernelband_worker.cases import effects, verify
+from kernelband_worker.cases import effects, rounding, verify
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.tensors import describe
@@ -36,11 +36,14 @@ class Expected:
     out_of_bounds: int
     references: Optional[List[Optional[torch.Tensor]]] = None
     asked: bool = False  # whether a reference was looked for
+    rounded: Optional[List[List[torch.Tensor]]] = None  # outputs on inputs that were rounded once more, in some ways, when they were needed
+    rounded_asked: bool = False
 
     @property
     def bytes(self) -> int:
         """Memory held."""
         held = [t for _, t in self.outputs] + self.hidden + [r for r in self.references or () if r is not None]
+        held += [t for draw in self.rounded or () for t in draw]
         return sum(t.numel() * t.element_size() for t in held)
 
 
@@ -155,6 +158,20 @@ def references(replay: ReplayCase, expected: Expected, input_set: int, sources: 
             kept = zip(found, expected.outputs, expected.hidden)
             expected.references = [_usable(r, o, hidden) for (_, r), (_, o), hidden in kept]
     return expected.references or [None] * len(expected.outputs)
+
+
+def rounded(state: State, replay: ReplayCase, expected: Expected, input_set: int, programs: int) -> Optional[List[List[torch.Tensor]]]:
+    """What the original gives on inputs that were rounded once more, in some ways, all its outputs; None where it can't be had."""
+    if not expected.rounded_asked:
+        expected.rounded_asked = True
+        found: List[List[torch.Tensor]] = []
+        for draw in range(rounding.DRAWS):
+            outputs = rounding.rounded_outputs(state, replay, input_set, programs, draw)
+            if outputs is None or [(n, t.shape) for n, t in outputs] != [(n, t.shape) for n, t in expected.outputs]:
+                return None
+            found.append([t for _, t in outputs])
+        expected.rounded = found
+    return expected.rounded
 
 
 def _usable(reference: torch.Tensor, output: torch.Tensor, hidden: torch.Tensor) -> Optional[torch.Tensor]:

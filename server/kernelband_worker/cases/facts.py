@@ -94,6 +94,7 @@ def launch_facts(event: Any, target: Function) -> Dict[str, Any]:
         else:
             scalars[name] = constant(value)
     traffic = getattr(event, "traffic", None)
+    counted = traffic if traffic is not None and traffic.even else None
     options = event.options
     return {
         "kernel": dict(event.function),
@@ -107,12 +108,13 @@ def launch_facts(event: Any, target: Function) -> Dict[str, Any]:
         "tensors": tensors,
         "config": None if event.config is None else {k: constant(v) for k, v in event.config.items()},
         "target": same_function(event.function, target),
-        "loads_bytes": getattr(traffic, "loads_bytes", None),
-        "stores_bytes": getattr(traffic, "stores_bytes", None),
-        "flops": getattr(traffic, "flops", None),
-        "dot_flops": getattr(traffic, "dot_flops", None),
+        "loads_bytes": getattr(counted, "loads_bytes", None),
+        "stores_bytes": getattr(counted, "stores_bytes", None),
+        "flops": getattr(counted, "flops", None),
+        "dot_flops": getattr(counted, "dot_flops", None),
         "sectors_per_request": getattr(traffic, "sectors_per_request", None),
-        "unique_bytes": None if traffic is None else traffic.unique_loads_bytes + traffic.unique_stores_bytes,
+        "unique_bytes": None if counted is None else counted.unique_loads_bytes + counted.unique_stores_bytes,
+        "guessed_bytes": None if traffic is None else traffic.loads_bytes + traffic.stores_bytes,
         "lines": [] if traffic is None else [vars(access) for access in traffic.accesses],
     }
 

@@ -1,8 +1,8 @@
 """Neighbours of a case: the same call at other sizes and with rows that aren't contiguous. For checking only.
 
 Made where few cases were captured, so that a variant that only fits the captured sizes shows. One size of the call is changed
-wherever it appears, in tensors and in whole-number arguments. Kept only where the original runs, writes everything, and
-replays equal.
+wherever it appears, in tensors and in whole-number arguments. Kept only where the original runs, writes everything, stays
+inside of its tensors as far as the interpreter can tell, and replays equal.
 """
 
 from __future__ import annotations
@@ -148,8 +148,12 @@ def _make(state: State, store: Store, origin: StoredCase, label: str, *, change:
     mutated = [d["storage"] for d in described if d["mutated"]]
     made = StoredCase(case, [TreeRecord(store.put(pickled), records, record.rng, record.modes)], mutated, origin.closure, origin.main)
     store.save(made)
+    outside = _outside(state)
+    known = len(outside)
     verdict = verify.verify(state, store, open_case(state, case["id"]), None, programs)
-    if verdict.reason is not None or verdict.unwritten or not verify.finite(verdict.outputs):
+    strays = len(outside) > known
+    del outside[known:]  # found in a call that the program never makes
+    if strays or verdict.reason is not None or verdict.unwritten or not verify.finite(verdict.outputs):
         store.forget(case["id"])
         state.cases.pop(case["id"], None)
         return None
@@ -157,3 +161,12 @@ def _make(state: State, store: Store, origin: StoredCase, label: str, *, change:
     store.save(made)
     state.cases.pop(case["id"], None)
     return made
+
+
+def _outside(state: State) -> List[Dict[str, Any]]:
+    """The live list of accesses outside of tensors that the interpreter has found (role cpu)."""
+    if state.role != "cpu":
+        return []
+    from kernelband_worker.cpu.machine import machine_of
+
+    return machine_of(state).out_of_bounds

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, cast
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.compiler import specialisation
 from kernelband_worker.launches import observe
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.wire import LaunchSpec, SpecialiseParams, SpecialiseResult, Target
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def launches_of(state: State, variant: Optional[str], case: str) -> List[Any]:
         tail = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-4:])
         raise OperationFailed(
             f"{name} failed before its launch: {type(error).__name__}: {error}",
-            "entry_failed",
+            "out_of_memory" if is_out_of_memory(error) else "entry_failed",
             path=replay.case["function"]["path"],
             detail=tail,
         ) from error

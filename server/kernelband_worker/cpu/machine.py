@@ -21,7 +21,7 @@ from kernelband_worker.cpu.builder import Builder
 from kernelband_worker.cpu.guard import Launch, sites
 from kernelband_worker.cpu.language import Language
 from kernelband_worker.cpu.memory import Memory, regions_of
-from kernelband_worker.cpu.traffic import Traffic
+from kernelband_worker.cpu.traffic import Counter, Traffic
 from kernelband_worker.sources import real_path
 from kernelband_worker.state import OperationFailed, State
 
@@ -87,7 +87,6 @@ class Machine:
     def _launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         total = grid[0] * grid[1] * grid[2]
         chosen = _ends_first(sample(total, programs))
-        ends = _EFFORT if programs > 0 else float("inf")
         regions = regions_of(arguments)
         sampled = total > min(len(chosen), _FEWEST)
         launch = Launch(regions, self.memory, sampled=sampled, kernel=kernel.__name__, site_of=self._site_of, found=self._found)
@@ -101,7 +100,7 @@ class Machine:
                 values = {name: value if name in constant else _value(value) for name, value in arguments.items()}
                 self._builder.set_grid_dim(*grid)
                 for linear in _order(chosen, total, launch):
-                    if executed >= _FEWEST and launch.counter.effort > ends and not launch.counter.atomics:
+                    if _enough(executed, programs, launch.counter) and not launch.counter.atomics:
                         break
                     program = (linear % grid[0], linear // grid[0] % grid[1], linear // (grid[0] * grid[1]))
                     self._builder.set_grid_idx(*program)
@@ -137,6 +136,13 @@ class Machine:
         else:
             message = f"{kernel.__name__} fails in Triton's interpreter at line {line}: {said}"
         return OperationFailed(message, "unsupported" if cannot else "entry_failed", path=path, line=line, detail=repr(error))
+
+
+def _enough(executed: int, asked: int, counter: Counter) -> bool:
+    """Whether a launch has cost enough: after a few programs, or, where only a few were asked for, after one of each end that agree."""
+    if asked <= 0 or counter.effort <= _EFFORT:
+        return False
+    return executed >= (_FEWEST if asked >= _FEWEST else 2) and (asked >= _FEWEST or counter.ends_agree())
 
 
 def sample(total: int, programs: int) -> List[int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
 #: Bytes that a GPU moves at least: a sector of a cache line.
 SECTOR = 32
+#: Programs, spread over the grid, whose mean speaks for it even where they differ.
+MANY = 16
 _SPREAD = 32  # places per element up to which marking them is quicker than sorting
 
 
@@ -46,6 +48,7 @@ class Traffic:
     sectors_per_request: float = 1.0
     atomics: bool = False
     accesses: List[Access] = field(default_factory=list)
+    even: bool = True  # few programs were sampled, and they did about the same: else the counts of the grid are a guess
 
     @property
     def sampled(self) -> bool:
@@ -74,6 +77,8 @@ class Counter:
         self._ends = 0  # programs at the ends of the grid that ran
         self._at_ends = [0.0, 0.0, 0.0, 0.0]  # what they counted
         self._before = [0.0, 0.0, 0.0, 0.0]  # counted until the last program ended
+        self._each: List[float] = []  # bytes moved and operations of each program, in the order of running
+        self._last: Optional[int] = None  # where in it the last program of the grid is, which may do less at the edge
         self._detailed = {"load": 0, "store": 0}  # bytes moved by detailed programs
         self.sites: Dict[Tuple[str, int, str], _Site] = {}
         self._unique: Dict[Tuple[str, int], int] = {}  # (kind, region): bytes, summed over detailed programs
@@ -123,6 +128,10 @@ class Counter:
     def program_done(self, *, end: bool = False) -> None:
         """Add up what a detailed program touched, each element once. ``end``: it was the first or the last of the grid."""
         counts = self._counts()
+        mine = sum(counts) - sum(self._before)
+        self._each.append(mine)
+        if end and self._ends:
+            self._last = len(self._each) - 1
         if end:
             self._at_ends = [total + now - was for total, now, was in zip(self._at_ends, counts, self._before)]
             self._ends += 1
@@ -133,6 +142,19 @@ class Counter:
             touched = parts[0].size if len(parts) == 1 else _distinct(np.concatenate(parts), size)
             self._unique[kind, region] = self._unique.get((kind, region), 0) + touched * size
         self._program.clear()
+
+    def ends_agree(self) -> bool:
+        """Whether the first and the last program of the grid did about the same."""
+        return self._last is None or _about(self._each[0], self._each[self._last])
+
+    def _even(self, programs: int, total: int) -> bool:
+        """Whether the programs that ran speak for the others: many did, or all but the last one of the grid did about the same."""
+        if programs >= min(total, MANY):
+            return True
+        others = [count for at, count in enumerate(self._each) if at != self._last]
+        if len(others) < 2:
+            return self.ends_agree()
+        return _about(min(others), max(others))
 
     def _counts(self) -> List[float]:
         return [self.loads, self.stores, self.flops, self.dot_flops]
@@ -182,7 +204,13 @@ class Counter:
                 )
                 for (path, line, kind), site in sorted(self.sites.items())
             ],
+            self._even(programs, total),
         )
+
+
+def _about(one: float, other: float) -> bool:
+    """Within a tenth of each other."""
+    return abs(one - other) <= 0.1 * max(abs(one), abs(other))
 
 
 def _ascending(addresses: np.ndarray) -> bool:

@@ -46,7 +46,8 @@ class Run:
             "input_sets": 2,
             **more,
         }
-        self.cases = capture(self.state, params)["cases"]
+        result = capture(self.state, params)
+        self.cases, self.outside = result["cases"], result["out_of_bounds"]
         return self.cases
 
     def place(self, module, name):

@@ -71,6 +71,40 @@ def test_a_size_that_the_original_does_not_accept_makes_no_neighbour(make):
     assert all(c["tensors"][0]["shape"][0] % 8 == 0 for c in made)
 
 
+STRIDED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, y_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride + cols, mask=cols < n)
+    tl.store(y_ptr + row * stride + cols, 2 * x, mask=cols < n)
+
+
+def double(x):
+    y = torch.empty_like(x)  # contiguous, and written by the strides of x
+    double_kernel[(x.shape[0],)](x, y, x.stride(0), x.shape[1], BLOCK=32)
+    return y
+
+
+def test_double():
+    torch.manual_seed(0)
+    double(torch.randn(4, 32))
+"""
+
+
+def test_what_the_original_does_wrong_only_with_a_neighbour_is_neither_a_case_nor_a_finding(make):
+    run = make({"strided.py": STRIDED})
+    made = [c for c in run.capture("strided", "double_kernel", ["double"], "test_double") if c["neighbour_of"]]
+    # A block holds 32 columns, so one more stays unwritten; rows further apart would be written past the end.
+    assert [c["tensors"][0]["stride"] for c in made] == [[31, 1], [16, 1]]
+    assert run.outside == []
+
+
 def test_it_stops_at_the_number_of_cases(make):
     run = make()
     cases = [c for c in run.capture(*PLAIN, distinct_cases=1) if c["neighbour_of"] is None]
