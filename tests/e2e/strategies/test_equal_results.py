@@ -17,7 +17,26 @@ ROOT = Path(__file__).parents[3]
 PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
 EACH = 4  # proposals per move
 SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program takes several tiles of a small input
-NAMES = ("vector_add", "fused_softmax", "layer_norm", "matmul")
+#: Each example, and an edit that makes it a little wrong: the judge of these tests can tell.
+BROKEN = {
+    "vector_add": ("x + y", "x + y + 0.001"),
+    "fused_softmax": ("n_cols\n    row", "n_cols - 1\n    row"),
+    "layer_norm": ("range(0, N,", "range(0, N - 1000,"),
+    "matmul": ("K - k *", "K - 1 - k *"),
+    "batched_matmul": ("offs_k[:, None] < K - k)", "offs_k[:, None] < K - 1 - k)"),
+    "column_sum": ("range(0, M,", "range(1, M,"),
+    "cross_entropy": ('other=-float("inf"))', "other=1.0)"),
+    "flash_attention": ("offs_m[:, None] >= cols", "offs_m[:, None] > cols"),
+    "gather": ("mask = offsets < embedding_dim", "mask = offsets < embedding_dim - 1"),
+    "layer_norm_bwd_dx_kernel": ("(xhat * c1 + c2)", "(xhat * c1 - c2)"),
+    "layer_norm_bwd_dwdb_kernel": ("range(0, M,", "range(32, M,"),
+    "rms_norm": ("axis=0) / n_cols", "axis=0) / BLOCK_SIZE"),
+    "rope": ("sin = -sin", "sin = +sin"),
+    "row_quantize": ("0.5, -0.5", "0.5, 0.5"),
+    "scan": ("carry += tl.sum(x, axis=0)", "carry += tl.max(x, axis=0)"),
+    "swiglu": ("gate * tl.sigmoid(gate)", "tl.sigmoid(gate)"),
+}
+NAMES = tuple(BROKEN)
 
 
 def interpret(name, texts, device="cpu", python=PYTHON):
@@ -46,13 +65,7 @@ def test_every_move_of_the_examples(name, tmp_path):
     texts = [original, *(p.patch.apply(program.texts)[path] for p in proposals.values())]
     wrong = {k: r for k, r in zip(["original", *proposals], interpret(name, texts), strict=True) if r is not None}
     assert not wrong
-    # The judge of this test can tell: a text that is off by a little is caught.
-    broken = {
-        "vector_add": ("x + y", "x + y + 0.001"),
-        "fused_softmax": ("n_cols\n    row", "n_cols - 1\n    row"),
-        "layer_norm": ("range(0, N,", "range(0, N - 1000,"),
-        "matmul": ("K - k *", "K - 1 - k *"),
-    }[name]
+    broken = BROKEN[name]
     assert broken[0] in original
     assert interpret(name, [original, original.replace(*broken)])[1] is not None
 

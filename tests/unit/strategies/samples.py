@@ -9,6 +9,7 @@ from kernelband.hardware import Device
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
+from tests import captured_examples
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -42,7 +43,9 @@ def program_of(text: str, tmp_path: Path, name: str = "sample.py", kernel: str |
 
 
 def example(name: str, tmp_path: Path) -> Program:
-    return program_of((EXAMPLES / f"{name}.py").read_text(), tmp_path, f"{name}.py")
+    """The example's program; of an example with several kernels the one of that name."""
+    file = captured_examples.SEVERAL.get(name, name)
+    return program_of((EXAMPLES / f"{file}.py").read_text(), tmp_path, f"{file}.py", None if file == name else name)
 
 
 def again(program: Program, texts: dict[str, str], tmp_path: Path) -> Program:
@@ -76,6 +79,11 @@ def facts(*launches: Any, device: Device = H200, **more: Any) -> Facts:
 
 def example_facts(name: str, program: Program) -> Facts:
     """What a capture of the example's bench gives."""
+    if name in captured_examples.NAMES:
+        cases = captured_examples.load(name, program.kernel.place.path)
+        for launched in (x for case in cases for x in case["launches"]):
+            launched["target"] = launched["kernel"]["qualname"] == program.kernel.place.qualname
+        return Facts(H200, tuple(cases))  # pyright: ignore[reportArgumentType]
     if name == "vector_add":
         return facts(
             *(

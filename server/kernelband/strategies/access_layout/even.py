@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kernelband.source.model import Edit, Program, Span
+from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
+from kernelband.strategies.code.heuristic import heuristic
 from kernelband.strategies.code.view import moving
 
 
@@ -23,9 +24,7 @@ class EvenBlocks:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     kernel, module = view.kernel, view.kernel.module
-    jit = kernel.node.decorator_list[-1] if kernel.node.decorator_list else None
-    base = jit.func if isinstance(jit, ast.Call) else jit
-    if jit is None or not isinstance(base, ast.Attribute) or base.attr != "jit" or not isinstance(base.value, ast.Name) or not view.whole:
+    if not view.whole:
         return
     for statement in kernel.node.body:
         found = _mask(view, statement)
@@ -33,17 +32,10 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             continue
         mask, size, block = found
         flag = kernel.free_name("EVEN")
-        added = module.add_parameters(kernel.node, [(f"{flag}: {kernel.language}.constexpr", None)])
-        start = module.span(jit).start - 1
-        indent = module.text[module.line_start(start) : start]
-        if added is None or module.text[start : start + 1] != "@" or indent.strip():
+        added = heuristic(view, {flag: f'args["{size}"] % args["{block}"] == 0'})
+        if added is None:
             return
-        line = f'@{base.value.id}.heuristics({{"{flag}": lambda args: args["{size}"] % args["{block}"] == 0}})'
-        edits = [
-            Edit(Span(start, start), f"{line}{module.newline}{indent}"),
-            *added,
-            module.replace(mask, f"({module.code(mask)}) | {flag}"),
-        ]
+        edits = [*added, module.replace(mask, f"({module.code(mask)}) | {flag}")]
         even = [n for n, b in zip(view.numbers(size), view.sizes(block) * len(view.numbers(size)), strict=False) if n % b == 0]
         if not even:
             return

@@ -203,9 +203,31 @@ class KernelView:
         token = f"#{block}"
         for access in self.accesses():
             masked = access.mask is not None and token in self.tokens(access.mask)
-            if token in self.tokens(access.pointer, wrap=False) and not masked:
+            if (
+                token in self.tokens(access.pointer, wrap=False)
+                and not masked
+                and not any(_in_whole_blocks(x, block) for x in access.loops)
+            ):
                 return True
-        return bool(self.calls({"make_block_ptr", "make_tensor_descriptor"}))
+        return bool(self.calls({"make_block_ptr"}))  # a descriptor knows its shape and never reaches past it
+
+    def extents(self, block: str) -> frozenset[str]:
+        """Run-time parameters that the indices over ``block`` end at: a mask, a ``%``, ``cdiv(N, BLOCK)``, a loop in steps of it."""
+        token, ends = f"#{block}", list[ast.expr]()
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Compare) and token in self.tokens(node.left):
+                ends += node.comparators
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and token in self.tokens(node.left):
+                ends.append(node.right)
+            elif self.tl(node) == "cdiv" and isinstance(node, ast.Call) and len(node.args) == 2 and ast.unparse(node.args[1]) == block:
+                ends.append(node.args[0])
+        ends += [x.stop for x in self.loops() if x.step is not None and ast.unparse(x.step) == block]
+        found: frozenset[str] = frozenset()
+        for end in ends:
+            tokens = self.tokens(end)
+            if not any(t.startswith("#") for t in tokens):
+                found |= tokens & (frozenset(self.parameters) - self.constexprs)
+        return found
 
     def loops(self) -> list[Loop]:
         """The counted loops, in source order."""
@@ -240,6 +262,15 @@ class KernelView:
         """Constexprs that an ``arange`` runs over, in order of first use: the tile's sides."""
         sides = [ast.unparse(c.args[1]) for c in self.calls({"arange"}) if len(c.args) == 2]
         return [x for x in dict.fromkeys(sides) if x in self.constexprs]
+
+
+def _in_whole_blocks(loop: ast.For, block: str) -> bool:
+    """``range(0, n // BLOCK * BLOCK, BLOCK)`` or ``range(0, n // BLOCK)``: it ends with the last block that is full."""
+    if not isinstance(loop.iter, ast.Call) or len(loop.iter.args) < 2:
+        return False
+    stop = loop.iter.args[1]
+    whole = stop.left if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Mult) and ast.unparse(stop.right) == block else stop
+    return isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.FloorDiv) and ast.unparse(whole.right) == block
 
 
 def target_names(target: ast.expr) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
 
@@ -41,9 +41,14 @@ class LaunchView:
     meta: str | None  # the parameter of ``lambda META: ...``
     arguments: dict[str, ast.expr] = field(repr=False)
     splat: bool  # ``**kwargs``: more may be passed than is written
+    extents: Mapping[str, frozenset[str]] = field(
+        factory=dict[str, frozenset[str]], repr=False
+    )  # by block, the kernel's parameters that its indices end at
 
     @classmethod
-    def read(cls, module: Module, model: Launch, parameters: tuple[str, ...]) -> LaunchView | None:
+    def read(
+        cls, module: Module, model: Launch, parameters: tuple[str, ...], extents: Mapping[str, frozenset[str]] | None = None
+    ) -> LaunchView | None:
         call = next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and module.span(n) == model.span), None)
         if call is None or not isinstance(call.func, ast.Subscript):
             return None
@@ -57,7 +62,7 @@ class LaunchView:
         splat = any(k.arg is None for k in call.keywords)
         view = cls(module, model, host, call, call.func.slice, None, arguments, splat)
         grid, meta = view.follow_grid(call.func.slice)
-        return cls(module, model, host, call, grid, meta, arguments, splat)
+        return cls(module, model, host, call, grid, meta, arguments, splat, extents or {})
 
     def follow_grid(self, grid: ast.expr) -> tuple[ast.expr, str | None]:
         """The grid behind names, lambdas and local functions, and the name of its META parameter."""
@@ -118,8 +123,8 @@ class LaunchView:
         literal = integer(value)
         if literal is None:
             return None
-        copies = [] if self.meta is not None and self._reads_meta(name) else list(self._copies(literal))
-        if copies and [integer(v) for k, v in self.arguments.items() if k not in OPTIONS].count(literal) > 1:
+        copies = [] if self.meta is not None and self._reads_meta(name) else self._own_copies(name, literal)
+        if copies is None:
             return None  # two constexprs of that value: which one the grid means can't be told
         return Knob(name, literal, ((self.module, value), *((self.module, c) for c in copies)), bool(copies) or self.grid_reads(name))
 
@@ -141,7 +146,10 @@ class LaunchView:
         if isinstance(value, ast.Name):
             return any(isinstance(n, ast.Name) and n.id == value.id for n in self.grid_nodes())
         literal = integer(value) if value is not None else None
-        return literal is not None and any(True for _ in self._copies(literal))
+        if literal is None:
+            return False
+        copies = self._own_copies(name, literal)
+        return copies is None or bool(copies)  # where it can't be told, the grid may
 
     def grid_nodes(self) -> Iterator[ast.AST]:
         """The grid's nodes, and those of the host variables that it is made of."""
@@ -164,16 +172,34 @@ class LaunchView:
             for n in ast.walk(self.grid)
         )
 
-    def _copies(self, value: int) -> Iterator[ast.expr]:
-        """Where the grid divides by ``value`` written as a number: ``cdiv(n, 1024)``, ``n // 1024``, ``(n + 1024 - 1) // 1024``."""
+    def _own_copies(self, name: str, value: int) -> list[ast.expr] | None:
+        """The grid's copies of the number passed for ``name``; None when it may as well be that of another constexpr of the same value.
+
+        ``cdiv(M, 32)`` with BLOCK_M = BLOCK_K = 32 is about the one whose indices end at what the kernel calls M.
+        """
+        copies = list(self._copies(value))
+        rivals = [k for k, v in self.arguments.items() if k not in OPTIONS and k != name and integer(v) == value]
+        if not copies or not rivals:
+            return [c for _, places in copies for c in places]
+        own: list[ast.expr] = []
+        for n, places in copies:
+            passed = frozenset(() if n is None else self.parameters_of(n))
+            mine = passed & self.extents.get(name, frozenset())
+            theirs = any(passed & self.extents.get(k, frozenset()) for k in rivals)
+            if bool(mine) == theirs:
+                return None
+            own += places if mine else []
+        return own
+
+    def _copies(self, value: int) -> Iterator[tuple[ast.expr | None, list[ast.expr]]]:
+        """What the grid divides by ``value`` written as a number, and where: ``cdiv(n, 1024)``, ``(n + 1024 - 1) // 1024``."""
         for node in ast.walk(self.grid):
             if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
-                yield node.args[1]
+                yield node.args[0], [node.args[1]]
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and integer(node.right) == value:
-                yield node.right
-                for inner in ast.walk(node.left):
-                    if isinstance(inner, ast.Constant) and integer(inner) == value:
-                        yield inner
+                inner = [n for n in ast.walk(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
+                pair = divisor(node)
+                yield pair[0] if pair is not None else node.left, [node.right, *inner]
 
     # ------------------------------------------------------------ options and arguments
 
@@ -186,7 +212,9 @@ class LaunchView:
             if written is None:
                 missing.append(f"{name}={value}")
             elif self.module.code(written) != str(value):
-                edits.append((self.module.path, self.module.replace(written, str(value))))
+                # ``num_warps = 4`` above the launch changes there, so that no variable is left without a reader.
+                variable = self.number(written.id) if isinstance(written, ast.Name) and not self._shared(written.id) else None
+                edits.append((self.module.path, self.module.replace(variable[1] if variable is not None else written, str(value))))
         if not missing:
             return edits
         added = None if self.splat else self.module.add_arguments(self.call, missing)
@@ -215,10 +243,14 @@ class LaunchView:
             return None if any(isinstance(e, ast.Starred) for e in self.grid.elts) else list(self.grid.elts)
         return None
 
+    def parameters_of(self, expression: ast.expr) -> list[str]:
+        """The kernel's parameters that get the same value as ``expression`` (compared as code)."""
+        wanted = ast.unparse(expression)
+        return [k for k, v in self.arguments.items() if k not in OPTIONS and ast.unparse(v) == wanted]
+
     def parameter_of(self, expression: ast.expr) -> str | None:
         """The kernel's parameter that gets the same value as ``expression`` (compared as code)."""
-        wanted = ast.unparse(expression)
-        return next((k for k, v in self.arguments.items() if k not in OPTIONS and ast.unparse(v) == wanted), None)
+        return next(iter(self.parameters_of(expression)), None)
 
 
 def integer(node: ast.expr | None) -> int | None:

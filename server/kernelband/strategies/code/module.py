@@ -38,6 +38,14 @@ class Module:
         counts = {"\n": self.text.count("\n") - pairs, "\r\n": pairs, "\r": self.text.count("\r") - pairs}
         return max(counts, key=lambda end: counts[end])
 
+    @property
+    def unit(self) -> str:
+        """One level of indentation: that of the first indented statement of a function."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, FunctionNode) and (inner := self.indent(node.body[0])):
+                return inner if isinstance(self.parents.get(node), ast.Module) else "    "
+        return "    "
+
     def offset(self, line: int, column: int) -> int:
         """Character offset of a position of the tree, whose columns count bytes of UTF-8."""
         start = offset_at(self.text, line, 0)

@@ -55,11 +55,14 @@ class View:
         kernel = KernelView.read(modules[place.path], program.kernel) if place.path in modules else None
         if kernel is None:
             return None
+        extents = {n: kernel.extents(n) for n in kernel.aranges()}
         launches: list[LaunchView] = []
         for host in program.hosts:
             for launch in host.launches:
                 module = modules.get(host.place.path)
-                view = LaunchView.read(module, launch, kernel.parameters) if module is not None and launch.kernel == place else None
+                if module is None or launch.kernel != place:
+                    continue
+                view = LaunchView.read(module, launch, kernel.parameters, extents)
                 if view is not None:
                     launches.append(view)
         return cls(program, facts, kernel, tuple(launches), modules)
@@ -81,6 +84,12 @@ class View:
         """Values that the cases pass for an argument, constexpr or not, without repeats, in the order of the cases."""
         found = [{**x["scalars"], **x["constants"]}.get(name) for x in self.target_launches]
         return [x for x in dict.fromkeys(found) if type(x) is int]
+
+    def timed(self, name: str) -> list[int]:
+        """The values of an argument in the launches that are timed; of all where none is. For edits that ask at each launch."""
+        found = [x for c in self.facts.cases if c.get("role") == "time" for x in c["launches"] if x["target"]]
+        values = [{**x["scalars"], **x["constants"]}.get(name) for x in found or self.target_launches]
+        return [x for x in dict.fromkeys(values) if type(x) is int]
 
     def option(self, name: str, default: int) -> int:
         """num_warps or num_stages of the first timed launch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kernelband.source.model import Program
+from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import REDUCTIONS
@@ -16,7 +16,12 @@ LOG2E = "1.4426950408889634"
 
 
 class Exp2:
-    """``exp(a - b)`` as ``exp2(a * log2(e) - b * log2(e))``: the hardware has only exp2, and the product joins the subtraction."""
+    """``exp(x)`` as ``exp2(x * log2(e))``.
+
+    The hardware has only exp2, so the product is there in any case; but ``tl.exp`` keeps subnormal results, for which it compares and
+    multiplies twice more for each element (sm_90, Triton 3.6 and 3.9: FSETP and two FMUL). The product comes after any difference:
+    of ``a * log2(e) - b * log2(e)`` the rounding grows with a and b, to twice the original's error and more.
+    """
 
     name = "exp2"
 
@@ -35,40 +40,35 @@ class Reciprocal:
 
 def _exp2(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    module, tl = view.kernel.module, view.kernel.language
+    kernel, module = view.kernel, view.kernel.module
     edits: Edits = []
-    calls = view.kernel.calls({"exp"})
+    noted: set[int] = set()
+    calls = kernel.calls({"exp"})
+    if any(t["dtype"] == "float64" for x in view.target_launches for t in x["tensors"].values()):
+        return  # the constant is a float32
     for call in calls:
-        difference = _difference(view, call)
-        if difference is None or not isinstance(call.func, ast.Attribute):
+        if len(call.args) != 1 or call.keywords or not isinstance(call.func, ast.Attribute) or kernel.tl(call) != "exp":
             return  # all or none: a kernel with both is hard to read
-        left, right = _operand(view, difference.left), _operand(view, difference.right)
+        inner = [n for n in ast.walk(call.args[0]) if n in calls]
+        if inner:
+            return
         edits += [
-            (module.path, module.replace(call.func, f"{tl}.exp2")),
-            (module.path, module.replace(difference, f"{left} * {LOG2E} - {right} * {LOG2E}")),
+            (module.path, module.replace(call.func, f"{kernel.language}.exp2")),
+            (module.path, module.replace(call.args[0], f"{_operand(view, call.args[0])} * {LOG2E}")),
         ]
+        statement = next((n for n in module.around(call) if isinstance(n, ast.stmt)), None)
+        note = None if statement is None or statement.lineno in noted else module.after(statement, [])
+        if statement is not None and note is not None and module.span(statement).end == note.span.start:
+            noted.add(statement.lineno)
+            edits.append((module.path, Edit(note.span, "  # exp(x) = exp2(x * log2(e))")))
     if calls:
         yield at.proposal(
             {},
             edits,
             "reassociates",
-            "exp(a - b) becomes exp2(a * log2(e) - b * log2(e)).",
-            "exp is exp2 after a product on the GPU; folded into the subtraction the product is free.",
+            "exp(x) becomes exp2(x * log2(e)).",
+            "exp is exp2 of a product on the GPU, with a comparison and two products more for each element to keep subnormal results.",
         )
-
-
-def _difference(view: View, call: ast.Call) -> ast.BinOp | None:
-    """The ``a - b`` that is exponentiated: in place, or behind a name that nothing else reads."""
-    if len(call.args) != 1 or call.keywords:
-        return None
-    value: ast.expr = call.args[0]
-    if isinstance(value, ast.Name):
-        bindings = view.kernel.bindings(value.id)
-        reads = [n for n in ast.walk(view.kernel.node) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
-        if len(bindings) != 1 or len(reads) != 1 or not isinstance(bindings[0], ast.Assign) or len(bindings[0].targets) != 1:
-            return None
-        value = bindings[0].value
-    return value if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub) else None
 
 
 def _operand(view: View, node: ast.expr) -> str:

@@ -58,7 +58,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             return
     edits: Edits = [(view.kernel.module.path, fixed)] if fixed is not None else []
     for launch in view.launches:
-        more = _block(launch, size, block, limit)
+        more = _block(launch, size, block, limit, longest)
         if more is None:
             return
         edits += more
@@ -91,13 +91,20 @@ def _warps(launch: LaunchView, block: str, warps: int | str) -> int | str:
     return f"min(max({launch.module.code(launch.arguments[block])} // {warps.rpartition(' ')[2]}, 1), 16)"
 
 
-def _block(launch: LaunchView, size: str, block: str, limit: int) -> Edits | None:
-    """The launch's block as a power of two that holds ``size``; nothing when it is one already."""
+def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int) -> Edits | None:
+    """The launch's block as a power of two that holds ``size``, ``longest`` in the cases; nothing when it does so already."""
     passed, length = launch.arguments.get(block), launch.arguments.get(size)
     if passed is None or length is None or launch.grid_reads(block):
         return None
-    if "next_power_of_2" in ast.unparse(passed) or (isinstance(passed, ast.Name) and _follows(launch, passed.id)):
-        return []
+    held = launch.held(block)
+    if held is not None:
+        if ast.unparse(launch.arguments[held[0]]) != ast.unparse(length):
+            return None
+        return [] if held[1] >= longest else _raised(launch, passed, held[1], limit)
+    bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
+    written = ast.unparse(bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else passed)
+    if "next_power_of_2" in written:
+        return [] if f"next_power_of_2({ast.unparse(length)})" in written else None
     knob = launch.knob(block)
     triton = _triton(launch)
     if knob is None or triton is None:
@@ -110,10 +117,12 @@ def _block(launch: LaunchView, size: str, block: str, limit: int) -> Edits | Non
     return [(launch.module.path, launch.module.replace(at, f"min({limit}, {triton}.next_power_of_2({launch.module.code(length)}))"))]
 
 
-def _follows(launch: LaunchView, name: str) -> bool:
-    """The variable is a power of two that follows from a size already."""
-    bindings = launch.bindings(name)
-    return len(bindings) == 1 and isinstance(bindings[0], ast.Assign) and "next_power_of_2" in ast.unparse(bindings[0].value)
+def _raised(launch: LaunchView, passed: ast.expr, present: int, limit: int) -> Edits | None:
+    """``min(4096, next_power_of_2(N))`` with a limit that holds the row."""
+    bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
+    value = bound[0].value if bound and isinstance(bound[0], ast.Assign) else passed
+    literals = [n for n in ast.walk(value) if isinstance(n, ast.Constant) and n.value == present]
+    return [(launch.module.path, launch.module.replace(literals[0], str(limit)))] if len(literals) == 1 else None
 
 
 def _known(launch: LaunchView, length: ast.expr, statement: ast.stmt | None) -> bool:

@@ -1,16 +1,21 @@
 """Reordering: which program does which tile, and when."""
 
 from kernelband.strategies._base import Card, Strategy
+from kernelband.strategies.reordering.axis import AxisInLoop
+from kernelband.strategies.reordering.contiguous import ContiguousRows
 from kernelband.strategies.reordering.grouped import GroupedOrder
+from kernelband.strategies.reordering.heavy import HeavyFirst
 from kernelband.strategies.reordering.persistent import Persistent
+from kernelband.strategies.reordering.rows import PersistentRows
+from kernelband.strategies.reordering.swap import SwapAxes
 
 REORDERING = Strategy(
     Card(
         name="reordering",
         target="sm",
         what="Changes the order in which programs take tiles, or lets a fixed number of programs take them in turn.",
-        when="Programs that run at the same time could share operands in L2, or there are many tiny programs.",
+        when="Programs that run at the same time could share operands in L2, work is uneven, or there are many tiny programs.",
         why="Neighbouring tiles read the same rows and columns; starting a program costs more than the next iteration of a loop.",
     ),
-    (GroupedOrder(), Persistent()),
+    (GroupedOrder(), HeavyFirst(), SwapAxes(), PersistentRows(), AxisInLoop(), Persistent(), ContiguousRows()),
 )

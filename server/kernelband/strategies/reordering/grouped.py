@@ -42,7 +42,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if view.kernel.calls({"swizzle2d"}) or any("GROUP" in c.upper() for c in view.kernel.constexprs):
         yield from _group_sizes(at)
         return
-    order = _one_dimension(view) or _two_dimensions(view)
+    order = one_dimension(view) or _two_dimensions(view)
     if order is None or not view.kernel.calls({"dot", "dot_scaled"}):
         return
     module, tl = view.kernel.module, view.kernel.language
@@ -87,7 +87,7 @@ def _once(view: View, name: str) -> bool:
     return len(view.kernel.bindings(name)) == 1
 
 
-def _one_dimension(view: View) -> Order | None:
+def one_dimension(view: View) -> Order | None:
     """``outer = pid // size`` and ``inner = pid % size`` of one program id, both in the kernel's own block."""
     kernel = view.kernel
     quotients: dict[tuple[str, str], tuple[str, int]] = {}
@@ -175,12 +175,17 @@ def _two_dimensions(view: View) -> Order | None:
         pair = _simple(statement)
         if pair is not None and kernel.tl(pair[1]) == "program_id":
             names[next(iter(kernel.tokens(pair[1])))] = pair[0], place
-    if set(names) != {"@0", "@1"} or len(kernel.calls({"program_id"})) != 2:
-        return None
+    if not {"@0", "@1"} <= set(names) <= {"@0", "@1", "@2"} or len(kernel.calls({"program_id"})) != len(names):
+        return None  # a third axis is a batch: each has an order of its own
+    loads = {a.depends & {"@0", "@1"} for a in kernel.accesses() if not a.store}
+    if loads and not {frozenset({"@0"}), frozenset({"@1"})} <= loads:
+        return None  # no operand is shared along one axis and none along the other: nothing to group for
     (inner, first), (outer, second) = names["@0"], names["@1"]
     last = max(first, second)
     if not (_once(view, outer) and _once(view, inner)) or any({outer, inner} & _read(s) for s in kernel.node.body[:last]):
         return None
-    if any(len(x.sides() or ()) != 2 for x in view.launches) or any(n in bound_names(s) for s in kernel.node.body[:last] for n in ("tl",)):
+    if any(len(x.sides() or ()) != len(names) for x in view.launches):
+        return None
+    if any(tl in bound_names(s) for s in kernel.node.body[:last]):
         return None
     return Order(outer, inner, f"{tl}.num_programs(1)", f"{tl}.num_programs(0)", kernel.node.body[last])

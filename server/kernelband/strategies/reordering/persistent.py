@@ -15,6 +15,7 @@ from kernelband.strategies.code.launch import Edits, divisor, integer
 from kernelband.strategies.code.view import moving
 
 PER_MULTIPROCESSOR = (8, 4, 16, 2)
+PRODUCTS_PER_MULTIPROCESSOR = (2, 1, 4)  # operands and accumulators of a product leave room for few
 LARGEST = 4096  # elements: with a larger tile a program isn't tiny, and one that waits for its loads holds too many registers
 MANY = 4  # worth it from so many waves of one program per multiprocessor
 
@@ -43,17 +44,17 @@ class Shape:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    shape = _shape(view)
+    shape = tile_shape(view)
     programs = max(view.programs({n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and _gridded(view, n)}), default=0)
     sms = view.facts.device.multiprocessors
     widest = view.widest
     if shape is None or programs < MANY * sms or widest > LARGEST or view.kernel.model.autotuned:
         return
-    tiles = _tiles(view)
+    tiles = tile_count(view)
     if tiles is None:
         return
     count, extra = tiles
-    for each in PER_MULTIPROCESSOR:
+    for each in PRODUCTS_PER_MULTIPROCESSOR if view.kernel.calls({"dot", "dot_scaled"}) else PER_MULTIPROCESSOR:
         if programs < 2 * each * sms:
             continue
         edits = _wrap(view, shape, count)
@@ -81,15 +82,17 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         )
 
 
-def _shape(view: View) -> Shape | None:
-    """The kernel reads one program id, once, at the top; nothing of one tile reaches the next."""
+def tile_shape(view: View, axis: int | None = None) -> Shape | None:
+    """The kernel reads one program id, once, at the top; nothing of one tile reaches the next. With ``axis``: others beside it."""
     kernel = view.kernel
     body = kernel.node.body
     ids = kernel.calls({"program_id"})
+    if axis is not None:
+        ids = [x for x in ids if kernel.tokens(x) == frozenset({f"@{axis}"})]
     if len(ids) != 1 or not view.whole or kernel.calls(set(ATOMICS) | {"num_programs", "debug_barrier"}):
         return None
     place = next((i for i, s in enumerate(body) if isinstance(s, ast.Assign) and s.value is ids[0]), None)
-    if place is None or kernel.tokens(ids[0]) != frozenset({"@0"}):
+    if place is None or kernel.tokens(ids[0]) != frozenset({f"@{axis or 0}"}):
         return None
     statement = body[place]
     assert isinstance(statement, ast.Assign)
@@ -113,9 +116,10 @@ def _carried(rest: list[ast.stmt]) -> bool:
     everything = {n for s in rest for x in ast.walk(s) for n in bound_names(x)}
     for statement in rest:
         if isinstance(statement, ast.If):
-            return any(
-                isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in everything - bound for n in ast.walk(statement.test)
-            ) or _loose(statement, bound, everything)
+            tested = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
+            if tested & (everything - bound) or _loose(statement, bound, everything):
+                return True
+            continue
         reads = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if isinstance(statement, ast.AugAssign):
             reads |= set(bound_names(statement))
@@ -134,7 +138,7 @@ def _loose(statement: ast.If, bound: set[str], everything: set[str]) -> bool:
     return bool(binds) or bool(reads & (everything - bound))
 
 
-def _tiles(view: View) -> tuple[str, bool] | None:
+def tile_count(view: View) -> tuple[str, bool] | None:
     """The number of tiles in the kernel's words, and whether a parameter has to be added for it."""
     found: set[str | None] = set()
     for launch in view.launches:
@@ -157,7 +161,17 @@ def _tiles(view: View) -> tuple[str, bool] | None:
         return str(found.pop()), False
     if any(launch.meta is not None for launch in view.launches):
         return None  # the host can't say the number outside of the grid's function
-    return view.kernel.free_name("num_tiles"), True
+    return view.kernel.free_name(_count_name(view)), True
+
+
+def _count_name(view: View) -> str:
+    """What a person would call the number of tiles: the host's word for it, else the number of rows or tiles."""
+    sides = [s for x in view.launches for s in (x.sides() or [])[:1]]
+    names = {s.id for s in sides if isinstance(s, ast.Name)}
+    if len(names) == 1 and len(sides) == len(view.launches) and all(isinstance(s, ast.Name) for s in sides):
+        return names.pop()
+    shape = tile_shape(view)
+    return "n_rows" if shape is not None and "row" in shape.pid else "num_tiles"
 
 
 def _uses_meta_only(launch: LaunchView, side: ast.expr) -> bool:

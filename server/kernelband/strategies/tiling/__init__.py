@@ -2,6 +2,8 @@
 
 from kernelband.strategies._base import Card, Strategy
 from kernelband.strategies.tiling.move import Tiles
+from kernelband.strategies.tiling.programs import MorePrograms
+from kernelband.strategies.tiling.registers import RegisterCap
 
 TILING = Strategy(
     Card(
@@ -11,5 +13,5 @@ TILING = Strategy(
         when="Block sizes are written as numbers in the launch, the host function or an autotune list.",
         why="A larger tile reads each operand fewer times; a smaller one fills more multiprocessors; warps and stages must fit the tile.",
     ),
-    (Tiles(),),
+    (Tiles(), MorePrograms(), RegisterCap()),
 )

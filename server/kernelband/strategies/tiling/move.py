@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import islice
+from math import ceil, prod
 
 from kernelband.source.model import Config, Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.launch import Edits, integer
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling import space
-from kernelband.strategies.tiling.space import LIMIT, Product, Tile
+from kernelband.strategies.tiling.space import LIMIT, Attention, Product, Tile
 
 
 class Tiles:
@@ -39,8 +40,8 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             if name not in view.kernel.model.heuristics and (knob := launch.knob(name)) is not None and knob.value > 0
         }
         warps, stages = (
-            _written(launch, "num_warps", view.option("num_warps", 4)),
-            _written(launch, "num_stages", view.option("num_stages", 3)),
+            written(launch, "num_warps", view.option("num_warps", 4)),
+            written(launch, "num_stages", view.option("num_stages", 3)),
         )
         present = {n: k.value for n, k in knobs.items()}
         for tile in islice(_candidates(view, present, warps, stages), LIMIT):
@@ -58,19 +59,23 @@ def covered(view: View, launch: LaunchView | None) -> list[str]:
     stepped = {
         ast.unparse(n) for x in kernel.loops() for e in (x.stop, x.step) if e is not None for n in ast.walk(e) if isinstance(n, ast.Name)
     }
-    # A variable such as ``num_k = tl.cdiv(K, BLOCK_K)`` stands between the block and the loop.
-    for name in list(stepped):
-        for statement in kernel.bindings(name):
+    # Variables such as ``num_k = tl.cdiv(K, BLOCK_K)`` stand between the block and the loop.
+    queue = list(stepped)
+    while queue:
+        for statement in kernel.bindings(queue.pop()):
             if isinstance(statement, ast.Assign):
-                stepped |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+                read = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} - stepped
+                stepped |= read
+                queue += read
     return [x for x in kernel.aranges() if x in stepped or (launch is not None and launch.grid_reads(x))]
 
 
-def _written(launch: LaunchView, name: str, otherwise: int) -> int:
+def written(launch: LaunchView, name: str, otherwise: int) -> int:
     value = next((k.value for k in launch.call.keywords if k.arg == name), None)
-    if isinstance(value, ast.Constant) and type(value.value) is int:
-        return value.value
-    return otherwise
+    if isinstance(value, ast.Name) and (variable := launch.number(value.id)) is not None:
+        return variable[0]
+    literal = integer(value)
+    return otherwise if literal is None else literal
 
 
 def _options(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
@@ -87,17 +92,33 @@ def _candidates(view: View, present: dict[str, int], warps: int, stages: int) ->
     if not present:
         found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
     elif dot:
-        product = _product(view, present)
-        found = iter(space.products(product, view.facts.device) if product else space.neighbours(list(present), present, warps, stages))
+        product, attention = _product(view, present), _attention(view, present)
+        if product is not None:
+            found = iter(space.products(product, view.facts.device))
+        elif attention is not None:
+            found = iter(space.attentions(attention, view.facts.device))
+        else:
+            found = iter(space.neighbours(list(present), present, warps, stages))
     else:
         blocks = {n: present[n] for n in list(present)[:2]}
-        programs = space.Programs(view.programs(_gridded(view, blocks)), frozenset(_gridded(view, blocks)))
+        programs = space.Programs(view.programs(_gridded(view, blocks)), frozenset(_gridded(view, blocks)), _along(view))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
     for tile in found:
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
         sound = all(v == present[n] or not view.kernel.unguarded(n) or present[n] % v == 0 for n, v in tile.blocks.items())
         if not same and sound:
             yield tile
+
+
+def _along(view: View) -> str | None:
+    """The block whose indices are written as ``cols[None, :]``: by custom the one that runs along memory."""
+    for node in ast.walk(view.kernel.node):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
+            first, second = node.slice.elts
+            blocks = [t[1:] for t in view.kernel.tokens(node.value) if t.startswith("#")]
+            if isinstance(first, ast.Constant) and first.value is None and isinstance(second, ast.Slice) and len(blocks) == 1:
+                return blocks[0]
+    return None
 
 
 def _gridded(view: View, present: dict[str, int]) -> dict[str, int]:
@@ -116,8 +137,39 @@ def _product(view: View, present: dict[str, int]) -> Product | None:
         return None
     types = [t["dtype"] for x in view.target_launches for t in x["tensors"].values() if len(t["shape"]) > 1]
     dtype = types[0] if types else "float16"
-    programs = tuple(view.programs({m[0]: present[m[0]], n[0]: present[n[0]]}))
+    output = {m[0]: present[m[0]], n[0]: present[n[0]]}
+    persistent = view.launches and not any(x.grid_reads(side) for x in view.launches for side in output)
+    programs = tuple(_tiles(view, output) if persistent else view.programs(output))
     return Product(m[0], n[0], k[0], present, programs, view.itemsize, "tf32" if dtype == "float32" else dtype)
+
+
+def _tiles(view: View, output: dict[str, int]) -> list[int]:
+    """Tiles of each launch in the cases where a fixed number of programs walks over them: from the sizes that the indices end at."""
+    counts: list[int] = []
+    for launch in view.target_launches:
+        count = 1
+        for block, size in output.items():
+            ends = [v for e in view.kernel.extents(block) if type(v := launch["scalars"].get(e, launch["constants"].get(e))) is int]
+            count *= ceil(max(ends, default=size) / size)
+        counts.append(count)
+    return counts
+
+
+def _attention(view: View, present: dict[str, int]) -> Attention | None:
+    """Roles in a kernel with several products over two free blocks: the grid goes over one, a loop over the other."""
+    kernel = view.kernel
+    stepped = {ast.unparse(x.step) for x in kernel.loops() if x.step is not None} | {
+        n.id for x in kernel.loops() for n in ast.walk(x.stop) if isinstance(n, ast.Name)
+    }
+    outer = [n for n in present if n in _gridded(view, present)]
+    inner = [n for n in present if n not in outer and n in stepped]
+    fixed = [n for n in kernel.aranges() if n not in present]
+    products = len(kernel.calls({"dot"}))
+    if products < 2 or len(present) != 2 or len(outer) != 1 or len(inner) != 1:
+        return None
+    depth = prod(max(view.sizes(n), default=64) for n in fixed[:1]) if fixed else 64
+    programs = tuple(view.programs({outer[0]: present[outer[0]]}))
+    return Attention(outer[0], inner[0], depth, present[outer[0]], programs, view.itemsize, products)
 
 
 def _make(
@@ -154,9 +206,15 @@ def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
                 f"A {m}x{n} tile does {new:.0f} operations for each byte that it fetches, {old:.0f} before, "
                 f"with {shared:.0f} KB of operands in flight of {device.shared_per_program // 1024} KB."
             )
-    block = 1
-    for value in tile.blocks.values() or [view.widest]:
-        block *= value
+    attention = _attention(view, present) if dots and len(tile.blocks) == 2 else None
+    if attention is not None:
+        rows, columns = tile.blocks[attention.outer], tile.blocks[attention.inner]
+        registers = space.attention_registers(attention, rows, columns, tile.num_warps)
+        return (
+            f"Each element of the inner operands is fetched for {rows} rows, {present[attention.outer]} before, and the {rows}x{columns} "
+            f"and {rows}x{attention.depth} accumulators take {registers} registers of a thread."
+        )
+    block = prod(tile.blocks.values() or [view.widest])
     if not block or dots:
         return f"The present tile is one of many that fit {device.name}."
     each = block * view.itemsize / (tile.num_warps * 32)

@@ -64,7 +64,7 @@ def products(product: Product, device: Device) -> list[Tile]:
             if m < 64 and device.backend == "cuda" and int(device.arch) >= 90:
                 seconds *= 1.6
             rated.append((seconds, Tile({product.m: m, product.n: n, product.k: k}, warps, stages)))
-    return _spread(rated, 0.06 * min((s for s, _ in rated), default=0.0))
+    return _spread(rated, 0.1 * min((s for s, _ in rated), default=0.0))
 
 
 def _product_seconds(product: Product, device: Device, tile: tuple[int, int, int], *, warps: int, shared: int, programs: int) -> float:
@@ -91,18 +91,81 @@ def _product_seconds(product: Product, device: Device, tile: tuple[int, int, int
 
 
 @frozen
+class Attention:
+    """What is known of a kernel with products in a row, as in attention: ``outer`` rows a program, a loop in steps of ``inner`` columns."""
+
+    outer: str
+    inner: str
+    depth: int  # the side that all operands share: the head's dimension
+    present: int  # rows
+    programs: tuple[int, ...]  # of each case, with the present rows
+    itemsize: int
+    products: int  # two forward, four or five backward
+
+
+def attention_registers(attention: Attention, outer: int, inner: int, warps: int) -> int:
+    """Registers a thread holds for accumulators: scores and the sum over them; twice the sums where a backward kernel keeps two."""
+    sums = 1 if attention.products <= 2 else 2
+    return outer * (inner + sums * attention.depth) // (warps * 32)
+
+
+def attentions(attention: Attention, device: Device) -> list[Tile]:
+    """Tiles of attention, by estimated time for a row.
+
+    A row of the tile costs its products (1), its share of fetching the inner operands (falls with ``outer``) and of the reductions and
+    barriers of each iteration (falls with ``inner``), times what the launch's last wave leaves idle. Accumulators beyond about 190
+    registers a thread spill; a warp works on 16 rows, so more warps than that share rows; fewer than 8 warps on a multiprocessor hide
+    little.
+    """
+    rated: list[tuple[float, Tile]] = []
+    for outer, inner, warps, stages in itertools.product((32, 64, 128), (16, 32, 64, 128), (4, 8), (2, 3, 4)):
+        shared = (outer + 2 * stages * inner) * attention.depth * attention.itemsize
+        accumulators = attention_registers(attention, outer, inner, warps)
+        if shared > device.shared_per_program - 1024 or accumulators > 320 or outer < 8 * warps:
+            continue
+        seconds = 1 + 0.35 * 64 / outer + 0.25 * 32 / inner
+        seconds *= 1.0 if accumulators <= 190 else 1.6
+        seconds *= 1.0 if outer >= 16 * warps else 1.2
+        seconds *= {2: 1.05, 3: 1.0, 4: 1.02}[stages]
+        resident = max(
+            1,
+            min(
+                device.shared_per_sm // (shared + 1024),
+                device.registers_per_sm // (warps * 32 * min(accumulators + 64, device.max_registers_per_thread)),
+            ),
+        )
+        seconds *= 1.0 if resident * warps >= 8 else 1.15
+        cases = [_wave_loss(p * attention.present / outer, device, resident) for p in attention.programs or (4096,)]
+        seconds *= prod(cases) ** (1 / len(cases))
+        rated.append((seconds, Tile({attention.outer: outer, attention.inner: inner}, warps, stages)))
+    return _spread(rated, 0.04)
+
+
+def _wave_loss(programs: float, device: Device, resident: int) -> float:
+    """Time over what it would be with every multiprocessor busy to the end: 1 for many waves.
+
+    A single wave spreads over all multiprocessors, so the fullest of them decides; of several, the last leaves slots empty.
+    """
+    slots = device.multiprocessors * resident
+    units = programs / (device.multiprocessors if programs <= slots else slots)
+    return ceil(units) / units if programs < 8 * slots else 1.0
+
+
+@frozen
 class Programs:
     """Programs of each case with the present blocks, and the blocks that their number follows."""
 
     counts: list[int]
     follow: frozenset[str]
+    along: str | None = None  # the block that runs along memory
 
 
 def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int, device: Device) -> list[Tile]:
     """Tiles of element-wise and reducing kernels, by distance from a rule of thumb.
 
-    Rule: 16 to 64 bytes of each tensor per thread and access (one to four 16-byte accesses in flight), and at least two programs for each
-    multiprocessor; a block beyond 8192 elements or a thread beyond 64 is left out.
+    Rule: 16 to 64 bytes of each tensor per thread and access (one to four 16-byte accesses in flight), at least two programs for each
+    multiprocessor, a last wave that is full where there are few, and of two sides the one along memory over a full 128-byte line
+    or more; a block beyond 8192 elements or a thread beyond 64 is left out.
     """
     names = tuple(present)
     rated: list[tuple[float, Tile]] = []
@@ -121,8 +184,15 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
                 continue
             distance = abs(log2(each * itemsize / 32))
             if programs.counts and max(programs.counts) / shrink < 2 * device.multiprocessors:
-                distance += 2
+                distance += min(2.0, log2(2 * device.multiprocessors * shrink / max(programs.counts)))
+            elif programs.counts and programs.follow:
+                resident = max(1, min(device.max_programs_per_sm, device.max_warps_per_sm // warps))
+                distance += 0.5 * (
+                    prod(_wave_loss(c / shrink, device, resident) for c in programs.counts) ** (1 / len(programs.counts)) - 1
+                )
             if len(names) > 1:
+                line = (values[names.index(programs.along)] if programs.along in names else values[-1]) * itemsize
+                distance += 0.9 * max(0.0, log2(128 / line)) + 0.3 * max(0.0, log2(1024 / block))
                 distance += 0.2 * sum(abs(log2(v / present[n])) for n, v in zip(names, values, strict=True))
             rated.append((distance + 0.01 * abs(log2(warps / 4)), Tile(dict(zip(names, values, strict=True)), warps, None)))
     return _spread(rated, 0.5)

@@ -16,7 +16,7 @@ MOST_WARPS = 16
 
 
 class ElementsPerThread:
-    """``num_warps=min(max(BLOCK // (32 * n), 1), 16)`` at launches whose block is ``triton.next_power_of_2`` of a size."""
+    """``num_warps=min(max(BLOCK // (32 * n), 1), 16)`` at launches whose block is the next power of two of a size."""
 
     name = "elements_per_thread"
 
@@ -36,10 +36,25 @@ def power_of_two(view: View, launch: LaunchView) -> str | None:
         if len(bindings) != 1 or not isinstance(bindings[0], ast.Assign):
             return None
         value = bindings[0].value
+    if _shifted(value):
+        return launch.module.code(passed) if isinstance(passed, ast.Name) else f"({launch.module.code(passed)})"
     computed = any(isinstance(n, ast.Call) and ast.unparse(n.func).endswith("next_power_of_2") for n in ast.walk(value))
     # A minimum or maximum with another number keeps it one only when that number is.
     plain = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in ("next_power_of_2", "min", "max")
     return launch.module.code(passed) if computed and plain else None
+
+
+def _shifted(value: ast.expr) -> bool:
+    """``2 ** (n - 1).bit_length()`` or ``1 << (n - 1).bit_length()``, within ``int(...)`` or not."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "int" and len(value.args) == 1:
+        value = value.args[0]
+    if not isinstance(value, ast.BinOp) or not isinstance(value.left, ast.Constant):
+        return False
+    power = (isinstance(value.op, ast.Pow) and value.left.value == 2) or (isinstance(value.op, ast.LShift) and value.left.value == 1)
+    bits = value.right
+    return (
+        power and isinstance(bits, ast.Call) and isinstance(bits.func, ast.Attribute) and bits.func.attr == "bit_length" and not bits.args
+    )
 
 
 def _propose(at: At) -> Iterator[Proposal | None]:
@@ -59,7 +74,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
                 return
             edits += more
         held = (
-            f"{widest // (32 * present)} elements of a {widest}-element row" if widest else "a number of elements that grows with the row"
+            f"{widest / (32 * present):g} elements of a {widest}-element row" if widest else "a number of elements that grows with the row"
         )
         yield at.proposal(
             {"elements": elements},

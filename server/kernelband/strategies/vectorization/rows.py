@@ -1,29 +1,24 @@
-"""``rows_per_program``: a kernel that holds one short row takes several, as a two-dimensional block.
-
-Only for straight kernels: one program id, one ``arange`` over the row, no loops, and nothing but element-wise operations and sums,
-maxima and minima over the row. Every name then broadcasts: what was a scalar of the row becomes a column.
-"""
+"""``rows_per_program``: a kernel that holds one short row takes several, as a two-dimensional block, with the warps for it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-
-from attrs import frozen
+from math import log2, prod
 
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, View
+from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
+from kernelband.strategies.vectorization.row_kernels import Row, axis_token, reduced_axis, row_kernels
 
-ROWS = (4, 2, 8, 16)
-LONGEST_ROW = 2048  # elements of the block; longer rows fill a program
-BLOCK_LIMIT = 8192
-ELEMENTWISE = frozenset({"load", "store", "exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "abs", "sin", "cos", "erf"}) | {
-    *("floor", "ceil", "sigmoid", "fdiv", "div_rn", "maximum", "minimum", "where", "fma", "cast", "clamp"),
-}
-OVER_ROW = frozenset({"sum", "max", "min"})
+ROWS = (2, 4, 8, 16, 32)
+BLOCK_LIMIT = 16384  # elements of the two-dimensional block; above it registers run out
+BEST_BLOCK = 2048  # elements of the block that is tried first: 4 warps with two 16-byte accesses of 16-bit data for each thread
+ELEMENTS = (16, 8)  # for each thread
+MOST_WARPS = 16
+WAVES = 2  # programs for each multiprocessor that must be left
 
 
 class RowsPerProgram:
@@ -35,122 +30,128 @@ class RowsPerProgram:
         yield from moving("vectorization", self.name, _propose, program, facts)
 
 
-@frozen(eq=False)
-class Row:
-    """The parts of a clean row-wise kernel."""
-
-    pid: ast.Call
-    name: str
-    columns: ast.Call
-    reductions: list[ast.Call]
-
-
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    row = _clean(view)
     widest = view.widest
-    if row is None or not 0 < widest <= LONGEST_ROW:
+    grids = [x["grid"] for x in view.target_launches]
+    if not widest or not grids or any(_shared_grid(view, x) for x in view.launches):
         return
-    counted = _row_count(view)
-    if counted is None:
-        return
-    count, extra = counted
-    threads = 32 * view.option("num_warps", 4)
-    rows_name = view.kernel.free_name("ROWS")
-    for rows in ROWS:
-        if rows * widest > BLOCK_LIMIT:
-            continue
-        edits = _body(view, row, rows_name, count)
-        added = view.kernel.module.add_parameters(
-            view.kernel.node, [*([(count, None)] if extra else []), (f"{rows_name}: {view.kernel.language}.constexpr", "1")]
-        )
-        if edits is None or added is None:
-            return
-        edits += [(view.kernel.module.path, e) for e in added]
-        for launch in view.launches:
-            side = (launch.sides() or [launch.grid])[0]
-            code = launch.module.code(side)
-            more = launch.add_arguments([*([f"{count}={code}"] if extra else []), f"{rows_name}={rows}"])
-            triton = _triton(launch.module.tree)
-            if more is None or triton is None:
-                return
-            edits += [*more, (launch.module.path, launch.module.replace(side, f"{triton}.cdiv({code}, {rows})"))]
-        yield at.proposal(
-            {"rows": rows},
-            edits,
-            view.summation(),
-            f"Each program takes {rows} rows as one two-dimensional block.",
-            f"A row of {widest} elements leaves each of {threads} threads {widest / threads:.0f} of them.",
-        )
+    programs = min(prod(g) for g in grids)
+    room = programs // (WAVES * view.facts.device.multiprocessors)
+    seen: set[tuple[int, int, int]] = set()
+    for elements in ELEMENTS:
+        for row in row_kernels(view):
+            along = min(g[row.axis] if row.axis < len(g) else 1 for g in grids)
+            fitting = [r for r in ROWS if r * widest <= BLOCK_LIMIT and r <= min(room, along)]
+            for rows in sorted(fitting, key=lambda r: (abs(log2(r * widest / BEST_BLOCK)), r)):
+                warps = min(max(rows * widest // (32 * elements), 1), MOST_WARPS)
+                if (row.axis, rows, warps) in seen:
+                    continue
+                seen.add((row.axis, rows, warps))
+                yield _proposal(at, row, rows, warps)
 
 
-def _clean(view: View) -> Row | None:
-    kernel = view.kernel
-    ids, aranges = kernel.calls({"program_id"}), kernel.calls({"arange"})
-    if len(ids) != 1 or len(aranges) != 1 or kernel.tokens(ids[0]) != frozenset({"@0"}) or not view.whole or kernel.model.autotuned:
-        return None
-    statement = kernel.module.parents[ids[0]]
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
-        return None
-    reductions: list[ast.Call] = []
-    for node in (n for s in kernel.node.body for n in ast.walk(s)):
-        if isinstance(node, ast.For | ast.While | ast.If | ast.IfExp | ast.Subscript | ast.Return | ast.BoolOp):
-            return None
-        if isinstance(node, ast.Call) and node not in (ids[0], aranges[0]):
-            called = kernel.tl(node)
-            if called in OVER_ROW:
-                if not _over_row(node):
-                    return None
-                reductions.append(node)
-            elif called not in ELEMENTWISE and not _plain(node):
-                return None
-    if len(kernel.bindings(statement.targets[0].id)) != 1 or len(kernel.accesses()) != len(kernel.calls({"load", "store"})):
-        return None
-    return Row(ids[0], statement.targets[0].id, aranges[0], reductions)
-
-
-def _plain(call: ast.Call) -> bool:
-    """``x.to(...)`` and ``float("inf")``."""
-    return (isinstance(call.func, ast.Attribute) and call.func.attr == "to") or (
-        isinstance(call.func, ast.Name) and call.func.id == "float"
+def _proposal(at: At, row: Row, rows: int, warps: int) -> Proposal | None:
+    view, widest, present = at.view, at.view.widest, at.view.option("num_warps", 4)
+    several = len(view.kernel.calls({"program_id"})) > 1
+    edits = _edits(view, row, rows, warps if warps != present else None)
+    parameters = {"rows": rows, "num_warps": warps} | ({"axis": row.axis} if several else {})
+    shared = " What is the same for all of them is loaded once." if row.shared else ""
+    return at.proposal(
+        parameters,
+        edits,
+        view.summation(),
+        f"Each program takes {rows} values of {row.name} as one two-dimensional block; num_warps is {warps}.{shared}",
+        f"A row's block of {widest} elements is {widest / (32 * present):g} for each of a program's {32 * present} threads, "
+        f"in {max(view.programs())} programs.",
     )
 
 
-def _over_row(call: ast.Call) -> bool:
-    """A reduction of one argument over axis 0 or all axes, without further options."""
-    axis = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
-    known = axis is None or (isinstance(axis, ast.Constant) and axis.value == 0)
-    return 1 <= len(call.args) <= 2 and all(k.arg == "axis" for k in call.keywords) and known and not isinstance(call.args[0], ast.Starred)
+def _edits(view: View, row: Row, rows: int, warps: int | None) -> Edits | None:
+    counted = _row_count(view, row)
+    if counted is None:
+        return None
+    count, extra = counted
+    rows_name = view.kernel.free_name("ROWS")
+    edits = _body(view, row, rows_name, count)
+    added = view.kernel.module.add_parameters(
+        view.kernel.node, [*([(count, None)] if extra else []), (f"{rows_name}: {view.kernel.language}.constexpr", "1")]
+    )
+    if edits is None or added is None:
+        return None
+    edits += [(view.kernel.module.path, e) for e in added]
+    for launch in view.launches:
+        side = (launch.sides() or [launch.grid])[row.axis]
+        code = launch.module.code(side)
+        new = [*([f"{count}={code}"] if extra else []), f"{rows_name}={rows}"]
+        written = {k.arg for k in launch.call.keywords}
+        if warps is not None and "num_warps" not in written:
+            new.append(f"num_warps={warps}")  # in one edit with the rest: two at one place would collide
+        elif warps is not None:
+            options = launch.set_options({"num_warps": warps})
+            if options is None:
+                return None
+            edits += options
+        more = launch.add_arguments(new)
+        triton = _triton(launch.module.tree)
+        if more is None or triton is None:
+            return None
+        edits += [*more, (launch.module.path, launch.module.replace(side, f"{triton}.cdiv({code}, {rows})"))]
+    return edits
 
 
-def _row_count(view: View) -> tuple[str, bool] | None:
+def _shared_grid(view: View, launch: LaunchView) -> bool:
+    """The grid is a variable that something else reads too, another kernel's launch say: it must not change."""
+    grid = launch.call.func.slice if isinstance(launch.call.func, ast.Subscript) else None
+    if not isinstance(grid, ast.Name):
+        return False
+    own = [x.call.func.slice for x in view.launches if isinstance(x.call.func, ast.Subscript)]
+    scope = launch.host or launch.module.tree
+    return any(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) and n not in own for n in ast.walk(scope))
+
+
+def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
     """The kernel's name for the number of rows, and whether it has to be added."""
     names: set[str | None] = set()
+    ids = len(view.kernel.calls({"program_id"}))
     for launch in view.launches:
         sides = launch.sides()
-        if launch.meta is not None or sides is None or len(sides) != 1 or isinstance(sides[0], ast.Constant):
+        if (
+            sides is None
+            or len(sides) < max(ids, row.axis + 1)
+            or (ids == 1 and len(sides) != 1)
+            or isinstance(sides[row.axis], ast.Constant)
+        ):
             return None
-        names.add(launch.parameter_of(sides[0]))
+        side = sides[row.axis]
+        inner = launch.module.parents.get(launch.grid)
+        if launch.meta is not None and (
+            not isinstance(inner, ast.Lambda) or any(isinstance(n, ast.Name) and n.id == launch.meta for n in ast.walk(side))
+        ):
+            return None  # what only the grid's function knows can't be passed to the kernel
+        names.add(launch.parameter_of(side))
     if len(names) == 1 and (name := names.pop()) is not None and name not in view.kernel.constexprs:
         return name, False
-    return (view.kernel.free_name("n_rows"), True) if not view.kernel.node.args.defaults else None
+    wanted = "n_rows" if ids == 1 else f"num_{row.name}s"
+    return (view.kernel.free_name(wanted), True) if not view.kernel.node.args.defaults else None
 
 
 def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
     kernel, module, tl = view.kernel, view.kernel.module, view.kernel.language
     edits: list[Edit] = [
         module.replace(row.pid, f"({module.code(row.pid)} * {rows} + {tl}.arange(0, {rows}))[:, None]"),
-        module.replace(row.columns, f"{module.code(row.columns)}[None, :]"),
+        *(module.replace(c, f"{module.code(c)}[None, :]") for c in row.columns),
+        *(module.replace(s, f"{rows}, {module.code(s)}") for s in row.filled),
     ]
     for call in row.reductions:
-        axis = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
+        axis = reduced_axis(call)
         added = module.add_arguments(call, ["keep_dims=True"] if axis is not None else ["axis=1", "keep_dims=True"])
         if added is None:
             return None
         edits += [*([module.replace(axis, "1")] if axis is not None else []), *added]
     guard = f"{row.name} < {count}"
     for access in kernel.accesses():
-        if not access.by_program:
+        if axis_token(row) not in access.depends:
             continue
         if access.mask is None:
             added = module.add_arguments(access.call, [f"mask={guard}"])

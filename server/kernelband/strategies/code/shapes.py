@@ -1,0 +1,143 @@
+"""Shapes of a kernel's values, side by side as the code names them: ``("BLOCK_M", "BLOCK_N")``, ``()`` for a scalar.
+
+Read from ``tl.arange``, indexing with None, broadcasting, element-wise functions and reductions. What isn't understood has no shape.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from kernelband.strategies.code.kernel import bound_names
+
+if TYPE_CHECKING:
+    from kernelband.strategies.code.kernel import KernelView
+
+Shape = tuple[str, ...]
+ELEMENTWISE = frozenset(
+    {"exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "abs", "sin", "cos", "erf", "floor", "ceil", "sigmoid", "fdiv", "div_rn"}
+    | {"maximum", "minimum", "where", "fma", "cast", "clamp", "multiple_of", "max_contiguous"}
+)
+OVER_AXIS = frozenset({"sum", "max", "min", "argmax", "argmin"})
+SCALARS = frozenset({"program_id", "num_programs", "cdiv"})
+
+
+def shapes(kernel: KernelView) -> dict[str, Shape]:
+    """Shapes of the kernel's names. A name that takes several shapes has none."""
+    known: dict[str, Shape | None] = dict.fromkeys(kernel.parameters, ())
+    statements = sorted(
+        (n for n in ast.walk(kernel.node) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For)), key=lambda n: n.lineno
+    )
+    changed = True
+    while changed:  # a loop's body may read what is bound further down
+        changed = False
+        for node in statements:
+            value = () if isinstance(node, ast.For) else shape_of(kernel, node.value, known) if node.value is not None else None
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                value = broadcast(known.get(node.target.id), value)
+            names = bound_names(node)
+            if isinstance(node, ast.Assign) and any(not isinstance(t, ast.Name) for t in node.targets):
+                value = None
+            for name in names:
+                if name not in known and value is not None:
+                    known[name], changed = value, True
+                elif name in known and known[name] is not None and value is not None and known[name] != value:
+                    known[name], changed = None, True
+    return {name: shape for name, shape in known.items() if shape is not None}
+
+
+def broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
+    """The shape of an element-wise operation; None where the sides don't fit or aren't known."""
+    if left is None or right is None:
+        return None
+    if not left or not right:
+        return left or right
+    if len(left) != len(right):
+        return None
+    out: list[str] = []
+    for a, b in zip(left, right, strict=True):
+        if a != b and "1" not in (a, b):
+            return None
+        out.append(b if a == "1" else a)
+    return tuple(out)
+
+
+def shape_of(kernel: KernelView, node: ast.expr, known: dict[str, Shape | None] | dict[str, Shape]) -> Shape | None:
+    """The shape of an expression, given those of the names."""
+    if isinstance(node, ast.Constant):
+        return ()
+    if isinstance(node, ast.Name):
+        return known.get(node.id, () if node.id in kernel.parameters else None)
+    if isinstance(node, ast.BinOp):
+        return broadcast(shape_of(kernel, node.left, known), shape_of(kernel, node.right, known))
+    if isinstance(node, ast.UnaryOp):
+        return shape_of(kernel, node.operand, known)
+    if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        return broadcast(shape_of(kernel, node.left, known), shape_of(kernel, node.comparators[0], known))
+    if isinstance(node, ast.Subscript):
+        return _indexed(kernel, node, known)
+    return _called(kernel, node, known) if isinstance(node, ast.Call) else None
+
+
+def _indexed(kernel: KernelView, node: ast.Subscript, known: dict[str, Shape | None] | dict[str, Shape]) -> Shape | None:
+    """``x[:, None]``."""
+    inside = shape_of(kernel, node.value, known)
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if inside is None or sum(isinstance(i, ast.Slice) for i in items) != len(inside):
+        return None
+    sides = iter(inside)
+    out: list[str] = []
+    for item in items:
+        if isinstance(item, ast.Slice) and item.lower is item.upper is item.step is None:
+            out.append(next(sides))
+        elif isinstance(item, ast.Constant) and item.value is None:
+            out.append("1")
+        else:
+            return None
+    return tuple(out)
+
+
+def _called(kernel: KernelView, node: ast.Call, known: dict[str, Shape | None] | dict[str, Shape]) -> Shape | None:
+    name = kernel.tl(node)
+    if name is None:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cast"):
+            return shape_of(kernel, node.func.value, known)
+        return () if isinstance(node.func, ast.Name) and node.func.id in ("float", "int") else None
+    if name == "arange" and len(node.args) == 2:
+        return (ast.unparse(node.args[1]),)
+    if name in SCALARS:
+        return ()
+    if name in ("zeros", "full") and node.args and isinstance(node.args[0], ast.Tuple | ast.List):
+        return tuple(ast.unparse(e) for e in node.args[0].elts)
+    if name == "load" and node.args:
+        return shape_of(kernel, node.args[0], known)
+    if name == "dot" and len(node.args) >= 2:
+        left, right = shape_of(kernel, node.args[0], known), shape_of(kernel, node.args[1], known)
+        return (left[0], right[1]) if left is not None and right is not None and len(left) == len(right) == 2 else None
+    if name in OVER_AXIS and node.args:
+        return _reduced(shape_of(kernel, node.args[0], known), axis_of(node))
+    if name in ELEMENTWISE and node.args:
+        # a scalar broadcasts, so a type that is passed (tl.cast) does no harm
+        out: Shape | None = ()
+        for argument in node.args[:1] if name in ("cast", "multiple_of", "max_contiguous") else node.args:
+            out = broadcast(out, shape_of(kernel, argument, known))
+        return out
+    return None
+
+
+def axis_of(call: ast.Call) -> int | str | None:
+    """The axis of a reduction; None for all, "?" where it isn't written as a number or more is asked for."""
+    if any(k.arg not in ("axis", "input") for k in call.keywords) or len(call.args) > 2:
+        return "?"
+    node = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return None
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else "?"
+
+
+def _reduced(inside: Shape | None, axis: int | str | None) -> Shape | None:
+    if inside is None or isinstance(axis, str):
+        return None
+    if axis is None:
+        return ()
+    return inside[:axis] + inside[axis + 1 :] if 0 <= axis < len(inside) else None

@@ -1,0 +1,101 @@
+"""``contiguous_copy``: ``x = x.contiguous()`` goes where the kernel takes every stride of x and addresses x by all of them.
+
+The copy is a pass over memory, read and written, before the kernel reads the same data once more. Proposed only where a case's tensor
+really isn't contiguous: for one that is, the call costs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.blocks import removed
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.module import FunctionNode
+from kernelband.strategies.code.view import moving
+
+HARMLESS = frozenset({"shape", "size", "numel", "dtype", "device", "element_size", "ndim", "dim", "is_cuda"})
+
+
+class ContiguousCopy:
+    """The kernel walks over the tensor as it lies in memory."""
+
+    name = "contiguous_copy"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving("fusion", self.name, _propose, program, facts)
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    launch = view.launches[0] if len(view.launches) == 1 else None
+    if not view.whole or launch is None or launch.host is None:
+        return
+    edits: Edits = []
+    told: list[str] = []
+    for statement in launch.host.body:
+        name = _copied(statement)
+        gone = removed(launch.module, statement)
+        if name is None or gone is None or not _scattered(view, name) or not _by_strides(view, launch, launch.host, statement, name):
+            continue
+        edits.append((launch.module.path, gone))
+        told.append(name)
+    yield at.proposal(
+        {},
+        edits,
+        "exact",
+        f"No contiguous copy of {' and '.join(told)}: the kernel reads what lies in memory by its strides.",
+        "The kernel gets every stride, and the cases pass tensors that aren't contiguous: the copy moves their bytes twice more.",
+    )
+
+
+def _copied(statement: ast.stmt) -> str | None:
+    """The name in ``x = x.contiguous()``."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        name = statement.targets[0].id
+        return name if ast.unparse(statement.value) == f"{name}.contiguous()" else None
+    return None
+
+
+def _scattered(view: View, name: str) -> bool:
+    """In some case the argument isn't contiguous."""
+    for case in view.facts.cases:
+        for tensor in case.get("tensors", []):
+            if tensor["name"] == name and not _contiguous(tensor["shape"], tensor["stride"]):
+                return True
+    return False
+
+
+def _contiguous(shape: list[int], strides: list[int]) -> bool:
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=False):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _by_strides(view: View, launch: LaunchView, host: FunctionNode, statement: ast.stmt, name: str) -> bool:
+    """All that happens to the tensor afterwards: sizes are read, and one kernel gets it with all its strides and uses them."""
+    kernel, module = view.kernel, launch.module
+    parameter = [p for p, v in launch.arguments.items() if isinstance(v, ast.Name) and v.id == name]
+    strides = {p: v for p, v in launch.arguments.items() if ast.unparse(v).startswith(f"{name}.stride(")}
+    ranks = {len(t["shape"]) for c in view.facts.cases for t in c.get("tensors", []) if t["name"] == name}
+    wanted = {f"{name}.stride({i})" for i in range(max(ranks, default=0))}
+    if len(parameter) != 1 or len(ranks) != 1 or {ast.unparse(v) for v in strides.values()} != wanted or len(strides) != len(wanted):
+        return False
+    for node in ast.walk(host):
+        if not isinstance(node, ast.Name) or node.id != name or node.lineno <= statement.lineno:
+            continue
+        around = module.parents.get(node)
+        passed = around is launch.call
+        measured = isinstance(around, ast.Attribute) and around.attr in (*HARMLESS, "stride")
+        in_launch = any(n is launch.call for n in module.around(node))
+        if not passed and not (measured and (in_launch or (isinstance(around, ast.Attribute) and around.attr != "stride"))):
+            return False
+    reaching = [a for a in kernel.accesses() if parameter[0] in kernel.tokens(a.pointer)]
+    complete = len(kernel.accesses()) == len(kernel.calls({"load", "store"})) and not kernel.model.helpers
+    return complete and bool(reaching) and all(not a.store and set(strides) <= kernel.tokens(a.pointer) for a in reaching)

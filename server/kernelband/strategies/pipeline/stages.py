@@ -1,0 +1,35 @@
+"""``loop_stages``: how many iterations ahead a loop's loads run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At
+from kernelband.strategies.code.view import moving
+from kernelband.strategies.pipeline.loops import NAME, hints, lines, load_loops
+
+
+class LoopStages:
+    """``tl.range(..., num_stages=n)`` on the innermost loops that load. The launch's num_stages reaches only loads that feed a product."""
+
+    name = "loop_stages"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving(NAME, self.name, _loop_stages, program, facts)
+
+
+def _loop_stages(at: At) -> Iterator[Proposal | None]:
+    view, loops = at.view, load_loops(at.view)
+    for stages in (2, 3, 4, 5) if loops else ():
+        dot = any(x.has_dot for x in loops)
+        yield at.proposal(
+            {"num_stages": stages},
+            hints(view, loops, "num_stages", str(stages)),
+            "exact",
+            f"The loads of the {lines(loops)} run {stages} stages ahead (tl.range with num_stages={stages}).",
+            "Its loads feed a product: the loop's own depth overrides the launch's."
+            if dot
+            else "Its loads feed no product, so the launch's num_stages leaves them unpipelined: each iteration waits for memory.",
+        )

@@ -1,0 +1,68 @@
+"""``axis_in_loop``: one program walks along the second axis of the grid, and loads once what is the same all along it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from math import prod
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, View
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.view import moving
+from kernelband.strategies.reordering.ids import NAME, ids_by_axis
+from kernelband.strategies.reordering.persistent import Shape, tile_shape
+from kernelband.strategies.reordering.rows import in_loop, invariant, names
+
+MANY = 8  # programs for each multiprocessor that must be left along the first axis
+
+
+class AxisInLoop:
+    """``head = tl.program_id(1)`` becomes ``for head in range(n_heads)``, and the grid loses that side."""
+
+    name = "axis_in_loop"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving(NAME, self.name, _propose, program, facts)
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view, sms = at.view, at.view.facts.device.multiprocessors
+    shape, found = tile_shape(view, axis=1), ids_by_axis(view)
+    if shape is None or found is None or set(found) != {0, 1} or view.kernel.calls({"dot", "dot_scaled"}) or view.kernel.model.autotuned:
+        return
+    grids = [x["grid"] for x in view.target_launches]
+    steady = invariant(view, shape, varies=("@1", "~"))
+    loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in ast.walk(s))]
+    if not loaded or not grids or min(g[0] for g in grids) < MANY * sms or min(prod(g[1:]) for g in grids) < 2:
+        return
+    values = names(loaded)
+    yield at.proposal(
+        {},
+        _edits(view, shape, steady),
+        "exact",
+        f"A program walks over all values of {shape.pid} in a loop; {values} {'is' if len(loaded) == 1 else 'are'} loaded once for them.",
+        f"{grids[0][1]} programs each load the same {values}; the first axis alone has {grids[0][0]} programs for {sms} multiprocessors.",
+    )
+
+
+def _edits(view: View, shape: Shape, steady: list[ast.stmt]) -> Edits | None:
+    module = view.kernel.module
+    counts = {x.module.code(s[1]) for x in view.launches if (s := x.sides()) is not None and len(s) == 2}
+    if len(counts) != 1 or any(x.meta is not None or len(x.sides() or ()) != 2 for x in view.launches):
+        return None
+    count = counts.pop()
+    name = view.kernel.free_name(count if count.isidentifier() else f"num_{shape.pid}s")
+    edits = in_loop(view, shape, steady, f"range({name})")
+    parameters = module.add_parameters(view.kernel.node, [(name, None)])
+    if edits is None or parameters is None:
+        return None
+    edits += [(module.path, e) for e in parameters]
+    for launch in view.launches:
+        added = launch.add_arguments([f"{name}={count}"])
+        first = (launch.sides() or [])[0]
+        if added is None:
+            return None
+        edits += [*added, (launch.module.path, launch.module.replace(launch.grid, f"({launch.module.code(first)},)"))]
+    return edits

@@ -1,0 +1,43 @@
+"""The program ids of a kernel: where they are read, and how many programs there are of them."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelband.strategies.code import View
+
+NAME = "reordering"
+
+
+def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
+    """``tl.program_id`` calls by axis; None when an axis is not a number, or a helper may read ids out of sight."""
+    found: dict[int, list[ast.Call]] = {}
+    for call in view.kernel.calls({"program_id"}):
+        token = next(iter(view.kernel.tokens(call)), "")
+        if token not in ("@0", "@1", "@2"):
+            return None
+        found.setdefault(int(token[1:]), []).append(call)
+    for helper in view.program.helpers:
+        module = view.modules.get(helper.place.path)
+        node = module.function(helper.place.qualname) if module is not None else None
+        if node is None or any(isinstance(n, ast.Attribute) and n.attr in ("program_id", "num_programs") for n in ast.walk(node)):
+            return None
+    return found
+
+
+def axis_of(call: ast.Call) -> ast.expr:
+    """Where the axis of ``tl.program_id(axis)`` or ``tl.num_programs(axis)`` is written."""
+    return call.args[0] if call.args else next(k.value for k in call.keywords if k.arg == "axis")
+
+
+def programs(view: View) -> int:
+    """Programs of the largest launch in the cases, with the blocks that the text has now. 0 when nothing is known."""
+    gridded = {n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and any(x.grid_reads(n) for x in view.launches)}
+    return max(view.programs(gridded), default=0)
+
+
+def assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
+    """(name, value) of ``name = value``."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id, statement.value
+    return None

@@ -1,0 +1,129 @@
+"""``swap_axes``: the other axis runs fastest, so that programs in flight share the other operand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts, Numerics, Proposal
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.kernel import ATOMICS
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.view import moving
+from kernelband.strategies.reordering.grouped import Order, one_dimension
+from kernelband.strategies.reordering.ids import NAME, assigned, axis_of, ids_by_axis, programs
+
+AXIS_LIMIT = 65535  # programs along the second and third axis (CUDA)
+HEADROOM = 8  # sizes that the cases did not show may be larger by so much
+
+
+class SwapAxes:
+    """Axes 0 and 1 trade places in the kernel and the grid; of one program id, rows and columns do."""
+
+    name = "swap_axes"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving(NAME, self.name, _propose, program, facts)
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view = at.view
+    if not view.whole or programs(view) <= view.facts.device.multiprocessors:
+        return  # all run at once: no order among them
+    numerics: Numerics = "reassociates" if view.kernel.calls(ATOMICS) else "exact"
+    pair = _two(view)
+    if pair is not None:
+        edits, fast, slow = pair
+        yield at.proposal(
+            {},
+            edits,
+            numerics,
+            f"{slow} runs fastest instead of {fast}: axes 0 and 1 trade places in the kernel and the grid.",
+            f"Programs in flight differ in {fast} and share what {slow} alone decides; swapped, they share what {fast} decides."
+            if _shares(view)
+            else f"A loop's length follows {fast}: swapped, programs of one length start together.",
+        )
+        return
+    order = one_dimension(view) if view.kernel.calls({"dot", "dot_scaled"}) else None
+    if order is not None:
+        yield at.proposal(
+            {},
+            _columns_first(view, order),
+            numerics,
+            f"Tiles are taken column by column instead of row by row: {order.outer} runs fastest.",
+            f"Programs in flight differ in {order.inner} and share a row of tiles; column by column they share the other operand.",
+        )
+
+
+def _two(view: View) -> tuple[Edits, str, str] | None:
+    """The edits, and what axes 0 and 1 are called."""
+    kernel, module = view.kernel, view.kernel.module
+    found = ids_by_axis(view)
+    if found is None or 0 not in found or 1 not in found or not (_shares(view) or _uneven(view)):
+        return None
+    names = {axis: next((p[0] for s in kernel.node.body if (p := assigned(s)) and p[1] in found[axis]), f"axis {axis}") for axis in (0, 1)}
+    edits: Edits = []
+    for call in kernel.calls({"program_id", "num_programs"}):
+        axis = axis_of(call)
+        if ast.unparse(axis) in ("0", "1"):
+            edits.append((module.path, module.replace(axis, "1" if ast.unparse(axis) == "0" else "0")))
+        elif ast.unparse(axis) != "2":
+            return None
+    for launch in view.launches:
+        sides = launch.sides()
+        if sides is None or len(sides) < 2 or not _own_grid(launch):
+            return None
+        first, second = sides[:2]
+        edits.append((launch.module.path, launch.module.replace(first, launch.module.code(second))))
+        edits.append((launch.module.path, launch.module.replace(second, launch.module.code(first))))
+    if any(x["grid"][0] * HEADROOM > AXIS_LIMIT for x in view.target_launches):
+        return None
+    return edits, names[0], names[1]
+
+
+def _shares(view: View) -> bool:
+    """Some load is the same for all programs along one of the two axes."""
+    return any(("@0" in a.depends) != ("@1" in a.depends) for a in view.kernel.accesses() if not a.store)
+
+
+def _uneven(view: View) -> bool:
+    """Programs along axis 0 loop for different times."""
+    return any("@0" in view.kernel.tokens(x.stop) for x in view.kernel.loops())
+
+
+def _own_grid(launch: LaunchView) -> bool:
+    """No other launch takes the same grid from the same variable."""
+    grid = launch.call.func.slice if isinstance(launch.call.func, ast.Subscript) else None
+    if not isinstance(grid, ast.Name):
+        return True
+    scope = launch.host or launch.module.tree
+    return sum(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)) == 1
+
+
+def _columns_first(view: View, order: Order) -> Edits | None:
+    """``inner, outer = pid // rows, pid % rows``; the number of columns gives way where nothing else reads it."""
+    kernel, module = view.kernel, view.kernel.module
+    edits: Edits = []
+    rows = order.size_outer
+    if not rows.isidentifier():
+        rows = kernel.free_name(f"num_{order.outer}")
+        columns = next((s for s in kernel.node.body if (p := assigned(s)) and p[0] == order.size_inner), None)
+        readers = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == order.size_inner and isinstance(n.ctx, ast.Load)]
+        if columns is None or order.size_inner in order.size_outer:
+            return None
+        line = f"{rows} = {order.size_outer}"
+        if len(readers) == 2:  # the division and the remainder
+            edits.append((module.path, module.replace(columns, line)))
+        else:
+            after = module.after(columns, [line])
+            if after is None:
+                return None
+            edits.append((module.path, after))
+    for statement in kernel.node.body:
+        pair = assigned(statement)
+        if pair is None or pair[0] not in (order.outer, order.inner) or not isinstance(pair[1], ast.BinOp):
+            continue
+        pid = module.code(pair[1].left)
+        edits.append((module.path, module.replace(pair[1], f"{pid} % {rows}" if pair[0] == order.outer else f"{pid} // {rows}")))
+    return edits

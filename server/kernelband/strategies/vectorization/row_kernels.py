@@ -1,0 +1,170 @@
+"""Which kernels take several rows as one two-dimensional block: a name of a program id becomes a column, each ``arange`` a row.
+
+Everything else then follows by broadcasting, as long as the body is element-wise operations and sums, maxima and minima over the row.
+A loop is fine when its bounds are the same for all rows, and what it carries from one turn to the next is a block from the start.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from kernelband.strategies.code import View
+from kernelband.strategies.code.blocks import exposed, names_bound
+from kernelband.strategies.code.kernel import RANGES, KernelView, bound_names
+
+ELEMENTWISE = frozenset({"load", "store", "exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "abs", "sin", "cos", "erf"}) | {
+    *("floor", "ceil", "sigmoid", "fdiv", "div_rn", "maximum", "minimum", "where", "fma", "cast", "clamp"),
+}
+OVER_ROW = frozenset({"sum", "max", "min"})
+FILLED = frozenset({"zeros", "full"})
+NEVER = ast.While | ast.IfExp | ast.Subscript | ast.Return | ast.BoolOp | ast.NamedExpr | ast.Break | ast.Continue
+
+
+@frozen(eq=False)
+class Row:
+    """The parts of a row-wise kernel that change. ``name`` is the row's, bound once, to the program id of ``axis``."""
+
+    pid: ast.Call
+    name: str
+    axis: int
+    shared: bool  # some load is the same for all rows along this axis
+    columns: list[ast.Call]
+    reductions: list[ast.Call]
+    filled: list[ast.expr]  # the only side of a one-dimensional block that is made of a number
+
+
+def row_kernels(view: View) -> list[Row]:
+    """One for each axis of the grid that can become a column; those with loads to share first."""
+    kernel = view.kernel
+    if not view.whole or kernel.model.autotuned or len(kernel.accesses()) != len(kernel.calls({"load", "store"})):
+        return []
+    found = [r for call in kernel.calls({"program_id"}) if (r := _along(kernel, call)) is not None]
+    return sorted(found, key=lambda r: not r.shared)
+
+
+def axis_token(row: Row) -> str:
+    """How the kernel's dependence names the program id of the row."""
+    return f"@{row.axis}"
+
+
+def reduced_axis(call: ast.Call) -> ast.expr | None:
+    """What a reduction was given as its axis."""
+    return call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
+
+
+def _along(kernel: KernelView, pid: ast.Call) -> Row | None:
+    axes = [next(iter(kernel.tokens(c))) for c in kernel.calls({"program_id"})]
+    token = next(iter(kernel.tokens(pid)))
+    name = _named(kernel, pid)
+    if name is None or token not in ("@0", "@1", "@2") or axes.count(token) != 1 or len(kernel.aranges()) != 1:
+        return None
+    block, columns = kernel.aranges()[0], kernel.calls({"arange"})
+    if any(len(c.args) != 2 or c.keywords or ast.unparse(c.args[1]) != block for c in columns):
+        return None
+    reductions: list[ast.Call] = []
+    filled: list[ast.expr] = []
+    for node in (n for s in kernel.node.body for n in ast.walk(s)):
+        if isinstance(node, NEVER) or (isinstance(node, ast.If) and not _compile_time(kernel, node.test)):
+            return None
+        if isinstance(node, ast.For) and not _even(kernel, node, token):
+            return None
+        if not isinstance(node, ast.Call) or node in columns:
+            continue
+        called = kernel.tl(node)
+        if called in OVER_ROW:
+            if not _over_row(node):
+                return None
+            reductions.append(node)
+        elif called in FILLED:
+            side = _only_side(node, block)
+            if side is None:
+                return None
+            filled.append(side)
+        elif called not in ELEMENTWISE and called not in ("program_id", *RANGES) and not _plain(node):
+            return None
+    accesses = kernel.accesses()
+    if any(a.store and token not in a.depends for a in accesses) or not _same_shapes(kernel, token):
+        return None
+    shared = any(not a.store and token not in a.depends for a in accesses)
+    return Row(pid, name, int(token[1:]), shared, columns, reductions, filled)
+
+
+def _named(kernel: KernelView, pid: ast.Call) -> str | None:
+    """The name that is bound to the program id, converted or not, and to nothing else."""
+    node = kernel.module.parents[pid]
+    if isinstance(node, ast.Attribute) and node.attr == "to":
+        call = kernel.module.parents[node]
+        node = kernel.module.parents[call] if isinstance(call, ast.Call) and call.func is node else node
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return None
+    name = node.targets[0].id
+    return name if len(kernel.bindings(name)) == 1 else None
+
+
+def _compile_time(kernel: KernelView, test: ast.expr) -> bool:
+    return all(n.id in kernel.constexprs for n in ast.walk(test) if isinstance(n, ast.Name)) and not any(
+        isinstance(n, ast.Call) for n in ast.walk(test)
+    )
+
+
+def _even(kernel: KernelView, loop: ast.For, token: str) -> bool:
+    """A counted loop with the same bounds for all rows; what it carries is a block, changed in place."""
+    call = loop.iter
+    if loop.orelse or not isinstance(call, ast.Call) or not isinstance(loop.target, ast.Name):
+        return False
+    counted = (isinstance(call.func, ast.Name) and call.func.id == "range") or kernel.tl(call) in RANGES
+    bounds = frozenset[str]().union(*(kernel.tokens(a) for a in [*call.args, *(k.value for k in call.keywords)]))
+    if not counted or any(t == token or t.startswith("#") for t in bounds):
+        return False
+    inside = {n for s in loop.body for n in ast.walk(s)}
+    for name in exposed(loop.body) & names_bound(loop.body):
+        bindings = kernel.bindings(name)
+        before = [b for b in bindings if b not in inside]
+        after = [b for b in bindings if b in inside]
+        if not before or not all(isinstance(b, ast.Assign) and kernel.tl(b.value) in FILLED for b in before):
+            return False
+        if not all(isinstance(b, ast.AugAssign) for b in after):
+            return False
+    return True
+
+
+def _same_shapes(kernel: KernelView, token: str) -> bool:
+    """A name that is bound several times in one run depends on the row each time or never, else its shape would change."""
+    kinds: dict[str, set[tuple[bool, bool]]] = {}
+    looped = any(isinstance(n, ast.For) for n in ast.walk(kernel.node))
+    for name, value in _assigned(kernel):
+        tokens = kernel.tokens(value)
+        kinds.setdefault(name, set()).add((token in tokens, any(t.startswith("#") for t in tokens)))
+    return not looped or all(len(k) == 1 for k in kinds.values())
+
+
+def _assigned(kernel: KernelView) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and kernel.tl(node.value) not in FILLED:
+            for name in bound_names(node):
+                yield name, node.value
+
+
+def _plain(call: ast.Call) -> bool:
+    """``x.to(...)``, ``float("inf")`` and the call of a loop."""
+    return (isinstance(call.func, ast.Attribute) and call.func.attr == "to") or (
+        isinstance(call.func, ast.Name) and call.func.id in ("float", "range")
+    )
+
+
+def _over_row(call: ast.Call) -> bool:
+    """A reduction of one argument over axis 0 or all axes, without further options."""
+    axis = reduced_axis(call)
+    known = axis is None or (isinstance(axis, ast.Constant) and axis.value == 0)
+    return 1 <= len(call.args) <= 2 and all(k.arg == "axis" for k in call.keywords) and known and not isinstance(call.args[0], ast.Starred)
+
+
+def _only_side(call: ast.Call, block: str) -> ast.expr | None:
+    """BLOCK of ``tl.zeros([BLOCK], ...)``."""
+    shape = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "shape"), None)
+    if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) == 1 and ast.unparse(shape.elts[0]) == block:
+        return shape.elts[0]
+    return None

@@ -1,0 +1,82 @@
+"""The moves of access layout and vectorization compute what the original computes, on sizes that fit and sizes that don't."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernelband.strategies import strategy
+from tests.unit.strategies import access_samples
+from tests.unit.strategies.samples import again, program_of
+
+ROOT = Path(__file__).parents[3]
+PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
+STRATEGIES = ("access_layout", "vectorization")
+SAMPLES = {
+    "wide": (access_samples.WIDE, access_samples.wide_facts, {"int32_offsets"}, ("* 2.0", "* 2.1")),
+    "persistent rows": (
+        access_samples.PERSISTENT_ROWS,
+        access_samples.scale_facts,
+        {"hoisted_loads", "divisibility_hints"},
+        ("x * w + b", "x * w + 2 * b"),
+    ),
+    "row walk": (
+        access_samples.ROW_WALK,
+        access_samples.row_facts,
+        {"unmasked_body", "guarded_fast_path"},
+        ("range(0, N, BLOCK)", "range(0, N - 1, BLOCK)"),
+    ),
+    "batched": (
+        access_samples.BATCHED,
+        access_samples.batched_facts,
+        {"tensor_descriptors"},
+        ("acc += tl.dot(a, b)", "acc += tl.dot(a, b) * 1.1"),
+    ),
+    "flash": (access_samples.FLASH, access_samples.flash_facts, {"tensor_descriptors"}, ("* scale", "* scale * 1.1")),
+}
+
+
+def run(texts, device="cpu", python=PYTHON):
+    """What ``outputs()`` of each text differs in from the first's; None where it doesn't."""
+    job = json.dumps({"device": device, "texts": texts})
+    script = str(Path(__file__).with_name("outputs.py"))
+    done = subprocess.run([python, script], input=job, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def proposals(program, given):
+    return {p.key: p for name in STRATEGIES for p in strategy(name).propose(program, given)}
+
+
+def variants(text, given, folder):
+    """Texts by what was done: each proposal alone, then one of each move on top of the other."""
+    program = program_of(text, folder)
+    path = program.kernel.place.path
+    found = proposals(program, given(program))
+    texts = {"original": program.texts[path], **{k: p.patch.apply(program.texts)[path] for k, p in found.items()}}
+    done = set()
+    for _ in range(8):
+        step = next((p for p in proposals(program, given(program)).values() if p.move not in done), None)
+        if step is None:
+            break
+        done.add(step.move)
+        program = again(program, step.patch.apply(program.texts), folder)
+        texts[" + ".join(sorted(done))] = program.texts[path]
+    return {p.move for p in found.values()}, texts
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_equal_results(name, tmp_path):
+    text, given, wanted, (before, after) = SAMPLES[name]
+    moves, texts = variants(text, given, tmp_path)
+    assert moves >= wanted
+    broken = text.replace(before, after)
+    assert broken != text
+    results = dict(zip([*texts, "broken"], run([*texts.values(), broken]), strict=True))
+    assert results.pop("broken") is not None
+    assert {k: r for k, r in results.items() if r is not None} == {}

@@ -1,0 +1,387 @@
+"""Small kernels as people write them, one for each fusion move, with facts that a capture of them would give.
+
+Each text has a function ``results()`` that calls the host function on sizes that are multiples of the block and sizes that are not.
+"""
+
+from __future__ import annotations
+
+import attrs
+from attrs import frozen
+
+from kernelband.strategies import strategy
+from tests.unit.strategies.samples import EXAMPLES as EXAMPLE_FILES
+from tests.unit.strategies.samples import facts, launch, program_of
+
+
+@frozen
+class Sample:
+    """``moves`` that must fire on it; ``broken``: a replacement that makes it wrong, to see that the test notices."""
+
+    text: str
+    moves: tuple[str, ...]
+    broken: tuple[str, str]
+    columns: int = 4096
+    block: int = 256
+    dtype: str = "float32"
+
+
+HEAD = """\
+import torch
+import triton
+import triton.language as tl
+
+
+"""
+
+RMS_NORM = (
+    HEAD
+    + """@triton.jit
+def rms_norm_kernel(x_ptr, w_ptr, y_ptr, stride, n_cols, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    x_ptr += row * stride
+    y_ptr += row * stride
+
+    # Mean of the squares
+    total = 0.0
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+        total += tl.sum(x * x, axis=0)
+    rms = 1 / tl.sqrt(total / n_cols + eps)
+
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        mask = cols < n_cols
+        x = tl.load(x_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+        w = tl.load(w_ptr + cols, mask=mask)
+        tl.store(y_ptr + cols, x * rms * w, mask=mask)
+
+
+def rms_norm(x, w):
+    y = torch.empty_like(x)
+    rms_norm_kernel[(x.shape[0],)](x, w, y, x.stride(0), x.shape[1], 1e-6, BLOCK=256)
+    return y
+
+
+def results():
+    return [rms_norm(torch.randn(m, n), torch.rand(n)) for m, n in ((3, 1000), (2, 512), (1, 7))]
+"""
+)
+
+#: The largest and the mean absolute value of a row: two passes that don't need each other.
+ROW_STATS = (
+    HEAD
+    + """@triton.jit
+def row_stats_kernel(x_ptr, amax_ptr, mean_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    # Largest absolute value
+    amax = 0.0
+    for off in range(0, n_cols, BLOCK):
+        cols = off + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=0.0)
+        amax = tl.maximum(amax, tl.max(tl.abs(x), axis=0))
+    scale = 127.0 / amax
+
+    # Mean
+    acc = tl.zeros([BLOCK], dtype=tl.float32)
+    for k in range(0, n_cols, BLOCK):
+        idx = k + tl.arange(0, BLOCK)
+        value = tl.load(x_ptr + row * stride + idx, mask=idx < n_cols, other=0.0)
+        value = tl.abs(value)
+        acc += value
+    tl.store(amax_ptr + row, scale)
+    tl.store(mean_ptr + row, tl.sum(acc, axis=0) / n_cols)
+
+
+def row_stats(x):
+    amax, mean = torch.empty(x.shape[0]), torch.empty(x.shape[0])
+    row_stats_kernel[(x.shape[0],)](x, amax, mean, x.stride(0), x.shape[1], BLOCK=128)
+    return amax, mean
+
+
+def results():
+    return [r for m, n in ((3, 1000), (2, 512), (1, 7)) for r in row_stats(torch.randn(m, n))]
+"""
+)
+
+
+LAYER_NORM = (
+    HEAD
+    + """@triton.jit
+def moments_kernel(x_ptr, y_ptr, var_ptr, stride, n_cols, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    x_ptr += row * stride
+    mean = 0.0
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        a = tl.load(x_ptr + cols, mask=cols < n_cols, other=0.0).to(tl.float32)
+        mean += tl.sum(a, axis=0)
+    mu = mean / n_cols
+
+    # Spread about the mean
+    var = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n_cols, BLOCK):
+        offs = start + tl.arange(0, BLOCK)
+        mask = offs < n_cols
+        x = tl.load(x_ptr + offs, mask=offs < n_cols, other=0.0).to(tl.float32)
+        diff = x - mu
+        var += tl.where(mask, diff * diff, 0.0)
+    rstd = 1.0 / tl.sqrt(tl.sum(var, axis=0) / n_cols + eps)
+    tl.store(var_ptr + row, rstd)
+
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + cols, mask=cols < n_cols).to(tl.float32)
+        tl.store(y_ptr + row * stride + cols, (x - mu) * rstd, mask=cols < n_cols)
+
+
+def normalise(x):
+    y, rstd = torch.empty_like(x), torch.empty(x.shape[0])
+    moments_kernel[(x.shape[0],)](x, y, rstd, x.stride(0), x.shape[1], 1e-5, BLOCK=128)
+    return y, rstd
+
+
+def results():
+    return [r for m, n, mean in ((3, 1000, 0.0), (2, 512, 100.0), (1, 7, -3.0)) for r in normalise(torch.randn(m, n) + mean)]
+"""
+)
+
+CROSS_ENTROPY = (
+    HEAD
+    + """@triton.jit
+def lse_kernel(x_ptr, out_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    # The maximum first
+    m = float("-inf")
+    for off in range(0, n_cols, BLOCK):
+        cols = off + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=-float("inf"))
+        m = tl.maximum(m, tl.max(x, axis=0))
+    total = 0.0
+    for off in range(0, n_cols, BLOCK):
+        cols = off + tl.arange(0, BLOCK)
+        y = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=-float("inf"))
+        p = tl.exp(y - m)
+        total += tl.sum(p, axis=0)
+    tl.store(out_ptr + row, m + tl.log(total))
+
+
+def log_sum_exp(x):
+    out = torch.empty(x.shape[0])
+    lse_kernel[(x.shape[0],)](x, out, x.stride(0), x.shape[1], BLOCK=128)
+    return out
+
+
+def results():
+    begins_masked = torch.randn(2, 512)
+    begins_masked[:, :300] = -float("inf")
+    return [log_sum_exp(x) for x in (5 * torch.randn(3, 1000) + 50, torch.randn(2, 512), torch.randn(1, 7), begins_masked)]
+"""
+)
+
+#: Two outputs, one of them in half precision with a cast of its own, and the mean instead of the sum.
+COLUMN_SUMS = (
+    HEAD
+    + """@triton.jit
+def column_sums_kernel(x_ptr, sum_ptr, mean_ptr, M, N, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    squares = tl.zeros((BLOCK_N,), dtype=tl.float32)
+    for i in range(0, M, BLOCK_M):
+        rows = i + tl.arange(0, BLOCK_M)
+        x = tl.load(x_ptr + rows[:, None] * stride + cols[None, :], mask=(rows[:, None] < M) & (cols[None, :] < N), other=0.0)
+        acc += x
+        squares += tl.sum(x * x, axis=0)
+    total = tl.sum(acc, axis=0)
+    mean = (squares / M).to(tl.float16)
+    tl.store(sum_ptr + cols, total, mask=cols < N)
+    tl.store(mean_ptr + cols, mean, mask=cols < N)
+
+
+def column_sums(x):
+    M, N = x.shape
+    total = torch.empty(N, dtype=torch.float32)
+    mean = torch.empty(N, dtype=torch.float16)
+    grid = lambda meta: (triton.cdiv(N, meta["BLOCK_N"]),)
+    column_sums_kernel[grid](x, total, mean, M, N, x.stride(0), BLOCK_M=16, BLOCK_N=32)
+    return total, mean
+
+
+def results():
+    return [r for m, n in ((200, 70), (64, 32), (3, 7)) for r in column_sums(torch.randn(m, n))]
+"""
+)
+
+
+ZEROS = (
+    HEAD
+    + """@triton.jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    start = pid * BLOCK
+    offs = start + tl.arange(0, BLOCK)
+    mask = offs < n
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=mask) * 2.0, mask=mask)
+
+
+def double(x):
+    y = torch.zeros_like(x)
+    grid = lambda meta: (triton.cdiv(y.numel(), meta["BLOCK"]),)
+    double_kernel[grid](x, y, y.numel(), BLOCK=64)
+    return y
+
+
+def results():
+    return [double(torch.randn(n)) for n in (1000, 128, 1)]
+"""
+)
+
+ZERO_ROWS = (
+    HEAD
+    + """@triton.jit
+def scale_kernel(x_ptr, y_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols)
+    tl.store(y_ptr + row * n_cols + cols, x / 3.0, mask=cols < n_cols)
+
+
+def scale(x):
+    M, N = x.shape
+    y = torch.zeros((M, N), device=x.device, dtype=x.dtype)
+    scale_kernel[(M,)](x, y, x.stride(0), N, BLOCK=triton.next_power_of_2(N))
+    return y
+
+
+def results():
+    return [scale(torch.randn(m, n)) for m, n in ((3, 100), (2, 64))]
+"""
+)
+
+
+COPIED = (
+    HEAD
+    + """@triton.jit
+def negate_kernel(x_ptr, y_ptr, M, N, stride_m, stride_n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride_m + cols * stride_n, mask=cols < N)
+    tl.store(y_ptr + row * N + cols, -x, mask=cols < N)
+
+
+def negate(x):
+    # The kernel wants rows.
+    x = x.contiguous()
+    M, N = x.shape
+    y = torch.empty((M, N), device=x.device, dtype=x.dtype)
+    negate_kernel[(M, triton.cdiv(N, 64))](x, y, M, N, x.stride(0), x.stride(1), BLOCK=64)
+    return y
+
+
+def results():
+    return [negate(torch.randn(m, n).t()) for m, n in ((30, 100), (5, 64))]
+"""
+)
+
+
+def row_facts(program, *, columns=4096, block=256, dtype="float32", **more):
+    """A launch of a program for each of 512 rows; ``columns`` stands for every size and stride of a row."""
+    names = [p.name for p in program.kernel.parameters]
+    pointers = [n for n in names if n.endswith("_ptr") or n in ("X", "Y", "W", "B", "DW", "DB", "DY")]
+    blocks = [p.name for p in program.kernel.parameters if p.constexpr]
+    scalars = {n: columns for n in names if n not in pointers and n not in blocks and n != "eps"}
+    tensors = {n: ([columns] if n in ("sum_ptr", "mean_ptr") else [512, columns], dtype) for n in pointers}
+    programs = columns // block if "M" in names else 512
+    found = facts(launch(program, [programs, 1, 1], dict.fromkeys(blocks, block), scalars, tensors), **more)
+    transposed = {"name": "x", "shape": [columns, columns // 2], "stride": [1, columns], "dtype": dtype}
+    return attrs.evolve(found, cases=tuple({**c, "tensors": [transposed]} for c in found.cases))
+
+
+SAMPLES = {
+    "rms_norm": Sample(RMS_NORM, ("accumulate_late", "rsqrt"), ("(0, n_cols, BLOCK)", "(0, n_cols - 1, BLOCK * 2)")),
+    "layer_norm": Sample(LAYER_NORM, ("one_pass_moments", "rsqrt", "accumulate_late"), ("1.0 /", "1.001 /")),
+    "cross_entropy": Sample(CROSS_ENTROPY, ("online_softmax", "accumulate_late", "exp2"), ("m + tl.log", "m + 0.001 + tl.log")),
+    "column_sums": Sample(COLUMN_SUMS, ("split_reduction", "accumulate_late"), ("acc += x", "acc += x * 1.01"), 1024, 16),
+    "zeros": Sample(ZEROS, ("zeros_to_empty",), ("* 2.0", "* 2.1")),
+    "zero_rows": Sample(ZERO_ROWS, ("zeros_to_empty",), ("/ 3.0", "/ 3.1")),
+    "copied": Sample(COPIED, ("contiguous_copy",), ("-x, mask", "-x * 1.01, mask")),
+    "row_stats": Sample(ROW_STATS, ("merged_passes", "accumulate_late"), ("127.0", "127.1")),
+}
+
+
+def sample(name, tmp_path):
+    return program_of(SAMPLES[name].text, tmp_path, f"{name}.py")
+
+
+def sample_facts(name, program, **more):
+    chosen = SAMPLES[name]
+    return row_facts(program, columns=chosen.columns, block=chosen.block, dtype=chosen.dtype, **more)
+
+
+def _matrices(dtype, shape, *names):
+    return dict.fromkeys(names, (shape, dtype))
+
+
+#: Examples with a fusion move, by kernel: the file; grid, constants, scalars, tensors of a launch of its bench; the moves that must fire.
+EXAMPLES = {
+    "column_sum_kernel": (
+        "column_sum",
+        [64, 1, 1],
+        {"BLOCK_M": 32, "BLOCK_N": 64},
+        {"M": 8192, "N": 4096, "stride_m": 4096},
+        {**_matrices("float16", [8192, 4096], "x_ptr"), **_matrices("float32", [4096], "out_ptr")},
+        {"split_reduction"},
+    ),
+    "layer_norm_bwd_dwdb_kernel": (
+        "layer_norm_backward",
+        [32, 1, 1],
+        {"BLOCK_SIZE_M": 32, "BLOCK_SIZE_N": 128},
+        {"M": 4096, "N": 4096, "stride": 4096},
+        {
+            **_matrices("float16", [4096, 4096], "X", "DY"),
+            **_matrices("float16", [4096], "DW", "DB"),
+            **_matrices("float32", [4096], "Mean", "Rstd"),
+        },
+        {"split_reduction"},
+    ),
+    "cross_entropy_kernel": (
+        "cross_entropy",
+        [4096, 1, 1],
+        {"BLOCK_SIZE": 4096},
+        {"n_cols": 32000, "logits_row_stride": 32000, "ignore_index": -100},
+        {
+            **_matrices("bfloat16", [4096, 32000], "logits_ptr"),
+            **_matrices("int64", [4096], "labels_ptr"),
+            **_matrices("float32", [4096], "loss_ptr"),
+        },
+        {"online_softmax", "accumulate_late", "exp2", "one_block"},
+    ),
+    "_layer_norm_fwd_kernel": (
+        "layer_norm",
+        [4096, 1, 1],
+        {"BLOCK_SIZE": 1024},
+        {"N": 4096, "stride": 4096},
+        {**_matrices("float16", [4096, 4096], "X", "Y"), **_matrices("float16", [4096], "W", "B")},
+        {"one_pass_moments", "rsqrt", "one_block"},
+    ),
+    "flash_attention_kernel": ("flash_attention", [64, 16, 1], {"BLOCK_M": 64, "BLOCK_N": 64, "HEAD_DIM": 64}, {}, {}, {"exp2"}),
+}
+
+
+def example_variants(kernel, tmp_path, device):
+    """(what, text) of the original and of the first proposal of each fusion move; ``results()`` runs the example's own test.
+
+    The interpreter knows no bfloat16, so it gets float16.
+    """
+    name, grid, constants, scalars, tensors, moves = EXAMPLES[kernel]
+    text = (EXAMPLE_FILES / f"{name}.py").read_text()
+    program = program_of(text, tmp_path, f"{name}.py", kernel)
+    first = {}
+    for proposal in strategy("fusion").propose(program, facts(launch(program, grid, constants, scalars, tensors))):
+        first.setdefault((proposal.move, proposal.parameters.get("sum")), proposal)
+    assert moves <= {move for move, _ in first}
+    path = program.kernel.place.path
+    found = [("original", text), *((p.key, p.patch.apply(program.texts)[path]) for p in first.values())]
+    if device == "cpu":
+        found = [(key, t.replace('"cuda"', '"cpu"').replace("torch.bfloat16", "torch.float16")) for key, t in found]
+    return [(key, f"{t}\n\ndef results():\n    test_{name}()\n    return []\n") for key, t in found]

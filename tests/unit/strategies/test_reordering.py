@@ -1,0 +1,298 @@
+"""Each order: the edit that it makes, and the programs that it leaves alone."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+import attrs
+import pytest
+
+from kernelband.strategies import strategy
+from tests.unit.strategies.order_samples import TEXTS, captured
+from tests.unit.strategies.samples import H200, example, example_facts, program_of
+
+
+def changed(program, proposal):
+    path = program.kernel.place.path
+    before, after = program.texts[path].splitlines(), proposal.patch.apply(program.texts)[path].splitlines()
+    return [x for x in difflib.unified_diff(before, after, n=0, lineterm="") if not re.match(r"(---|\+\+\+) |@@", x)]
+
+
+def moves(name, tmp_path, move, *, text=None, grid=None, **more):
+    program = program_of(text or TEXTS[name], tmp_path, f"{name}.py")
+    given = captured(name, program, **more)
+    if grid is not None:
+        given.cases[0]["launches"][0]["grid"] = grid
+    return program, [p for p in strategy("reordering").propose(program, given) if p.move == move]
+
+
+# ---------------------------------------------------------------- heavy_first
+
+
+def test_the_longest_programs_start_first(tmp_path):
+    program, found = moves("attention", tmp_path, "heavy_first")
+    assert [(p.key, p.numerics) for p in found] == [("reordering.heavy_first(axis=0)", "exact")]
+    assert changed(program, found[0]) == [
+        "-    start_m = tl.program_id(0)",
+        "+    # The programs with the longest loops start first, so that the last ones to finish are short.",
+        "+    start_m = tl.num_programs(0) - 1 - tl.program_id(0)",
+    ]
+
+
+LOOP = "range(0, (start_m + 1) * BLOCK_M, BLOCK_N)"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "wanted"),
+    [
+        ("range(0, tl.minimum(start_m * BLOCK_M + BLOCK_M, n_ctx), BLOCK_N)", True),
+        ("range(0, (start_m // 2 + 1) * BLOCK_M, BLOCK_N)", True),
+        ("range(0, start_m * BLOCK_M if HEAD_DIM > 16 else n_ctx, BLOCK_N)", True),
+        ("range(0, n_ctx, BLOCK_N)", False),  # all alike
+        ("range(start_m * BLOCK_M, n_ctx, BLOCK_N)", False),  # the longest come first as it is
+        ("range(0, n_ctx - start_m * BLOCK_M, BLOCK_N)", False),
+        ("range(0, (start_m % 4 + 1) * BLOCK_M, BLOCK_N)", False),  # up and down
+        ("range(0, start_m * start_m, BLOCK_N)", False),  # not followed
+    ],
+)
+def test_heavy_first_needs_loops_that_grow_with_the_id(bounds, wanted, tmp_path):
+    assert LOOP in TEXTS["attention"]
+    assert bool(moves("attention", tmp_path, "heavy_first", text=TEXTS["attention"].replace(LOOP, bounds))[1]) == wanted
+
+
+def test_heavy_first_needs_more_programs_than_run_at_once(tmp_path):
+    assert moves("attention", tmp_path, "heavy_first", grid=[4, 8, 1])[1] == []
+
+
+def test_heavy_first_is_done_once(tmp_path):
+    program, found = moves("attention", tmp_path, "heavy_first")
+    text = found[0].patch.apply(program.texts)[program.kernel.place.path]
+    assert moves("attention", tmp_path, "heavy_first", text=text)[1] == []
+
+
+# ---------------------------------------------------------------- swap_axes
+
+
+def test_axes_trade_places_in_the_kernel_and_the_grid(tmp_path):
+    program, found = moves("batched", tmp_path, "swap_axes")
+    assert changed(program, found[0]) == [
+        "-    pid_m = tl.program_id(0)",
+        "-    pid_n = tl.program_id(1)",
+        "+    pid_m = tl.program_id(1)",
+        "+    pid_n = tl.program_id(0)",
+        "-    bmm_kernel[(triton.cdiv(M, 32), triton.cdiv(N, 64), B)](a, b, c, M, N, K, BLOCK_M=32, BLOCK_N=64, BLOCK_K=32)",
+        "+    bmm_kernel[(triton.cdiv(N, 64), triton.cdiv(M, 32), B)](a, b, c, M, N, K, BLOCK_M=32, BLOCK_N=64, BLOCK_K=32)",
+    ]
+    assert found[0].numerics == "exact"
+
+
+def test_axes_trade_places_in_a_function_of_meta(tmp_path):
+    program, found = moves("scale_2d", tmp_path, "swap_axes")
+    assert changed(program, found[0])[-1].endswith('(triton.cdiv(cols, meta["BLOCK_C"]), triton.cdiv(rows, meta["BLOCK_R"]))')
+
+
+def test_rows_and_columns_of_one_id_trade_places(tmp_path):
+    program = example("matmul", tmp_path)
+    found = [p for p in strategy("reordering").propose(program, example_facts("matmul", program)) if p.move == "swap_axes"]
+    assert changed(program, found[0]) == [
+        "-    num_pid_n = tl.cdiv(N, BLOCK_SIZE_N)",
+        "-    pid_m = pid // num_pid_n",
+        "-    pid_n = pid % num_pid_n",
+        "+    num_pid_m = tl.cdiv(M, BLOCK_SIZE_M)",
+        "+    pid_m = pid % num_pid_m",
+        "+    pid_n = pid // num_pid_m",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "grid"),
+    [
+        ("batched", None, [2, 2, 2]),  # all run at once
+        ("batched", None, [60000, 2, 2]),  # the second axis has a limit
+        ("rms_norm", None, None),  # one axis
+        ("batched", TEXTS["batched"].replace("tl.program_id(1)", "tl.program_id(K % 2)"), None),
+        (
+            "scale_2d",
+            TEXTS["scale_2d"].replace("    return y\n", "    other_kernel[grid](x, y)\n    return y\n"),
+            None,
+        ),  # another launch has the same grid
+    ],
+)
+def test_swap_axes_leaves_alone_what_it_can_not_prove(name, text, grid, tmp_path):
+    assert moves(name, tmp_path, "swap_axes", text=text, grid=grid)[1] == []
+
+
+# ---------------------------------------------------------------- grouped_order
+
+
+def test_a_batch_axis_stays_out_of_the_groups(tmp_path):
+    program, found = moves("batched", tmp_path, "grouped_order")
+    assert changed(program, found[0]) == ["+    pid_n, pid_m = tl.swizzle2d(pid_n, pid_m, tl.num_programs(1), tl.num_programs(0), 8)"]
+
+
+@pytest.mark.parametrize("load", ["a_ptr + offs_m[:, None] * K", "b_ptr + (k + offs_k)[:, None] * N"])
+def test_groups_need_an_operand_shared_along_each_axis(load, tmp_path):
+    """Each program has its own part of one operand: of that, neighbours in a group share nothing."""
+    assert TEXTS["batched"].count(load) == 1
+    text = TEXTS["batched"].replace(load, f"{load} + pid_m * pid_n")
+    assert moves("batched", tmp_path, "grouped_order", text=text)[1] == []
+
+
+def test_heads_and_rows_of_attention_share_nothing_in_groups(tmp_path):
+    assert moves("attention", tmp_path, "grouped_order")[1] == []
+
+
+# ---------------------------------------------------------------- persistent_rows
+
+
+def test_rows_in_a_loop_load_their_weights_once(tmp_path):
+    program, found = moves("rms_norm", tmp_path, "persistent_rows")
+    assert found[1].key == "reordering.persistent_rows(num_stages=2,per_multiprocessor=9)"
+    assert found[1].numerics == "exact"
+    after = found[1].patch.apply(program.texts)[program.kernel.place.path]
+    assert (
+        """\
+def rms_norm_kernel(x_ptr, w_ptr, y_ptr, stride, n_cols, eps, BLOCK: tl.constexpr, n_rows):
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n_cols
+    # Weights are the same for every row.
+    w = tl.load(w_ptr + cols, mask=mask)
+    for row in tl.range(tl.program_id(0), n_rows, tl.num_programs(0), num_stages=2):
+        x = tl.load(x_ptr + row * stride + cols, mask=mask, other=0.0).to(tl.float32)
+        rms = tl.sqrt(tl.sum(x * x, axis=0) / n_cols + eps)
+        tl.store(y_ptr + row * stride + cols, x / rms * w, mask=mask)
+"""
+        in after
+    )
+    assert "    # 132 multiprocessors (NVIDIA H200) run 9 of these programs each.\n" in after
+    assert "rms_norm_kernel[(min(n_rows, 132 * 9),)](" in after
+    assert "n_rows=n_rows)" in after
+
+
+def test_as_many_programs_as_the_compiled_code_lets_run(tmp_path):
+    program = program_of(TEXTS["rms_norm"], tmp_path, "rms_norm.py")
+    kernel = {"module": "sample", "path": program.kernel.place.path, "qualname": program.kernel.place.qualname}
+    facts = ({"kernel": kernel, "registers": 128, "spill_store_bytes": 0, "shared_bytes": 1024, "num_warps": 4},)
+    _, found = moves("rms_norm", tmp_path, "persistent_rows", compiled=facts)
+    assert {p.parameters["per_multiprocessor"] for p in found} == {4, 2}
+
+
+def test_what_is_written_is_not_loaded_before_the_loop(tmp_path):
+    text = TEXTS["rms_norm"].replace("x / rms * w, mask=mask)", "x / rms * w, mask=mask)\n    tl.store(w_ptr + cols, w, mask=mask)")
+    program, found = moves("rms_norm", tmp_path, "persistent_rows", text=text)
+    for p in found:
+        assert "        w = tl.load(" in p.patch.apply(program.texts)[program.kernel.place.path]
+        assert p.parameters["num_stages"] > 1  # else there is nothing that ``persistent`` does not do
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "grid"),
+    [
+        ("rms_norm", None, [500, 1, 1]),  # one wave
+        ("row_sum", None, None),  # nothing to load before, and a loop of its own
+        ("scale_2d", None, None),  # two axes
+        ("batched", None, None),
+        (
+            "rms_norm",
+            TEXTS["rms_norm"].replace("    row = tl.program_id(0)\n", "    row = tl.program_id(0)\n    if row < 0:\n        return\n"),
+            None,
+        ),
+    ],
+)
+def test_persistent_rows_is_for_many_rows(name, text, grid, tmp_path):
+    assert moves(name, tmp_path, "persistent_rows", text=text, grid=grid)[1] == []
+
+
+# ---------------------------------------------------------------- axis_in_loop
+
+
+def test_heads_of_a_token_in_a_loop_share_what_is_the_same_for_them(tmp_path):
+    program, found = moves("rope", tmp_path, "axis_in_loop")
+    assert [p.numerics for p in found] == ["exact"]
+    after = found[0].patch.apply(program.texts)[program.kernel.place.path]
+    assert (
+        """\
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < head_dim
+    # All heads of a token turn alike.
+    cos = tl.load(cos_ptr + row * head_dim + cols, mask=mask, other=0.0)
+    if FLIP:
+        cos = -cos
+    for head in range(heads):
+        x = tl.load(x_ptr + row * row_stride + head * head_dim + cols, mask=mask, other=0.0)
+        tl.store(y_ptr + row * row_stride + head * head_dim + cols, x * cos, mask=mask)
+"""
+        in after
+    )
+    assert "rope_kernel[(tokens,)](x, cos, y, x.stride(0), dim, FLIP=flip, BLOCK=triton.next_power_of_2(dim), heads=heads)" in after
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "grid"),
+    [
+        ("rope", None, [500, 32, 1]),  # the loop would leave too few programs
+        ("rope", None, [8192, 1, 1]),  # nothing to share
+        ("rope", TEXTS["rope"].replace("cos_ptr + row * head_dim + cols", "cos_ptr + row * row_stride + head * head_dim + cols"), None),
+        ("rope", TEXTS["rope"].replace("    x = tl.load(", "    tl.store(cos_ptr + cols, cos, mask=mask)\n    x = tl.load("), None),
+        ("batched", None, [4096, 4, 1]),  # products have blocks for that
+    ],
+)
+def test_axis_in_loop_needs_something_to_share_and_programs_enough(name, text, grid, tmp_path):
+    assert moves(name, tmp_path, "axis_in_loop", text=text, grid=grid)[1] == []
+
+
+def test_a_name_from_the_tile_before_is_noticed_after_a_branch(tmp_path):
+    """``last`` is read before an iteration binds it: in a loop it would come from the row before."""
+    text = TEXTS["rms_norm"].replace(
+        "    mask = cols < n_cols\n", "    mask = cols < n_cols\n    if eps > 0:\n        pass\n    eps2 = last\n    last = eps\n"
+    )
+    for move in ("persistent", "persistent_rows"):
+        assert moves("rms_norm", tmp_path, move, text=text)[1] == []
+
+
+# ---------------------------------------------------------------- contiguous_rows
+
+
+def test_each_program_takes_neighbouring_tiles(tmp_path):
+    program, found = moves("persistent_matmul", tmp_path, "contiguous_rows")
+    assert changed(program, found[0]) == [
+        "-    for tile in tl.range(tl.program_id(0), num_tiles, tl.num_programs(0)):",
+        "+    tiles_each = tl.cdiv(num_tiles, tl.num_programs(0))",
+        "+    first_tile = tl.program_id(0) * tiles_each",
+        "+    for tile in tl.range(first_tile, tl.minimum(first_tile + tiles_each, num_tiles)):",
+    ]
+
+
+def test_names_for_the_id_and_the_number_of_programs_are_followed(tmp_path):
+    loop = "    for tile in tl.range(tl.program_id(0), num_tiles, tl.num_programs(0)):"
+    text = TEXTS["persistent_matmul"].replace(
+        loop,
+        "    start = tl.program_id(0)\n    step = tl.num_programs(0)\n    for tile in tl.range(start, num_tiles, step, flatten=True):",
+    )
+    program, found = moves("persistent_matmul", tmp_path, "contiguous_rows", text=text)
+    assert "+    for tile in tl.range(first_tile, tl.minimum(first_tile + tiles_each, num_tiles), flatten=True):" in changed(
+        program, found[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXTS["persistent_matmul"].replace("num_tiles, tl.num_programs(0)", "num_tiles, 3"),
+        TEXTS["persistent_matmul"].replace("num_tiles, tl.num_programs(0)", "num_tiles, tl.num_programs(1)"),
+        TEXTS["persistent_matmul"].replace("tl.range(tl.program_id(0),", "tl.range(0,"),
+    ],
+)
+def test_contiguous_rows_needs_the_strided_loop(text, tmp_path):
+    assert text != TEXTS["persistent_matmul"]
+    assert moves("persistent_matmul", tmp_path, "contiguous_rows", text=text)[1] == []
+
+
+def test_orders_need_a_device_that_is_full(tmp_path):
+    """With more multiprocessors than programs, no order and no loop is proposed."""
+    huge = attrs.evolve(H200, multiprocessors=10**6)
+    for name in TEXTS:
+        for move in ("heavy_first", "swap_axes", "persistent_rows", "persistent"):
+            assert moves(name, tmp_path, move, device=huge)[1] == [], (name, move)

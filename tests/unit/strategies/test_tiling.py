@@ -1,0 +1,119 @@
+"""``tiles`` where people write blocks: which ones it finds, and what it tries first."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+
+import attrs
+import pytest
+
+from kernelband.strategies import strategy
+from kernelband.strategies.tiling import space
+from tests.unit.strategies.order_samples import TEXTS, captured
+from tests.unit.strategies.samples import H200, program_of
+
+
+def proposals(name, tmp_path, *, text=None, move="tiles", **more):
+    program = program_of(text or TEXTS[name], tmp_path, f"{name}.py")
+    found = [p for p in strategy("tiling").propose(program, captured(name, program, **more)) if p.move == move]
+    return program, found
+
+
+def changed(program, proposal):
+    path = program.kernel.place.path
+    before, after = program.texts[path].splitlines(), proposal.patch.apply(program.texts)[path].splitlines()
+    return [x for x in difflib.unified_diff(before, after, n=0, lineterm="") if not re.match(r"(---|\+\+\+) |@@", x)]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_kernel_gets_tiles_that_parse(name, tmp_path):
+    program, found = proposals(name, tmp_path)
+    assert len(found) >= 2
+    for p in found:
+        ast.parse(p.patch.apply(program.texts)[program.kernel.place.path])
+        assert p.what.endswith(".")
+        assert p.why.endswith(".")
+
+
+def test_attention_starts_with_what_an_expert_would_try(tmp_path):
+    _, found = proposals("attention", tmp_path)
+    first = [(p.parameters["BLOCK_M"], p.parameters["BLOCK_N"], p.parameters["num_warps"]) for p in found[:6]]
+    assert {(128, 64, 4), (128, 128, 8)} <= set(first), first
+    assert {p.parameters["num_stages"] for p in found} == {2, 3, 4}
+    assert all(m >= 64 for m, _, _ in first)
+
+
+def test_attention_with_a_wide_head_takes_eight_warps(tmp_path):
+    text = TEXTS["attention"]
+    program = program_of(text, tmp_path, "wide.py")
+    given = captured("attention", program)
+    launch = given.cases[0]["launches"][0]
+    launch["constants"]["HEAD_DIM"] = 128
+    first = next(p for p in strategy("tiling").propose(program, given) if p.move == "tiles")
+    assert first.parameters["BLOCK_M"] == 128
+    assert first.parameters["num_warps"] == 8
+
+
+def test_a_number_that_two_blocks_share_is_told_apart_by_the_size_it_divides(tmp_path):
+    program, found = proposals("batched", tmp_path)
+    picked = next(p for p in found if p.parameters["BLOCK_M"] == 128 and p.parameters["BLOCK_N"] == 128 and p.parameters["BLOCK_K"] == 64)
+    after = "\n".join(changed(program, picked))
+    assert "bmm_kernel[(triton.cdiv(M, 128), triton.cdiv(N, 128), B)]" in after.splitlines()[-1]
+    assert "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64" in after
+
+
+def test_a_number_that_two_blocks_share_stays_where_the_grid_could_mean_either(tmp_path):
+    # A square product: M, N and K are one value, so the grid's 32 may be any of them.
+    text = TEXTS["batched"].replace("a, b, c, M, N, K,", "a, b, c, M, M, M,").replace("triton.cdiv(N, 64)", "triton.cdiv(M, 64)")
+    _, found = proposals("batched", tmp_path, text=text)
+    assert not any(p.parameters.get("BLOCK_M", 32) != 32 or p.parameters.get("BLOCK_K", 32) != 32 for p in found)
+
+
+def test_blocks_of_a_module_change_there(tmp_path):
+    program, found = proposals("scale_2d", tmp_path)
+    picked = next(p for p in found if p.parameters["BLOCK_R"] == 8 and p.parameters["BLOCK_C"] == 128)
+    assert changed(program, picked)[:4] == ["-BLOCK_ROWS = 16", "-BLOCK_COLS = 64", "+BLOCK_ROWS = 8", "+BLOCK_COLS = 128"]
+
+
+def test_a_persistent_kernel_is_judged_by_its_tiles_not_its_programs(tmp_path):
+    _, found = proposals("persistent_matmul", tmp_path)
+    assert found[0].parameters["BLOCK_M"] * found[0].parameters["BLOCK_N"] >= 128 * 128
+    assert set(found[0].parameters) >= {"BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages"}
+
+
+def test_warps_in_a_host_variable_change_there(tmp_path):
+    text = (
+        TEXTS["row_sum"]
+        .replace("    row_sum_kernel[", "    num_warps = 4\n    row_sum_kernel[")
+        .replace("=256)", "=256, num_warps=num_warps)")
+    )
+    program, found = proposals("row_sum", tmp_path, text=text)
+    picked = next(p for p in found if p.parameters == {"BLOCK": 2048, "num_warps": 8})
+    assert "+    num_warps = 8" in changed(program, picked)
+    assert "num_warps=num_warps" in changed(program, picked)[-1]
+
+
+def test_an_autotune_list_changes_in_the_configuration_that_was_chosen(tmp_path):
+    decorated = (
+        TEXTS["row_sum"]
+        .replace(
+            "@triton.jit",
+            "@triton.autotune(\n"
+            '    configs=[triton.Config({"BLOCK": 256}, num_warps=4), triton.Config({"BLOCK": 512}, num_warps=4)],\n'
+            '    key=["n_cols"],\n)\n'
+            "@triton.jit",
+        )
+        .replace(", BLOCK=256)", ")")
+    )
+    program, found = proposals("row_sum", tmp_path, text=decorated)
+    assert found
+    assert all(any('triton.Config({"BLOCK"' in line for line in changed(program, p)) for p in found)
+
+
+def test_few_waves_prefer_a_full_last_one():
+    """132 multiprocessors take 132 programs of 128 rows at once; with one more, all wait for it, and smaller tiles come first."""
+    fits = space.Attention("M", "N", 64, 64, (264,), 2, 2)
+    assert next(iter(space.attentions(fits, H200))).blocks["M"] == 128
+    assert next(iter(space.attentions(attrs.evolve(fits, programs=(266,)), H200))).blocks["M"] < 128
