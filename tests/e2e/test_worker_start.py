@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,18 @@ def test_what_never_answers_is_killed(program: str, tmp_path: Path) -> None:
     error = refused(WorkerCommand((), path), deadline_s=1.0)
     assert "didn't answer as a Python within 1 s" in str(error)
     assert all_end([int(pids.read_text())])
+
+
+def test_a_late_timer_blames_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the timer that kills may run after the wait for the answer is over."""
+
+    class Late(threading.Timer):
+        def __init__(self, interval: float, function: Callable[[], None]) -> None:
+            super().__init__(interval + 1.5, function)
+
+    monkeypatch.setattr(threading, "Timer", Late)
+    path = script(tmp_path / "python", "#!/bin/sh\nexec sleep 60\n")
+    assert "didn't answer as a Python within 0.5 s" in str(refused(WorkerCommand((), path), deadline_s=0.5))
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.8"])

@@ -99,7 +99,7 @@ class Worker:
         except WorkerError as error:
             connection.kill()
             ended = error.kind == "lost" and not connection.disturbed
-            raise (connection.failure(expired=False, deadline_s=deadline_s) if ended else error) from error
+            raise (connection.failure(deadline_s=deadline_s) if ended else error) from error
         except BaseException:
             connection.kill()
             raise

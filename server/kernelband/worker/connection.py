@@ -114,12 +114,13 @@ class Connection:
         timer.daemon = True
         timer.start()
         try:
-            self._marked.wait(deadline_s + 1)
+            if not self._marked.wait(deadline_s + 1):
+                expired.set()  # on a busy machine the timer may be later than this
             if self._version is not None:
                 self._check(self._version)
                 self._send_archive(archive)
             if self._version is None or expired.is_set():
-                raise self.failure(expired=expired.is_set(), deadline_s=deadline_s)
+                raise self.failure(deadline_s=deadline_s, expired=expired)
         except BaseException:
             self.kill()
             raise
@@ -139,9 +140,12 @@ class Connection:
             while rest:
                 rest = rest[self._stdin.write(rest) :]
 
-    def failure(self, *, expired: bool, deadline_s: float) -> WorkerError:
-        """Why the start failed, from what the command printed. Kills it."""
-        code = None if expired else system.wait(self._process, 5.0)  # its output has ended: so will it
+    def failure(self, *, deadline_s: float, expired: threading.Event | None = None) -> WorkerError:
+        """Why the start failed, from what the command printed. Kills it. ``expired``: set when it is killed for its time."""
+        expired = expired or threading.Event()
+        code = None if expired.is_set() else system.wait(self._process, 5.0)  # its output has ended: so will it
+        if expired.is_set():  # killed while it was waited for: that exit code is ours
+            code = None
         self._kill()
         self._threads[1].join(1.0)  # its last words; a background ssh master may keep the pipe open for ever
         attempt = diagnosis.Attempt(

@@ -43,6 +43,7 @@ class CompilePool:
         variants: gives the files of a variant that a job names.
         deadline_s: of a job that names none.
         name: the beginning of their names.
+        role: ``compile``, or ``cpu`` for what interprets.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class CompilePool:
         variants: Callable[[str], VariantFiles] | None = None,
         deadline_s: float = DEADLINE_S,
         name: str = "compile",
+        role: str = "compile",
     ) -> None:
         self._deadline_s = deadline_s
         self.size = max(1, size or worker.hello["cpus"] - 1)
@@ -63,7 +65,7 @@ class CompilePool:
         self._idle = 0  # threads that wait, less jobs that nobody has taken yet
         self._threads: list[threading.Thread] = []
         self._executors = [
-            Executor(worker, f"{name}-{index}", "compile", session=session, variants=variants, environment=_ENVIRONMENT)
+            Executor(worker, f"{name}-{index}", role, session=session, variants=variants, environment=_ENVIRONMENT)
             for index in range(self.size)
         ]
 
