@@ -2,13 +2,15 @@
 
 The formula, per launch, in microseconds::
 
-    t = launch + max(memory, cache, (tensor + arithmetic) / filled) + spills
+    t = launch + max(memory, cache, (tensor + arithmetic) / filled) * meeting + spills
 
     memory      dram_bytes * sectors / (B_dram * e)   e = min(1, bytes in flight / bytes needed in flight), Little's law
     cache       moved_bytes * sectors / B_l2
     spills      spilled bytes of all threads / B_l2: a thread can't go on before its registers are back, so nothing hides them
     tensor      dot_flops / (peak * s)                s = 1 for the architecture's own instruction, 0.6 for an older one, half if serialized
     arithmetic  flops / peak of float32
+    meeting     1 + (warps / 32)^3 / 2 where warps exchange values through shared memory, without matrix products: they wait for the last
+                one (H200, root mean square of rows of 8 to 16 KB: 32 warps take 1.5 times as long as 8, 16 warps 1.06 times)
     filled      share of the slots that the grid fills (wave quantisation); for memory and cache only of a grid that leaves multiprocessors
                 idle: the last programs of a larger one have the whole bandwidth
 
@@ -16,7 +18,8 @@ Bytes in flight on a multiprocessor are resident warps x lanes x width of a load
 B_dram x latency / multiprocessors. Latency is taken as 0.8 us (loaded DRAM latency, microbenchmarks of Ampere and Hopper agree within
 0.6-1 us). Terms that one side lacks are left out on both. Bank conflicts, L2 hits and instruction latency are not modelled: therefore the
 wide margin, and "unclear" unless a fact that belongs to the limiting term moved. A variant that is much better on some cases and no worse
-on the others is likely faster too.
+on the others is likely faster too. Where the original was timed, a case's ratio is raised to the square root of the share of its time
+that the formula explains: what it knows a tenth of, it can't promise much for.
 """
 
 from __future__ import annotations
@@ -83,7 +86,9 @@ def estimate(device: Device, work: Work, *, traffic: bool = True) -> Estimate:
     compute = _tensor_seconds(device, work) + (work.flops or 0.0) / device.fp32_flops
     terms: dict[Term, float] = {"memory": memory / idle, "cache": moved / device.l2_bytes_per_s / idle, "compute": compute / busy}
     largest = max(terms, key=lambda term: terms[term])
-    body = 1e6 * (terms[largest] + _spilled(work) / device.l2_bytes_per_s / idle)
+    meets = work.facts["shared_bytes"] > 0 and not (work.dot_flops or work.facts["tensor_core"])
+    meeting = 1.0 + 0.5 * (work.facts["num_warps"] / 32) ** 3 if meets else 1.0
+    body = 1e6 * (terms[largest] * meeting + _spilled(work) / device.l2_bytes_per_s / idle)
     return Estimate(device.launch_us + body, largest if body > device.launch_us else "launch")
 
 
@@ -104,8 +109,15 @@ def _tensor_seconds(device: Device, work: Work) -> float:
     return work.dot_flops / (tensor_rate(device, work.dtype or "float16") * strength)
 
 
-def forecast(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Forecast:
-    """Compare a variant's launches with its original's, over the same cases."""
+def forecast(device: Device, before: Sequence[Work], after: Sequence[Work], took_us: Mapping[str, float] | None = None) -> Forecast:
+    """Compare a variant's launches with its original's, over the same cases.
+
+    Args:
+        device: where they run.
+        before: of the original.
+        after: of the variant.
+        took_us: the original's device time by case, where it was measured.
+    """
     refused = next((w.facts.get("unusable") for w in after if w.facts.get("unusable")), None)
     if refused:
         return Forecast("likely slower", refused, 0.0)
@@ -117,7 +129,7 @@ def forecast(device: Device, before: Sequence[Work], after: Sequence[Work]) -> F
         return Forecast("unclear", "nothing is known of its launches", 1.0)
     if [(w.facts["code_hash"], w.programs) for w in before] == [(w.facts["code_hash"], w.programs) for w in after]:
         return Forecast("unclear", "it compiles to the same machine code with the same grid", 1.0)
-    score, limits = _score(device, before, after)
+    score, limits = _score(device, before, after, took_us)
     moved = changes(device, before, after)
     fact = _fact(moved, limits, better=score > 1)
     if score >= MARGIN and fact is not None and not _regresses(moved):
@@ -132,7 +144,9 @@ def forecast(device: Device, before: Sequence[Work], after: Sequence[Work]) -> F
     return Forecast("unclear", moved[0].sentence if moved else "no fact moved clearly", score)
 
 
-def _score(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tuple[float, frozenset[Term]]:
+def _score(
+    device: Device, before: Sequence[Work], after: Sequence[Work], took_us: Mapping[str, float] | None = None
+) -> tuple[float, frozenset[Term]]:
     """Geometric mean over cases of estimated time before over after, and what limits the original."""
     traffic = all(w.moved_bytes is not None for w in (*before, *after))
     ratios: list[float] = []
@@ -142,7 +156,9 @@ def _score(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tup
         new = [estimate(device, w, traffic=traffic) for w in after if w.case == case]
         if not new:
             continue
-        ratios.append(sum(e.us for e in old) / sum(e.us for e in new))
+        was, is_ = sum(e.us for e in old), sum(e.us for e in new)
+        known = min(1.0, was / took_us[case]) if took_us and took_us.get(case) else 1.0
+        ratios.append((was / is_) ** math.sqrt(known))
         limits.add(max(old, key=lambda e: e.us).limit)
     return (math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0), frozenset(limits)
 

@@ -14,7 +14,8 @@ class Member:
     ``features``: log1p(ms), registers/thread, shared KB, log2(threads/block), occupancy %.
     ``headroom``: 1 - use of each resource
     ("sm", "dram", "l2"), each in [0, 1]; empty when not profiled. ``seconds``: geometric mean over timing cases in the objective,
-    or the forecast's where nothing was measured.
+    or the forecast's where nothing was measured. ``forecast``: its own score against the original. ``forecasts``: the best score against
+    the original among compiled proposals that wait for the device, by strategy; absent where nothing is compiled ahead.
     """
 
     variant: int
@@ -22,6 +23,8 @@ class Member:
     features: tuple[float, ...]
     headroom: dict[str, float] = field(factory=dict[str, float])
     exhausted: frozenset[str] = frozenset()  # strategies with nothing left to propose from this parent
+    forecast: float = 1.0
+    forecasts: dict[str, float] = field(factory=dict[str, float])
 
 
 #: What can come of a pull. The last four executed nothing; ``pending``: it is on the device while the next choice is prepared.

@@ -10,15 +10,16 @@ from attrs import frozen
 
 from kernelband.hardware import Device
 from kernelband.judge.protocol import Executor
-from kernelband_worker.wire import CompileFacts, Environment, SpecialiseResult, VariantFiles
+from kernelband_worker.wire import Case, CompileFacts, Environment, LaunchFacts, SpecialiseResult, VariantFiles
 
 
 @frozen
 class Built:
-    """What a program launches on the cases, and the compile facts by LaunchSpec key."""
+    """What a program launches on the cases, the compile facts by LaunchSpec key, and, measured mode only, its traffic by case id."""
 
     specialised: SpecialiseResult
     facts: dict[str, CompileFacts]
+    traffic: dict[str, list[LaunchFacts]] | None = None
 
 
 class Lab(Protocol):
@@ -31,6 +32,11 @@ class Lab(Protocol):
 
     @property
     def device(self) -> Device: ...
+
+    @property
+    def builders(self) -> int:
+        """How many programs compile at once."""
+        ...
 
     @property
     def environment(self) -> Environment: ...
@@ -51,8 +57,9 @@ class Lab(Protocol):
         """An executor of its own, with the session open: the final's ``MakeExecutor``."""
         ...
 
-    def build(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[Built]:
-        """Learn what a variant (None: the original) launches on the cases, with launches suppressed, and compile all of it.
+    def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
+        """Learn what a variant (None: the original) launches on the replayable cases, with launches suppressed, and compile all of it;
+        beside a GPU also count the traffic of the timing cases.
 
         The future fails with the KernelBandError of the step that went wrong; ``faults.fault_of`` tells whether the variant is to blame.
         """

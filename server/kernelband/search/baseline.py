@@ -17,12 +17,22 @@ from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Measurement
 from kernelband.judge.statistics import log_ratio, of_pairs
 from kernelband.search._base import Member
-from kernelband.search._lab import Lab
+from kernelband.search._lab import Built, Lab
 from kernelband.search.frontier import by_target, geometric_mean
 from kernelband.search.preparer import outside_kernels
 from kernelband.search.profile import Profiler, expected_seconds
 from kernelband.source.model import Program
-from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
+from kernelband_worker.wire import Case, CompileFacts
+
+
+@frozen
+class Compiled:
+    """What is known of the original before it is timed."""
+
+    profiler: Profiler
+    facts: dict[str, CompileFacts] = field(repr=False)
+    identity: Identity | None = field(repr=False)
+    found: tuple[Work, ...] = field(repr=False)
 
 
 @frozen
@@ -41,23 +51,20 @@ class Baseline:
     noise: dict[str, float] = field(factory=dict[str, float])
 
 
-def compile_original(
-    lab: Lab, program: Program, cases: Sequence[Case]
-) -> tuple[list[LaunchSpec], dict[str, CompileFacts], Identity | None]:
+def compile_original(lab: Lab, program: Program, cases: Sequence[Case]) -> tuple[Built, Identity | None]:
     """Specialise and compile the original for all cases.
 
     Raises:
         WorkloadError: it doesn't compile for this device.
         ExecutorFault: a compile process died, twice.
     """
-    chosen = [c["id"] for c in cases if c["replayable"]]
     try:
         try:
-            built = lab.build(None, chosen).result()
+            built = lab.build(None, cases).result()
         except ExecutorFault as fault:
             if fault.fault != "crashed":
                 raise
-            built = lab.build(None, chosen).result()  # a process that was killed says nothing of the kernel: once more, in another
+            built = lab.build(None, cases).result()  # a process that was killed says nothing of the kernel: once more, in another
     except KernelBandError as error:
         killed = isinstance(error, ExecutorFault) and error.fault == "crashed"
         if killed or (error.kind != "compile_error" and not isinstance(error, ExecutorFault)):
@@ -66,19 +73,28 @@ def compile_original(
             f"The original kernel {program.kernel.place.qualname} doesn't compile for {lab.device.name}: {error.message}",
             detail=error.detail,
         ) from error
-    facts = built.facts
-    return built.specialised["launches"], facts, identity(built.specialised, facts, outside_kernels(built.specialised, program))
+    return built, identity(built.specialised, built.facts, outside_kernels(built.specialised, program))
 
 
-def take(lab: Lab, judge: Judge, program: Program, cases: tuple[Case, ...], objective: str) -> Baseline:
+def read(lab: Lab, program: Program, cases: tuple[Case, ...]) -> Compiled:
+    """What compiling tells about the original.
+
+    Raises:
+        KernelBandError: it can't be compiled.
+    """
+    built, same = compile_original(lab, program, cases)
+    timing = tuple(c for c in cases if c["role"] == "time") or cases  # a forecast is about what is timed
+    found = works(built.specialised["launches"], built.facts, timing, built.traffic)
+    return Compiled(Profiler(lab.device, timing, found), built.facts, same, found)
+
+
+def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline:
     """Everything about the original.
 
     Raises:
-        KernelBandError: it can't be compiled or timed.
+        KernelBandError: it can't be timed.
     """
-    specs, facts, same = compile_original(lab, program, cases)
-    found = works(specs, facts, cases)
-    profiler = Profiler(lab.device, cases, found)
+    profiler, facts, same, found = compiled.profiler, compiled.facts, compiled.identity, compiled.found
     if not lab.measured:
         seconds, mean = expected_seconds(lab.device, found)
         return Baseline(profiler, profiler.member(0, found, seconds, None), mean, facts, same, found)
@@ -88,6 +104,7 @@ def take(lab: Lab, judge: Judge, program: Program, cases: tuple[Case, ...], obje
     block = judge.measure(lab.measuring(), Judged(None), timing, judge.settings.pairs, Place("screening", 0))
     counted = [m for m in block.measurements if not m.superseded]
     device_us, call_us = ({c["id"]: _median(counted, c["id"], q) for c in timing} for q in ("device", "call"))
+    profiler.took_us.update(device_us)
     times = device_us if objective == "device" else call_us
     noise = {c["id"]: _noise(counted, c["id"], objective) for c in timing}
     seconds = geometric_mean(list(times.values())) * 1e-6

@@ -13,7 +13,21 @@ from kernelband.errors import UsageError
 DEFAULT_SECONDS = 60.0  # a person's patience
 
 #: Where seconds go; what no span claims is ``other``.
-SPANS = ("start", "capture", "baseline", "propose", "specialise", "compile", "check", "time", "commit", "final", "waiting", "other")
+SPANS = (
+    "start",
+    "capture",
+    "baseline",
+    "propose",
+    "specialise",
+    "compile",
+    "check",
+    "time",
+    "profile",
+    "commit",
+    "final",
+    "waiting",
+    "other",
+)
 
 
 @define

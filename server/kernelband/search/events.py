@@ -130,6 +130,8 @@ class TrialEnded(Event):
     tier: str | None = None  # predicted mode
     fact: str | None = None  # predicted mode: what the tier rests on
     score: float | None = None  # measured mode
+    parent_gains: tuple[str, ...] | None = None  # facts that moved against a parent that isn't the original; None: not known
+    parent_costs: tuple[str, ...] | None = None
 
 
 @frozen

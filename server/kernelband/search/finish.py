@@ -15,6 +15,8 @@ from kernelband.search.session import Session, Trial
 
 CONFIRM = ("faster", "inconclusive")  # what screening may have said of a finalist
 WORTH = 1.02  # an inconclusive one must at least look better
+FIRST_TRIAL_S = 1.0  # on the device, until one is known
+BLOCK_SHARE = 0.75  # of a trial on the device: the pairs, without the check
 SHARE = 0.6  # of the seconds, at most, that are kept back for the final
 
 
@@ -26,18 +28,21 @@ def finalists(s: Session) -> list[Trial]:
     return able[: s.judge.settings.finalists]
 
 
-def reserve(s: Session, start_s: float) -> float:
-    """Seconds that the final will take: its processes start together, the proofs too; each measures original and finalists in turn."""
+def reserve(s: Session, capture_s: float) -> float:
+    """Seconds that the final will take, from what the run has seen: fresh processes start and check together, as the first one did and a
+    little slower beside each other; each measures original and finalists in turn; winners run the entry, a part of what capture did.
+    """
     if s.journal.budget.seconds is None:
         return 0.0
     if not s.lab.measured:  # nothing comes after: most of the trial itself must fit in; the first ones also wait for compilers to start
         return min(pace(s) / 2, SHARE * s.journal.budget.seconds)
     settings = s.judge.settings
-    blocks = pace(s) or 2.0
+    spent = s.journal.clock.seconds
+    trial_s = spent.get("time", 0.0) / len(s.trials) if s.trials else FIRST_TRIAL_S
     count = len(finalists(s)) if s.trials else settings.finalists
     if s.trials and not count:
         return 0.0
-    guess = 2 * start_s + settings.processes * blocks * (1 + count) / 2
+    guess = 1.5 * spent.get("start", 3.0) + trial_s + capture_s / 5 + settings.processes * (1 + count) * BLOCK_SHARE * trial_s
     return min(guess, SHARE * s.journal.budget.seconds)
 
 

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import takewhile
-from statistics import fmean, median
+from statistics import median
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
-from kernelband.hardware.changes import changes
 from kernelband.history import trials
 from kernelband.history.records import PullRow
-from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
-from kernelband.search import record
+from kernelband.propose import Tried
+from kernelband.search import attempts, record
 from kernelband.search._base import Choice, Member, Pull
+from kernelband.search.attempts import Attempt
 from kernelband.search.candidate import Candidate
 from kernelband.search.events import ArmChosen, CandidatesCompiled, TrialEnded
 from kernelband.search.frontier import reward, reward_paper
-from kernelband.search.preparer import Prepared
+from kernelband.search.preparer import Outlook, Prepared
 from kernelband.search.session import Session, Trial
+from kernelband.search.stop import NOTHING_LEFT, Progress, percent_of_light, why_stop
 
-#: Outcomes after which a variant may be a parent.
-CORRECT = ("faster", "slower", "inconclusive", "equal", "likely_faster", "unclear", "likely_slower")
-
-
-@frozen
-class Attempt:
-    """A trial on its way: ``clock`` is the run's when it began."""
-
-    number: int
-    step: int
-    choice: Choice
-    candidate: Candidate
-    started: float
-    begin: float
-    clock: dict[str, float]
+#: With fewer compilers what is chosen keeps them busy.
+LEAST_BUILDERS = 4
 
 
 @define
@@ -48,9 +36,14 @@ class Loop:
     s: Session
     reserve: Callable[[], float]
     step: int = 0
+    stopped: str = ""  # why, at the end
+    light: float | None = None  # percent of the speed of light that the leader reaches
     _ahead: tuple[Choice, Future[Prepared]] | None = None
     _late: list[PullRow] = field(factory=list[PullRow])
     _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers hang
+    _early: Future[None] | None = None
+    _outlook: Outlook = field(factory=Outlook)
+    _background: ThreadPoolExecutor = field(factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="prepare"))
 
     def run(self) -> None:
         """Until trials, seconds or ideas are used up.
@@ -59,13 +52,27 @@ class Loop:
             KernelBandError: what isn't a variant's fault.
         """
         self.step = max((p.step for p in self.s.log), default=-1) + 1
-        background = ThreadPoolExecutor(1, thread_name_prefix="prepare")
+        background = self._background
         try:
-            while self.s.journal.budget.allows(self.s.spent, self.reserve()) and self._once(background):
-                pass
+            if self._early is not None:
+                self._early.result()  # an error of its thread is the run's
+                self._know(self.s.preparer.outlook())
+            while not (self.stopped or self._why_stop()):
+                if not self._once(background):
+                    self.stopped = NOTHING_LEFT
         finally:
             background.shutdown(wait=False, cancel_futures=True)  # what it still compiles ends with the worker
             self._flush()
+
+    def look_ahead(self, parent: int) -> None:
+        """Let proposals of every arm of a promising parent be compiled beside what the device does. Measured runs of policies that pay for
+        trials only; of a parent in depth as far as there are compilers.
+        """
+        policy, builders = self.s.policy, self.s.lab.builders
+        free = self.s.preparer.author.free
+        if free and self.s.lab.measured and not policy.failures_cost and policy.proposals > 1 and builders >= LEAST_BUILDERS:
+            limit = policy.proposals if parent == 0 else max(1, builders // LEAST_BUILDERS)
+            self._early = self._background.submit(self.s.preparer.look_ahead, parent, limit)
 
     def _once(self, background: ThreadPoolExecutor) -> bool:
         """One choice; False when every arm is exhausted."""
@@ -77,8 +84,10 @@ class Loop:
             return False
         choice, future = ahead
         s.journal.emit(ArmChosen(self.step, choice.parent, choice.strategy, choice.reason))
+        s.look()  # while the choice compiles
         with s.journal.during("compile", len(s.trials) + 1, span="waiting"):
             prepared = future.result()
+        self._know(prepared.outlook)
         step, self.step = self.step, self.step + 1
         self._count(step, choice, prepared)
         for candidate, outcome in prepared.dropped:
@@ -90,8 +99,11 @@ class Loop:
                 s.frontier.exhaust(choice.parent, choice.strategy)
                 self._append(Pull(step, choice.parent, choice.strategy, None, False, 0.0, 0.0, "nothing_left"), "", choice)
             return True
-        candidate = prepared.candidates[0]
-        s.preparer.take(candidate)
+        candidate = s.preparer.take(prepared)
+        rest = [c.forecast.score for c in prepared.candidates if c is not candidate and c.forecast is not None]
+        arm = candidate.parent, candidate.proposal.strategy
+        others = {a: score for a, score in self._outlook.forecasts.items() if a != arm}
+        self._outlook = evolve(self._outlook, forecasts=others | ({arm: max(rest)} if rest else {}))
         number = len(s.trials) + 1
         if not s.policy.failures_cost and s.journal.budget.allows(s.spent + 1, self.reserve()):
             self._ahead = self._begin(background, pending=self._pending(step, choice, candidate, number))
@@ -105,7 +117,7 @@ class Loop:
         step = self.step
         self._stalled = {arm for arm in self._stalled if s.preparer.is_building(*arm)}
         with s.journal.clock.span("propose"):
-            members = s.frontier.members
+            members = tuple(self._informed(m) for m in s.frontier.members)
             open_ = tuple(evolve(m, exhausted=m.exhausted | {name for v, name in self._stalled if v == m.variant}) for m in members)
             choice = s.policy.ask(step, open_, log, s.options.seed)
             patient = choice is None and bool(self._stalled)
@@ -114,6 +126,29 @@ class Loop:
         if choice is None:
             return None
         return choice, background.submit(s.preparer.prepare, choice, s.policy.proposals, patient=patient)
+
+    def _why_stop(self) -> str:
+        s = self.s
+        progress = Progress(len(s.trials), s.spent, s.leader, self.light)
+        self.stopped = why_stop(s.journal.budget, progress, self.reserve())
+        return self.stopped
+
+    def see(self, device_us: Mapping[str, float]) -> None:
+        """The leader's device time by case: how near it is to the speed of light."""
+        s = self.s
+        timing = [c for c in s.cases if c["role"] == "time"]
+        known = s.lab.measured and s.options.objective == "device"  # submission has no such limit
+        self.light = percent_of_light(s.lab.device, timing, s.profile.before, device_us) if known else None
+
+    def _know(self, outlook: Outlook) -> None:
+        """Arms that are known to have nothing leave the game without costing a step."""
+        self._outlook = outlook
+        for parent, strategy in outlook.empty:
+            self.s.frontier.exhaust(parent, strategy)
+
+    def _informed(self, member: Member) -> Member:
+        found = {name: score for (parent, name), score in self._outlook.forecasts.items() if parent == member.variant}
+        return evolve(member, forecasts=found) if found else member
 
     def _pending(self, step: int, choice: Choice, candidate: Candidate, number: int) -> Pull:
         # Nothing is known of it yet: counted as a pull without a reward, so that the next choice doesn't bet on the same card twice.
@@ -124,18 +159,25 @@ class Loop:
     def _execute(self, attempt: Attempt) -> None:
         s, choice, candidate, number = self.s, attempt.choice, attempt.candidate, attempt.number
         with s.journal.during("measure" if s.lab.measured else "check", number):
-            verdict = self._judge(candidate)
+            verdict = attempts.judge(s, attempt)
         best, incumbent = s.frontier.best, s.leader
-        member, mean = self._member(candidate, number, verdict)
-        outcome = self._outcome(candidate, verdict.result)
-        correct = outcome in CORRECT and member is not None
+        member, mean = attempts.member(s, attempt, verdict)
+        outcome = attempts.outcome(s, candidate, verdict.result)
+        correct = outcome in attempts.CORRECT and member is not None
         gain = 0.0
         paper = 0.0
         if correct and member is not None and mean is not None:
+            if candidate.forecast is not None:
+                member = evolve(member, forecast=candidate.forecast.score)
             gain = reward(best.seconds, member.seconds, counts=outcome in ("faster", "likely_faster"))
             paper = reward_paper(s.frontier.means[choice.parent], mean)
             s.frontier.add(member, mean)
             s.programs.add(number, candidate.patch, candidate.facts)
+            s.works[number] = candidate.works or ()
+            if candidate.isolated:
+                s.preparer.strange.add(number)
+            s.preparer.stories.born(number, choice.parent, candidate.proposal.what)
+        s.preparer.stories.add(choice.parent, Tried(candidate.proposal.key, candidate.proposal.what, outcome, verdict.result.reason))
         pull = Pull(
             attempt.step,
             choice.parent,
@@ -153,39 +195,10 @@ class Loop:
         seconds = time.monotonic() - attempt.begin
         self._commit(attempt, verdict, member if correct else None, mean, seconds)
         s.count("executed")
+        if s.leader == number:
+            self.look_ahead(number)
+            self.see({c.case: c.device_after_us for c in verdict.result.cases})
         self._report(candidate, number, outcome, verdict.result, seconds)
-
-    def _judge(self, candidate: Candidate) -> Verdict:
-        s = self.s
-        judged = Judged(candidate.files, candidate.proposal.numerics)
-        executor = s.lab.measuring()
-        return s.judge.screen(executor, judged) if s.lab.measured else s.judge.interpret(executor, judged)
-
-    def _outcome(self, candidate: Candidate, result: Result) -> str:
-        if self.s.lab.measured:
-            return record.outcome(result)
-        if result.fault != "none" or result.correctness != "interpreted":
-            return record.outcome(result) if result.fault != "none" or result.correctness != "untested" else "inconclusive"
-        return record.tier_outcome(candidate.forecast)
-
-    def _member(self, candidate: Candidate, number: int, verdict: Verdict) -> tuple[Member | None, float | None]:
-        s, result = self.s, verdict.result
-        if result.fault != "none" or candidate.specialised is None:
-            return None, None
-        original, base_mean = s.frontier[0], s.frontier.means[0]
-        found = s.profile.works(candidate.specialised["launches"], candidate.facts, candidate.traffic)
-        moved = changes(s.lab.device, s.profile.before, found)
-        candidate.gains = tuple(c.sentence for c in moved if c.better)
-        candidate.costs = tuple(c.sentence for c in moved if not c.better)
-        if not s.lab.measured:
-            score = candidate.forecast.score if candidate.forecast is not None else 1.0
-            return s.profile.member(number, found, original.seconds / max(score, 1e-6), None), base_mean / max(score, 1e-6)
-        if result.score is None or result.score.value <= 0:
-            return None, None
-        objective = s.options.objective
-        times = {c.case: c.device_after_us if objective == "device" else c.call_after_us for c in result.cases}
-        seconds = original.seconds / result.score.value
-        return s.profile.member(number, found, seconds, times), fmean(times.values()) * 1e-6
 
     # ------------------------------------------------------------ write down
 
@@ -253,7 +266,7 @@ class Loop:
     # ------------------------------------------------------------ say
 
     def _count(self, step: int, choice: Choice, prepared: Prepared) -> None:
-        failed = sum(outcome == "compile_error" for _, outcome in prepared.dropped)
+        failed = sum(outcome in ("compile_error", "oom") for _, outcome in prepared.dropped)
         duplicates = len(prepared.dropped) - failed
         self.s.count("proposed", prepared.proposed)
         self.s.count("compiled", prepared.proposed - failed)
@@ -279,6 +292,7 @@ class Loop:
                 trial.tier,
                 trial.fact,
                 trial.score,
+                *(candidate.step or (None, None)),
             )
         )
 

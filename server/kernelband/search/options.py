@@ -9,10 +9,13 @@ import attrs
 from attrs import field, frozen, validators
 
 from kernelband.errors import UsageError
+from kernelband.propose import ModelSettings
 from kernelband.search.policies import NAMES
 from kernelband.strategies import Numerics
 
 Objective = Literal["device", "call"]
+AuthorName = Literal["rewriter", "model", "both"]
+AUTHORS: tuple[AuthorName, ...] = ("rewriter", "model", "both")
 
 
 def _known_policy(_: object, __: object, value: str) -> None:
@@ -23,6 +26,11 @@ def _known_policy(_: object, __: object, value: str) -> None:
 def _known_objective(_: object, __: object, value: str) -> None:
     if value not in ("device", "call"):
         raise UsageError(f"There is no objective {value!r}: choose device (time on the GPU) or call (time of the whole call).")
+
+
+def _known_author(_: object, __: object, value: str) -> None:
+    if value not in AUTHORS:
+        raise UsageError(f"There is no author {value!r}: choose one of {', '.join(AUTHORS)}.")
 
 
 @frozen
@@ -41,6 +49,8 @@ class Options:
     objective: Objective = field(default="device", validator=_known_objective)
     seed: int = field(default=0, validator=validators.instance_of(int))
     allowed: tuple[Numerics, ...] = ("exact", "reassociates")
+    author: AuthorName = field(default="rewriter", validator=_known_author)
+    model: ModelSettings | None = None  # of authors ``model`` and ``both``
     overlays: dict[str, str] = field(factory=dict[str, str], repr=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -56,6 +66,7 @@ class Options:
         known = {a.name for a in attrs.fields(cls)} - {"overlays"}
         given = {k: v for k, v in value.items() if k in known}
         given["allowed"] = tuple(given.get("allowed", ()))
+        given["model"] = ModelSettings.from_json(given["model"]) if given.get("model") else None
         return cls(**given, overlays={p: texts[p] for p in value.get("overlaid", []) if p in texts})
 
 

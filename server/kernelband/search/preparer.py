@@ -16,14 +16,16 @@ from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.hardware.forecast import Forecast
 from kernelband.judge.faults import fault_of
 from kernelband.judge.identity import Identity, identity
-from kernelband.propose import Author
+from kernelband.propose import Author, Informed, Tried
 from kernelband.search._base import Choice
 from kernelband.search._lab import Built, Lab
 from kernelband.search.candidate import Candidate
+from kernelband.search.ordering import Ordering
 from kernelband.search.programs import Programs
+from kernelband.search.stories import Stories
 from kernelband.source import compose
 from kernelband.source.model import Program
-from kernelband.strategies import Facts, Proposal
+from kernelband.strategies import STRATEGIES, Facts, Proposal
 from kernelband_worker.wire import Case, CompileFacts, SpecialiseResult
 
 Rank = Callable[[Candidate], Forecast]
@@ -31,18 +33,25 @@ Rank = Callable[[Candidate], Forecast]
 ENOUGH = 4
 #: Seconds without news from the compilers after which the device gets what is ready.
 STALL_S = 3.0
-#: Outcomes that speak against a move.
-FAILED = frozenset({"wrong", "nondeterministic", "rejected", "crashed", "timeout", "oom", "compile_error", "duplicate"})
+
+
+@frozen
+class Outlook:
+    """By (parent, strategy): the best forecast of what is compiled and waits; arms that have nothing left to propose."""
+
+    forecasts: dict[tuple[int, str], float] = field(factory=dict[tuple[int, str], float])
+    empty: frozenset[tuple[int, str]] = frozenset()
 
 
 @frozen
 class Prepared:
-    """``candidates``: the forecast's best first. ``dropped``: (candidate, outcome), in proposal order, outcomes of free failures."""
+    """``candidates`` in proposal order. ``dropped``: (candidate, outcome), in proposal order, outcomes of free failures."""
 
     candidates: tuple[Candidate, ...]
     dropped: tuple[tuple[Candidate, str], ...]
     proposed: int
     exhausted: bool  # the author has nothing more for this arm
+    outlook: Outlook = field(factory=Outlook)
 
 
 @define
@@ -56,13 +65,18 @@ class Preparer:
     rank: Rank
     facts: Callable[[int], Facts]  # of a parent
     seen: dict[int, set[str]] = field(factory=dict[int, set[str]])
+    strange: set[int] = field(factory=set[int])  # variants with code that a model wrote
+    stories: Stories = field(factory=Stories)  # what was tried, for authors that learn
     seconds: dict[str, float] = field(factory=dict[str, float])  # spent here, by step; beside the device
     _waiting: dict[tuple[int, str], list[Candidate]] = field(factory=dict[tuple[int, str], list[Candidate]])
     _dry: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
+    _enough: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose author isn't asked again for the same choice
     _known: set[str] = field(factory=set[str])  # names of identities (``identity_key``)
-    _outcomes: dict[str, list[bool]] = field(factory=dict[str, list[bool]])  # by move, and by proposal: was it any good?
+    _ordering: Ordering = field(factory=Ordering)
     _texts: set[str] = field(factory=set[str])
     _building: list[tuple[Future[Built], Candidate]] = field(factory=list[tuple[Future[Built], Candidate]])
+    _early: dict[tuple[int, str], int] = field(factory=dict[tuple[int, str], int])  # proposed ahead of any choice, and not yet counted
+    _lost: list[tuple[Candidate, str]] = field(factory=list[tuple[Candidate, str]])  # free failures not yet told
 
     def __attrs_post_init__(self) -> None:
         self._texts.add(_digest(self.programs.texts(0)))
@@ -74,19 +88,40 @@ class Preparer:
 
     def learn(self, strategy: str, move: str, key: str, outcome: str) -> None:
         """What came of a proposal: a move that often fails comes later, the same proposal for another parent last."""
-        for name in (f"{strategy}.{move}", key):
-            self._outcomes.setdefault(name, []).append(outcome not in FAILED)
+        self._ordering.learn(strategy, move, key, outcome)
 
     def _order(self, candidate: Candidate) -> tuple[bool, float]:
         p = candidate.proposal
-        failed = False in self._outcomes.get(p.key, ())
-        past = self._outcomes.get(f"{p.strategy}.{p.move}", ())
-        prior = (1 + sum(past)) / (1 + len(past))
-        return failed, -prior * (candidate.forecast.score if candidate.forecast is not None else 1.0)
+        return self._ordering.rank(p.strategy, p.move, p.key, candidate.forecast.score if candidate.forecast is not None else None)
+
+    def outlook(self) -> Outlook:
+        """What is known of the arms now: the forecasts of what waits for the device, and arms that turned out to have nothing.
+
+        For the preparing thread, or while it rests.
+        """
+        self._lost += self._collect()
+        scores = {
+            arm: max(c.forecast.score for c in waiting if c.forecast is not None)
+            for arm, waiting in self._waiting.items()
+            if any(c.forecast is not None for c in waiting)
+        }
+        building = self._building_arms
+        return Outlook(scores, frozenset(arm for arm in self._dry if arm not in building and not self._waiting.get(arm)))
 
     def is_building(self, parent: int, strategy: str) -> bool:
         """Whether the compilers still work for this arm."""
         return (parent, strategy) in self._building_arms
+
+    def look_ahead(self, parent: int, limit: int) -> None:
+        """Queue up to ``limit`` proposals of every arm of a promising parent, so that compilers have work while the device has.
+
+        Raises:
+            KernelBandError: the worker is gone.
+        """
+        for strategy in STRATEGIES:
+            arm = parent, strategy.card.name
+            if arm not in self._dry and arm not in self._building_arms and not self._waiting.get(arm):
+                self._early[arm] = self._early.get(arm, 0) + self._propose(arm, limit, self._lost)
 
     def prepare(self, choice: Choice, limit: int, *, patient: bool = False) -> Prepared:
         """Candidates for the choice: those that wait, and up to ``limit`` new ones when few wait.
@@ -98,54 +133,80 @@ class Preparer:
         """
         arm = choice.parent, choice.strategy
         waiting = self._waiting.setdefault(arm, [])
-        dropped = self._collect()
-        proposed = 0
+        dropped, self._lost = [*self._lost, *self._collect()], []
+        proposed = self._early.pop(arm, 0)
+        if 0 < proposed < limit and arm not in self._dry:  # looked at ahead, not in depth
+            proposed += self._propose(arm, limit - proposed, dropped)
+            if waiting:
+                return self._prepared(arm, dropped, proposed)  # the rest is ready for the arm's next pull
         while len(waiting) < min(ENOUGH, limit) and not (arm in self._dry and arm not in self._building_arms):
             if arm not in self._dry and arm not in self._building_arms:
-                written = self._write(choice, limit)
-                proposed += len(written)
-                for candidate in written:
-                    if self._is_new(candidate):
-                        self._building.append((self.lab.build(candidate.files, self._case_ids), candidate))
-                    else:
-                        dropped.append((candidate, "duplicate"))
+                proposed += self._propose(arm, limit, dropped)
             self._wait(arm, patient=patient or not self.lab.measured)  # without a device nothing is kept waiting
             dropped += self._collect()
             if arm in self._building_arms:
                 break  # a straggler: the device gets what is ready, of this arm or another
+            if waiting and arm in self._enough:
+                break
             if limit == 1 and dropped:  # a policy of one proposal a choice pays for a failure: no second try
                 break
-        waiting.sort(key=self._order)  # stable: the author's order among equals
-        return Prepared(tuple(waiting), tuple(dropped), proposed, arm in self._dry and arm not in self._building_arms)
+        return self._prepared(arm, dropped, proposed)
 
-    def take(self, candidate: Candidate) -> None:
-        """It goes to the device now."""
+    def _prepared(self, arm: tuple[int, str], dropped: list[tuple[Candidate, str]], proposed: int) -> Prepared:
+        exhausted = arm in self._dry and arm not in self._building_arms
+        found = tuple(self._waiting.get(arm, ()))
+        outlook = self.outlook()  # what has come meanwhile is told with the next preparation
+        proposed += sum(self._early.pop(gone, 0) for gone in outlook.empty)  # nobody will choose them
+        return Prepared(found, tuple(dropped), proposed, exhausted, outlook)
+
+    def take(self, prepared: Prepared) -> Candidate:
+        """The one that goes to the device now: the forecast's best, the author's order among equals.
+
+        Chosen here, not while preparing: whether a preparation beside the device ends before or after the trial there must not decide what
+        is tried next.
+        """
+        candidate = min(prepared.candidates, key=self._order)
         candidate.executed = True
         self._waiting[candidate.parent, candidate.proposal.strategy].remove(candidate)
+        return candidate
 
     # ------------------------------------------------------------ steps
-    def _write(self, choice: Choice, limit: int) -> list[Candidate]:
+    def _propose(self, arm: tuple[int, str], limit: int, dropped: list[tuple[Candidate, str]]) -> int:
+        """Write proposals and queue them for the compilers; how many there were."""
+        written = self._write(arm, limit)
+        for candidate in written:
+            if self._is_new(candidate):
+                self._building.append((self.lab.build(candidate.files, self.cases), candidate))
+            else:
+                dropped.append((candidate, "duplicate"))
+        return len(written)
+
+    def _write(self, arm: tuple[int, str], limit: int) -> list[Candidate]:
         start = time.monotonic()
-        seen = self.seen.setdefault(choice.parent, set())
+        parent, strategy = arm
+        seen = self.seen.setdefault(parent, set())
         try:
-            program = self.programs.program(choice.parent)
+            program = self.programs.program(parent)
         except KernelBandError:  # an edit took the kernel out of sight: nothing can be built on this parent
-            self._dry.add((choice.parent, choice.strategy))
+            self._dry.add(arm)
             return []
-        draft = self.author.write(program, choice.strategy, self.facts(choice.parent), seen, limit)
+        if isinstance(self.author, Informed):
+            self.author.inform(self.stories.of(parent))
+        draft = self.author.write(program, strategy, self.facts(parent), seen, limit)
         seen |= {p.key for p in draft.proposals}
         if draft.exhausted or not draft.proposals:
-            self._dry.add((choice.parent, choice.strategy))
-        out = [self._candidate(choice.parent, p) for p in draft.proposals]
+            self._dry.add(arm)
+        (self._enough.add if draft.enough else self._enough.discard)(arm)
+        out = [self._candidate(parent, p, draft.authors.get(p.key, self.author.name)) for p in draft.proposals]
         self._spent("propose", start)
         return out
 
-    def _candidate(self, parent: int, proposal: Proposal) -> Candidate:
+    def _candidate(self, parent: int, proposal: Proposal, author: str) -> Candidate:
         base = dict(self.programs.texts(0))
         patch = compose(self.programs.patch(parent), proposal.patch, base)
         texts = patch.apply(base)
         files = self.lab.keep(texts, [f.path for f in patch.files])
-        return Candidate(parent, self.author.name, proposal, patch, texts, files)
+        return Candidate(parent, author, proposal, patch, texts, files, strange=parent in self.strange)
 
     def _is_new(self, candidate: Candidate) -> bool:
         """Whether no other way led to the same text before: there and back again, say."""
@@ -153,10 +214,6 @@ class Preparer:
         new = digest not in self._texts
         self._texts.add(digest)
         return new
-
-    @property
-    def _case_ids(self) -> list[str]:
-        return [c["id"] for c in self.cases if c["replayable"]]
 
     @property
     def _building_arms(self) -> set[tuple[int, str]]:
@@ -197,16 +254,22 @@ class Preparer:
             if not isinstance(error, KernelBandError) or (fault_of(error) is None and not isinstance(error, ExecutorFault)):
                 raise error
             candidate.problem = error.message
-            return "compile_error"
+            outcome = "oom" if fault_of(error) == "oom" else "compile_error"
+            self._tell_author(candidate, outcome, f"{error.message} {error.detail}".strip())
+            return outcome
         built = job.result()
-        candidate.specialised, candidate.facts = built.specialised, built.facts
+        candidate.specialised, candidate.facts, candidate.traffic = built.specialised, built.facts, built.traffic
         candidate.identity = identity(built.specialised, built.facts, outside_kernels(built.specialised, self.programs.base))
         name = identity_key(candidate.identity)
         if name in self._known:
+            self._tell_author(candidate, "duplicate")
             return "duplicate"
         self.know(name)
         candidate.forecast = self.rank(candidate)
         return ""
+
+    def _tell_author(self, candidate: Candidate, outcome: str, reason: str = "") -> None:
+        self.stories.add(candidate.parent, Tried(candidate.proposal.key, candidate.proposal.what, outcome, reason))
 
     def _spent(self, step: str, start: float) -> float:
         now = time.monotonic()

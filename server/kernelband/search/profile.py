@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kernelband.hardware import Device
 from kernelband.hardware.forecast import Forecast, estimate, forecast
@@ -20,11 +20,14 @@ Traffic = Mapping[str, Sequence[LaunchFacts]]
 
 @frozen
 class Profiler:
-    """``before`` are the original's launches on ``cases``; every forecast is against them."""
+    """``before`` are the original's launches on ``cases``; every forecast is against them. ``took_us``: its device time by case, once it
+    is measured.
+    """
 
     device: Device
     cases: tuple[Case, ...]
     before: tuple[Work, ...]
+    took_us: dict[str, float] = field(factory=dict[str, float], eq=False)
 
     def works(self, specs: Sequence[LaunchSpec], facts: Mapping[str, CompileFacts], traffic: Traffic | None) -> tuple[Work, ...]:
         """The launches of a variant; ``traffic`` None: none was counted."""
@@ -32,7 +35,7 @@ class Profiler:
 
     def forecast(self, specs: Sequence[LaunchSpec], facts: Mapping[str, CompileFacts], traffic: Traffic | None = None) -> Forecast:
         """Of a variant against the original."""
-        return forecast(self.device, self.before, self.works(specs, facts, traffic))
+        return forecast(self.device, self.before, self.works(specs, facts, traffic), self.took_us)
 
     def member(self, variant: int, found: Sequence[Work], seconds: float, times_us: Mapping[str, float] | None) -> Member:
         """A frontier member.

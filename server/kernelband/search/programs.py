@@ -36,6 +36,9 @@ class Programs:
         """Compile facts that became known later."""
         self._facts[variant] = facts
 
+    def __contains__(self, variant: int) -> bool:
+        return variant in self._patches
+
     def program(self, variant: int) -> Program:
         """Kernel, helpers and hosts of a variant.
 

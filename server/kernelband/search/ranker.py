@@ -1,4 +1,4 @@
-"""What is expected of a candidate before it is executed: a forecast from compile facts and, where nothing is measured, from traffic."""
+"""What is expected of a candidate before it is executed: a forecast from compile facts and traffic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ DEADLINE_S = 60.0  # of a candidate; a few programs take a second or two
 
 @define
 class Ranker:
-    """Called by the preparing thread only. In predicted mode it has an interpreter of its own: the other one checks meanwhile."""
+    """Called by the preparing thread only. Beside a GPU the lab has counted traffic when it compiled; in predicted mode, with few cores,
+    only what is no duplicate is counted, by an interpreter of its own: the other one checks meanwhile.
+    """
 
     lab: Lab
     profiler: Profiler
@@ -27,7 +29,8 @@ class Ranker:
     def rank(self, candidate: Candidate) -> Forecast:
         """The forecast of a candidate that is compiled."""
         launches = candidate.specialised["launches"] if candidate.specialised is not None else []
-        candidate.traffic = self._traffic(candidate)
+        if candidate.traffic is None:
+            candidate.traffic = self._traffic(candidate)
         return self.profiler.forecast(launches, candidate.facts, candidate.traffic)
 
     def _traffic(self, candidate: Candidate) -> Traffic | None:

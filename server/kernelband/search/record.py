@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from kernelband.hardware.forecast import Forecast
+from kernelband.hardware.work import Work
 from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
 from kernelband.judge.protocol import Measurement, Verdict
 from kernelband.judge.result import Result
@@ -53,7 +54,9 @@ def variant_row(run: str, number: int, candidate: Candidate, member: Member | No
         patch=patch_to_json(candidate.patch),
         identity=identity_key(candidate.identity),
         forecast=(attrs.asdict(candidate.forecast) if candidate.forecast is not None else {})
-        | {"gains": list(candidate.gains), "costs": list(candidate.costs)},
+        | {"gains": list(candidate.gains), "costs": list(candidate.costs)}
+        | ({"parent_gains": list(candidate.step[0]), "parent_costs": list(candidate.step[1])} if candidate.step is not None else {})
+        | ({"launches": works_to_json(candidate.works)} if candidate.works is not None else {}),
         seconds=member.seconds if member else None,
         mean_seconds=mean,
         features=list(member.features) if member else None,
@@ -61,8 +64,21 @@ def variant_row(run: str, number: int, candidate: Candidate, member: Member | No
     )
 
 
-def original_row(run: str, member: Member, mean: float) -> VariantRow:
-    """The original as variant 0."""
+def works_to_json(works: Sequence[Work]) -> list[dict[str, Any]]:
+    """Launches without their compile facts, which have rows of their own."""
+    return [finite(attrs.asdict(w, filter=lambda a, _: a.name != "facts")) | {"key": w.facts["key"]} for w in works]
+
+
+def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, ...] | None:
+    """The inverse; None where they weren't kept, or not all facts."""
+    kept = row.forecast.get("launches")
+    if kept is None or any(w["key"] not in facts for w in kept):
+        return None
+    return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept)
+
+
+def original_row(run: str, member: Member, mean: float, works: Sequence[Work] = ()) -> VariantRow:
+    """The original as variant 0, with its launches."""
     return VariantRow(
         run,
         0,
@@ -77,7 +93,7 @@ def original_row(run: str, member: Member, mean: float) -> VariantRow:
         author="you",
         patch=[],
         identity="",
-        forecast={},
+        forecast={"launches": works_to_json(works)},
         seconds=member.seconds,
         mean_seconds=mean,
         features=list(member.features),
@@ -89,7 +105,8 @@ def member_of(row: VariantRow) -> Member | None:
     """The frontier's member that the row was; None when it wasn't on the frontier."""
     if row.seconds is None or row.features is None:
         return None
-    return Member(row.id, row.seconds, tuple(row.features), dict(row.headroom or {}))
+    score = row.forecast.get("score")
+    return Member(row.id, row.seconds, tuple(row.features), dict(row.headroom or {}), forecast=1.0 if score is None else float(score))
 
 
 def trial_row(run: str, number: int, result: Result, started: float, took: tuple[float, Mapping[str, float]]) -> TrialRow:

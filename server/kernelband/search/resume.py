@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from kernelband.errors import HistoryError, StaleText
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow
+from kernelband.propose import Tried, is_model
 from kernelband.search import record
 from kernelband.search.options import Options
 from kernelband.search.patches import patch_from_json
 from kernelband.search.session import Session, Trial
 from kernelband.source.model import text_hash
-from kernelband_worker.wire import Case
+from kernelband_worker.wire import Case, CompileFacts
 
 
 def peek(db: Path, run: str) -> RunRow:
@@ -78,9 +80,9 @@ def restore(s: Session, store: Store) -> None:
     run = s.journal.run
     pulls = trials.pulls(store, run)
     rows = {v.id: v for v in trials.variants(store, run)}
-    facts: dict[int, dict[str, object]] = {}
+    facts: dict[int, dict[str, CompileFacts]] = {}
     for fact in trials.facts(store, run):
-        facts.setdefault(fact.variant, {})[fact.key] = fact.facts
+        facts.setdefault(fact.variant, {})[fact.key] = cast("CompileFacts", fact.facts)
     for pull in pulls:
         s.log.append(record.pull_of(pull))
         if pull.outcome == "nothing_left":
@@ -88,10 +90,11 @@ def restore(s: Session, store: Store) -> None:
         else:
             s.preparer.seen.setdefault(pull.parent, set()).add(pull.key)
             s.preparer.learn(pull.strategy, pull.move, pull.key, pull.outcome)
-        s.count("compile_errors", pull.outcome == "compile_error")
+        failed = not pull.executed and pull.outcome in ("compile_error", "oom")
+        s.count("compile_errors", failed)
         s.count("duplicates", pull.outcome == "duplicate")
         s.count("proposed", pull.outcome != "nothing_left")
-        s.count("compiled", pull.outcome not in ("nothing_left", "compile_error"))
+        s.count("compiled", pull.outcome != "nothing_left" and not failed)
     outcomes = {p.variant: p.outcome for p in pulls if p.variant is not None}
     for trial in trials.trials(store, run):
         row = rows[trial.variant]
@@ -100,7 +103,14 @@ def restore(s: Session, store: Store) -> None:
         member = record.member_of(row)
         if member is not None and row.mean_seconds is not None:
             s.frontier.add(member, row.mean_seconds)
-        s.programs.add(row.id, patch, facts.get(row.id, {}))  # pyright: ignore[reportArgumentType] - wire.CompileFacts, as written
+        s.programs.add(row.id, patch, facts.get(row.id, {}))
+        if is_model(row.author) or row.parent in s.preparer.strange:
+            s.preparer.strange.add(row.id)
+        s.preparer.stories.born(row.id, row.parent or 0, row.what)
+        s.preparer.stories.add(row.parent or 0, Tried(row.key, row.what, outcomes[row.id], trial.reason))
+        works = record.works_of(row, facts.get(row.id, {}))
+        if works is not None:
+            s.works[row.id] = works
         forecast = row.forecast if not s.lab.measured else {}
         s.trials[trial.number] = Trial(
             trial.number,

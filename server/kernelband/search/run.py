@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from attrs import define, field
 
@@ -16,10 +16,11 @@ from kernelband.history import Store, kernel_key, runs, this_process, trials
 from kernelband.history.records import CaseRow, RunRow
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Task
-from kernelband.propose import Author, Rewriter
+from kernelband.propose import Author
 from kernelband.search import baseline as baselines
 from kernelband.search import finish, record, resume
-from kernelband.search.baseline import Baseline
+from kernelband.search.authors import close, make_author, spending
+from kernelband.search.baseline import Baseline, Compiled
 from kernelband.search.events import BaselineKnown, CasesCaptured, Listener, Noted, PhaseChanged, RunEnded, RunStarted
 from kernelband.search.frontier import Frontier
 from kernelband.search.loop import Loop, pace
@@ -62,7 +63,7 @@ def optimize(
         db: the database.
         listen: hears every event, from several threads.
         resume_run: the id of the run to continue.
-        author: who writes variants; the rewriter by default.
+        author: who writes variants; by default the one of the options.
         start_lab: starts the worker.
 
     Raises:
@@ -70,7 +71,7 @@ def optimize(
     """
     setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab)
     try:
-        return _Run(setup, author or Rewriter()).go()
+        return _Run(setup, author).go()
     finally:
         setup.lab.close()
 
@@ -78,7 +79,7 @@ def optimize(
 @define
 class _Run:
     setup: Setup
-    author: Author
+    author: Author | None
     journal: Journal = field(init=False)
     session: Session | None = field(init=False, default=None)
     _done: threading.Event = field(init=False, factory=threading.Event)
@@ -102,6 +103,7 @@ class _Run:
                 self._failed(store, f"a problem of KernelBand's own: {type(error).__name__}", lost=True)
                 raise
             finally:
+                close(self.author)
                 self._done.set()
                 heart.join(BEAT_S)
         finally:
@@ -119,6 +121,9 @@ class _Run:
             row = self._row()
             runs.begin(store, row, setup.program.texts)
         self.journal = Journal(row.id, store, setup.listen, setup.budget, setup.clock)
+        if self.author is None:
+            spent: dict[str, Any] = setup.earlier.summary.get("model", {}) if setup.earlier is not None else {}
+            self.author = make_author(options, lambda text: self.journal.emit(Noted(text)), lambda: setup.budget.left, spent)
         entry = f"{setup.entry['path']}::{setup.entry['name']}"
         self.journal.emit(
             RunStarted(
@@ -182,26 +187,32 @@ class _Run:
         setup, journal, lab = self.setup, self.journal, self.setup.lab
         begin = time.monotonic()
         cases = self._capture(store)
+        capture_s = time.monotonic() - begin
         judge = self._judge(cases)
         timing = tuple(c for c in cases if c["role"] == "time")
         about = cases if lab.measured else timing or cases  # a forecast is about what would be timed; the others are for checking
         with journal.during("baseline"):
-            base = baselines.take(lab, judge, setup.program, about, setup.options.objective)
+            compiled = baselines.read(lab, setup.program, about)
+            session = self._session(judge, cases, about, compiled)
+            loop = Loop(session, lambda: finish.reserve(session, capture_s))
+            if setup.earlier is None:
+                loop.look_ahead(0)  # compiled while the original is timed
+            base = baselines.take(lab, judge, compiled, setup.options.objective)
+        session.frontier.add(base.member, base.mean_seconds)
         told = baselines.lines(lab.device, setup.program, base, timing)
         journal.emit(BaselineKnown(told, base.device_us, base.noise))
-        session = self._session(judge, cases, about, base)
         if setup.earlier is not None and trials.variants(store, journal.run):
             resume.restore(session, store)
         else:
             self._write_baseline(store, base)
         self.session = session
-        start_s = (time.monotonic() - begin) / 2  # capture and baseline each need an executor's first call
-        loop = Loop(session, lambda: finish.reserve(session, start_s))
+        if session.leader == 0:
+            loop.see(base.device_us)
         loop.run()
         verified = finish.confirm(session)
         best = (verified[0] if verified else None) if lab.measured else finish.bet(session)
         session.count("verified", len(verified))
-        return self._end("finished", self._conclusion(session, best, verified), best, verified)
+        return self._end("finished", f"{self._conclusion(session, best, verified)}; {loop.stopped}", best, verified)
 
     def _capture(self, store: Store) -> tuple[Case, ...]:
         setup, journal, lab = self.setup, self.journal, self.setup.lab
@@ -239,7 +250,7 @@ class _Run:
         task = Task(cases, setup.options.objective, setup.proof)
         return Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: self.journal.emit(Noted(text)))
 
-    def _session(self, judge: Judge, cases: tuple[Case, ...], about: tuple[Case, ...], base: Baseline) -> Session:
+    def _session(self, judge: Judge, cases: tuple[Case, ...], about: tuple[Case, ...], base: Compiled) -> Session:
         setup, lab = self.setup, self.setup.lab
         programs = Programs(setup.program, self._find)
         programs.set_facts(0, base.facts)
@@ -248,6 +259,7 @@ class _Run:
         def facts(parent: int) -> Facts:
             return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, frozenset(setup.options.allowed))
 
+        assert self.author is not None
         preparer = Preparer(
             lab,
             self.author,
@@ -257,9 +269,7 @@ class _Run:
             facts,
         )
         preparer.know(identity_key(base.identity))
-        frontier = Frontier()
-        frontier.add(base.member, base.mean_seconds)
-        return Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, frontier, base.profiler)
+        return Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, Frontier(), base.profiler)
 
     def _find(self, texts: dict[str, str]) -> Program:
         """The program in the texts of a variant: the same workspace, with those files replaced."""
@@ -271,7 +281,7 @@ class _Run:
     def _write_baseline(self, store: Store, base: Baseline) -> None:
         run = self.journal.run
         rows = trials.Rows(
-            variants=(record.original_row(run, base.member, base.mean_seconds),),
+            variants=(record.original_row(run, base.member, base.mean_seconds, base.found),),
             measurements=record.measurement_rows(run, 0, "baseline", base.measurements),
             facts=record.facts_rows(run, 0, base.facts),
         )
@@ -293,6 +303,7 @@ class _Run:
         if s is not None:
             trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
             clock |= {f"background {k}": round(v, 3) for k, v in s.preparer.seconds.items()}
+        summary |= self._spent()
         runs.end(store, journal.run, state, reason, seconds_used=journal.budget.elapsed, clock=clock, summary=summary)
         journal.phase = "done"
         journal.emit(PhaseChanged("done"))
@@ -300,6 +311,13 @@ class _Run:
         ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, round(journal.budget.elapsed, 3), per_trial)
         journal.emit(ended)
         return ended
+
+    def _spent(self) -> dict[str, Any]:
+        """What the model cost: said, and kept for a resume."""
+        spent = spending(self.author)
+        if spent:
+            self.journal.emit(Noted(f"Asked the model {spent['text']}."))
+        return {"model": spent} if spent else {}
 
     def _failed(self, store: Store, reason: str, *, lost: bool) -> None:
         """Keep what there is. A run that got nowhere because of its input leaves nothing behind; one that lost its worker can go on."""
@@ -310,4 +328,5 @@ class _Run:
             return
         clock = self.journal.clock.snapshot()
         summary = finish.summary(self.session, None, ()) if self.session is not None else {}
+        summary |= self._spent()
         runs.end(store, run, "failed", reason, seconds_used=self.journal.budget.elapsed, clock=clock, summary=summary)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from attrs import define, field
+from attrs import Factory, define, field
 
+from kernelband.hardware.work import Work
 from kernelband.history import Store, runs
 from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Executor
 from kernelband.search._base import Policy, Pull
 from kernelband.search._lab import Lab
 from kernelband.search.budget import Budget, PhaseClock
-from kernelband.search.events import Event, Listener, PhaseChanged
+from kernelband.search.events import Event, Listener, Noted, PhaseChanged
 from kernelband.search.frontier import Frontier
+from kernelband.search.instruments import Instruments
 from kernelband.search.options import Options
 from kernelband.search.preparer import Preparer
 from kernelband.search.profile import Profiler
@@ -73,6 +76,21 @@ class Trial:
     fact: str | None = None
 
 
+#: The first profile takes 6 to 9 s on an H200, with its processes.
+WORTH_PROFILING_S = 180.0
+
+
+def _instruments(s: Session) -> Instruments | None:
+    """What profiles representatives; None where nothing is measured, or the seconds are so few that a trial is worth more."""
+    timing = [c for c in s.cases if c["role"] == "time"]
+    seconds = s.journal.budget.seconds
+    if not s.lab.measured or not timing or (seconds is not None and seconds < WORTH_PROFILING_S):
+        return None
+    longest = max(timing, key=lambda c: c["device_us"] or 0.0)
+    ncu = s.lab.environment.get("tools", {}).get("ncu")
+    return Instruments(s.lab.device, longest, s.judge.gpu, ncu, lambda text: s.journal.emit(Noted(text)))
+
+
 @define
 class Session:
     """Everything between the baseline and the end. ``base_seconds``: of the original, geometric and arithmetic mean over timing cases."""
@@ -90,6 +108,27 @@ class Session:
     log: list[Pull] = field(factory=list[Pull])
     trials: dict[int, Trial] = field(factory=dict[int, Trial])
     counts: dict[str, int] = field(factory=dict[str, int])
+    works: dict[int, tuple[Work, ...]] = field(factory=dict[int, tuple[Work, ...]])  # launches by variant, of those that may be parents
+
+    instruments: Instruments | None = field(init=False, default=Factory(_instruments, takes_self=True))
+
+    def look(self) -> None:
+        """Give the clusters' representatives the headroom that a profiler sees, where there is one."""
+        if self.instruments is None:
+            return
+        with self.journal.clock.span("profile"):
+            self.instruments.update(self.frontier, tuple(self.log), self._launches, self._ask, self.journal.budget.elapsed)
+
+    def _launches(self, variant: int) -> tuple[Work, ...]:
+        return self.profile.before if variant == 0 else self.works.get(variant, ())
+
+    def _ask(self, variant: int) -> tuple[Executor, str | None]:
+        """An executor that knows the variant, and its name there."""
+        if variant == 0:
+            return self.lab.measuring(), None
+        patch = self.programs.patch(variant)
+        files = self.lab.keep(patch.apply(dict(self.programs.texts(0))), [f.path for f in patch.files])
+        return self.lab.measuring(), files["id"]
 
     def count(self, what: str, by: int = 1) -> None:
         """Proposed, compiled, executed, verified ..."""

@@ -17,6 +17,7 @@ from kernelband.source import Workspace
 from kernelband.source.model import text_hash
 from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
 from kernelband_worker.wire import (
+    Case,
     CompileFacts,
     Environment,
     Gpu,
@@ -29,6 +30,8 @@ from kernelband_worker.wire import (
 
 DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
 IMPORT_S = 120.0  # a cold torch
+MOST_COUNTERS = 8
+COUNT_S = 10.0
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
 
@@ -51,6 +54,7 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
+        self._counters: CompilePool | None = None  # interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
         self._environment: Environment | None = None
         self._device: Device | None = None
@@ -82,6 +86,8 @@ class WorkerLab:
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
             if warm and lab.measured and lab._pool is not None:  # without a GPU the cores are busy interpreting
                 lab._pool.warm()
+                if lab._counters is not None:
+                    lab._counters.warm()
         except BaseException:
             lab.close()
             raise
@@ -107,6 +113,9 @@ class WorkerLab:
         self._device, self.gpu = device, gpu
         self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
         self._pool = CompilePool(self._worker, self._session, variants=self._files)
+        if gpu is not None:
+            size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] // 3))
+            self._counters = CompilePool(self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu")
 
     # ------------------------------------------------------------ what it is
 
@@ -138,6 +147,11 @@ class WorkerLab:
         return self._pool
 
     @property
+    def builders(self) -> int:
+        """How many programs compile at once."""
+        return self.compilers.size
+
+    @property
     def store(self) -> str:
         """Where the cases are."""
         return self._session.get("store", "")
@@ -164,6 +178,8 @@ class WorkerLab:
         """End the worker with all its processes."""
         if self._pool is not None:
             self._pool.close()
+        if self._counters is not None:
+            self._counters.close()
         self._worker.close()
 
     # ------------------------------------------------------------ variants
@@ -190,21 +206,32 @@ class WorkerLab:
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
         return self.compilers.submit(params, operation="specialise", deadline_s=self._specialise_s)
 
-    def build(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[Built]:
-        """Specialise in the pool, then compile each distinct launch there; the first failure ends the rest of that variant."""
+    def _count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[dict[str, Any]]:
+        assert self._counters is not None
+        params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
+        return self._counters.submit(params, operation="traffic", deadline_s=COUNT_S if files is not None else SPECIALISE_S)
+
+    def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
+        """Specialise in the pool, then compile each distinct launch there; the first failure ends the rest of that variant.
+
+        Beside a GPU its traffic is counted too; where that fails, nothing is known of it, and its check will say why.
+        """
         out: Future[Built] = Future()
         start = time.monotonic()
+        able = [c["id"] for c in cases if c["replayable"]]
+        timed = [c["id"] for c in cases if c["replayable"] and c["role"] == "time"]
 
         def compile_all(job: Future[dict[str, Any]]) -> None:
             try:
                 specialised = cast("SpecialiseResult", job.result())
                 if files is None:  # the original, in a fresh process: no variant needs much longer
                     self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)
-                _Build(self.compilers, self.device, files, specialised, out).begin()
+                counting = self._count(files, timed) if self._counters is not None else None
+                _Build(self.compilers, self.device, files, specialised, out, counting=counting).begin()
             except BaseException as error:  # noqa: BLE001 - belongs to the one who waits
                 out.set_exception(error)
 
-        self._specialise(files, cases).add_done_callback(compile_all)
+        self._specialise(files, able).add_done_callback(compile_all)
         return out
 
 
@@ -212,8 +239,16 @@ class _Build:
     """The compile jobs of one variant."""
 
     def __init__(
-        self, pool: CompilePool, device: Device, files: VariantFiles | None, specialised: SpecialiseResult, out: Future[Built]
+        self,
+        pool: CompilePool,
+        device: Device,
+        files: VariantFiles | None,
+        specialised: SpecialiseResult,
+        out: Future[Built],
+        *,
+        counting: Future[dict[str, Any]] | None = None,
     ) -> None:
+        self._counting = counting
         self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
         self._facts: dict[str, CompileFacts] = {}
         self._error: BaseException | None = None
@@ -247,8 +282,17 @@ class _Build:
                 self._error = error
                 for other in self._jobs.values():
                     other.cancel()  # what has begun goes on to its own deadline
-            if self._left == 0:
+            if self._left == 0 and not self._out.done():  # jobs that were cancelled just now came back in between
+                in_order = {name: self._facts[name] for name in self._jobs if name in self._facts}  # not as the compilers came back
                 if self._error is not None:
+                    if self._counting is not None:
+                        self._counting.cancel()
                     self._out.set_exception(self._error)
+                elif self._counting is not None:
+                    self._counting.add_done_callback(partial(self._counted, in_order))
                 else:
-                    self._out.set_result(Built(self._specialised, self._facts))
+                    self._out.set_result(Built(self._specialised, in_order))
+
+    def _counted(self, facts: dict[str, CompileFacts], job: Future[dict[str, Any]]) -> None:
+        known = not job.cancelled() and job.exception() is None
+        self._out.set_result(Built(self._specialised, facts, job.result()["launches"] if known else None))

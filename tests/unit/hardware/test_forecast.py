@@ -117,3 +117,22 @@ def test_the_last_programs_share_the_bandwidth(work):
     assert estimate(H100, work(programs=over, **COPY)).us == pytest.approx(estimate(H100, work(programs=fits, **COPY)).us, rel=0.01)
     product = {"dram_bytes": 1e6, "moved_bytes": 1e6, "flops": 0, "dot_flops": 1e12, "dtype": "float16", "tensor_core": "wgmma"}
     assert estimate(H100, work(programs=over, **product)).us > 1.5 * estimate(H100, work(programs=fits, **product)).us
+
+
+def test_what_the_formula_explains_little_of_is_promised_little(work):
+    """A copy that took a hundred times what memory needs is hardly sped up by moving half the bytes."""
+    before, after = [work(**COPY)], [work(**{**COPY, "dram_bytes": 5e8, "moved_bytes": 5e8}, code="b")]
+    free = forecast(H100, before, after).score
+    explained = estimate(H100, before[0]).us
+    held = forecast(H100, before, after, {before[0].case: 100 * explained}).score
+    assert free > 1.5
+    assert held == pytest.approx(free**0.1)
+    assert forecast(H100, before, after, {before[0].case: 0.5 * explained}).score == pytest.approx(free)
+
+
+def test_many_warps_that_reduce_together_wait_for_each_other(work):
+    few, many = (estimate(H100, work(**COPY, warps=n, shared=1024)).us for n in (8, 32))
+    assert 1.3 < many / few < 1.7
+    assert estimate(H100, work(**COPY, warps=32)).us == pytest.approx(estimate(H100, work(**COPY, warps=8)).us, rel=0.01)
+    product = {"dot_flops": 1e12, "tensor_core": "wgmma", "shared": 1024}
+    assert estimate(H100, work(warps=32, **product)).us == pytest.approx(estimate(H100, work(warps=8, **product)).us, rel=0.05)

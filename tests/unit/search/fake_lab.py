@@ -147,6 +147,8 @@ class FakeExecutor:
             return {"cases": [case], "seconds": 0.0}
         if operation == "traffic":
             return {"launches": {}}
+        if operation == "profile":
+            return {"profiles": [], "note": None, "usable": True, "seconds": 0.0}
         if operation == "entry/run":
             return {"ok": trouble(text) != "entry", "reason": "AssertionError", "output": "", "seconds": 0.0}
         return {}
@@ -185,6 +187,7 @@ class FakeLab:
         self.variants: dict[str, str] = {}
         self.calls: list[str] = []
         self.closed = threading.Event()
+        self.builders = 1
         self.stragglers: list[tuple[Future[Built], Built]] = []
 
     def text(self, variant: str | None) -> str:
@@ -221,10 +224,10 @@ class FakeLab:
         }
         return {"launches": [launch], "host_hash": {"k:copy": text_hash(text.replace("# nothing", "").strip())}}
 
-    def build(self, files: Any, cases: Sequence[str]) -> Future[Built]:
+    def build(self, files: Any, cases: Sequence[Any]) -> Future[Built]:
         out: Future[Built] = Future()
         text = self.text(files["id"] if files is not None else None)
-        specialised = self.specialise(files, cases)
+        specialised = self.specialise(files, [c["id"] for c in cases])
         if trouble(text) == "compile_error":
             out.set_exception(WorkloadError("It does not compile.", kind="compile_error"))
         elif trouble(text) == "compiler_hangs":
@@ -265,6 +268,7 @@ class FakeAuthor:
     """Every strategy halves, doubles or quadruples BLOCK; ``troubles`` are written into the first proposals of ``tiling``."""
 
     name = "fake"
+    free = True
 
     def __init__(self, troubles: Sequence[str] = ()) -> None:
         self.troubles = tuple(troubles)

@@ -12,8 +12,10 @@ from kernelband.errors import UsageError
 from kernelband.search._base import Member, Policy, Pull
 from kernelband.search.arms import ARMS
 from kernelband.search.policies import NAMES, make_policy
-from kernelband.search.policies.kernelband import FLOOR, weight
+from kernelband.search.policies.kernelband import FLOOR, KernelBand, surprises, weight
+from kernelband.search.policies.mends import MENDS, WITHOUT, Mends
 from kernelband.search.policies.paper import pick_parent
+from kernelband.search.policies.paper_v1 import behaviour, grown, sigmoid, trained
 
 from .simulation import NAMES as STRATEGIES
 from .simulation import simulate
@@ -28,7 +30,7 @@ def pull(step: int, strategy: str, reward: float = 0.0, **more: object) -> Pull:
     return evolve(base, **more)
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[*NAMES, *(WITHOUT + m for m in MENDS)])
 def policy(request: pytest.FixtureRequest) -> Policy:
     return make_policy(request.param)
 
@@ -37,7 +39,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 
 def test_knows_its_name(policy: Policy) -> None:
-    assert policy.name in NAMES
+    assert policy == make_policy(policy.name)
     assert policy.proposals >= 1
 
 
@@ -170,6 +172,129 @@ def test_kernelband_prefers_fast_parents() -> None:
     assert parents[0] > 190
 
 
+def test_an_arm_starts_from_the_forecast_of_its_best_compiled_proposal() -> None:
+    seen = Member(0, 1.0, FEATURES, forecasts={"tiling": 1.0, "fusion": 2.0, "pipeline": 0.5})
+    choice = make_policy("kernelband").ask(0, (seen,), (), 0)
+    assert choice is not None
+    assert choice.strategy == "fusion"
+    rows = {a.strategy: a for a in make_policy("kernelband").arms((seen,), (), 0)}
+    assert rows["fusion"].mean_reward == pytest.approx(0.5)  # half of log2(2)
+    assert rows["pipeline"].mean_reward == pytest.approx(-0.5)
+    assert "forecast" in rows["fusion"].why
+    blind = {a.strategy: a for a in make_policy("kernelband-without-forecast").arms((seen,), (), 0)}
+    assert blind["fusion"].mean_reward == blind["pipeline"].mean_reward
+
+
+def test_a_forecast_for_a_slow_parent_promises_less() -> None:
+    fast = Member(0, 1.0, FEATURES, forecasts=dict.fromkeys(STRATEGIES, 1.5))
+    slow = Member(1, 2.0, FEATURES, forecast=0.5, forecasts=dict.fromkeys(STRATEGIES, 0.75))  # as much better than itself
+    log_ = (pull(0, "tiling", variant=1),)
+    parents = {make_policy("kernelband").ask(i, (fast, slow), log_, 1).parent for i in range(1, 30)}  # pyright: ignore
+    assert parents == {0}
+
+
+def test_a_disappointing_arm_is_left_for_one_that_pays() -> None:
+    seen = Member(0, 1.0, FEATURES, forecasts={"tiling": 1.6, "pipeline": 1.5} | dict.fromkeys(("vectorization", "fusion"), 0.9))
+    log_ = tuple(pull(i, "tiling", variant=None) for i in range(3))
+    choice = make_policy("kernelband").ask(3, (seen,), log_, 0)
+    assert choice is not None
+    assert choice.strategy == "pipeline"
+
+
+@pytest.mark.parametrize("name", MENDS)
+def test_each_mend_has_a_switch(name: str) -> None:
+    policy_ = make_policy(WITHOUT + name)
+    assert isinstance(policy_, KernelBand)
+    assert policy_.name == WITHOUT + name
+    off = [m for m in MENDS if not getattr(policy_.mends, m.replace("-", "_"))]
+    assert off == [name]
+
+
+def test_no_such_mend() -> None:
+    with pytest.raises(UsageError, match=r"no mend 'luck'.*forecast"):
+        make_policy(WITHOUT + "luck")
+
+
+def test_a_mend_switched_off_is_as_published() -> None:
+    full = Member(0, 1.0, FEATURES, headroom={"sm": 0.5, "dram": 0.1, "l2": 0.5})
+    masked = {a.strategy for a in KernelBand(Mends(soft_mask=False)).arms((full,), (), 0) if a.weight == 0}
+    assert masked == {a.strategy for a in make_policy("paper").arms((full,), (), 0) if a.weight == 0} != set()
+    assert (KernelBand(Mends(batch=False)).proposals, KernelBand(Mends(batch=False)).failures_cost) == (1, True)
+    better = (evolve(pull(0, "tiling", 0.3), reward=0.0),)  # better than its parent, not than the best
+    by = {on: {a.strategy: a.mean_reward for a in KernelBand(Mends(best_reward=on)).arms((full,), better, 0)} for on in (True, False)}
+    assert by[False]["tiling"] > by[True]["tiling"]
+
+
+# ------------------------------------------------------------------ greedy
+
+
+def test_greedy_takes_what_the_forecast_likes_most_of_all_parents() -> None:
+    original = Member(0, 1.0, FEATURES, forecasts={"tiling": 1.9})
+    child = Member(1, 0.5, FEATURES, forecast=1.6, forecasts={"fusion": 1.8, "tiling": 1.5})
+    choice = make_policy("greedy").ask(1, (original, child), (), 0)
+    assert choice is not None
+    assert (choice.parent, choice.strategy) == (1, "fusion")  # 2 x 1.8 / 1.6 of the original, before 1.9
+    assert choice.score == pytest.approx(log(1.8 / 1.6, 2))
+
+
+def test_greedy_looks_where_nothing_is_known_before_it_takes_a_loss() -> None:
+    seen = Member(0, 1.0, FEATURES, forecasts=dict.fromkeys(STRATEGIES[:-1], 0.8))
+    choice = make_policy("greedy").ask(0, (seen,), (), 0)
+    assert choice is not None
+    assert choice.strategy == STRATEGIES[-1]
+
+
+# ------------------------------------------------------------------ paper-v1
+
+
+def test_v1_goes_round_the_strategies_first() -> None:
+    log_: tuple[Pull, ...] = ()
+    for step in range(18):
+        choice = make_policy("paper-v1").ask(step, (ORIGINAL,), log_, 0)
+        assert choice is not None
+        log_ = (*log_, pull(step, choice.strategy))
+    assert Counter(p.strategy for p in log_) == dict.fromkeys(STRATEGIES, 3)
+
+
+def test_v1_rewards_are_signed_and_a_failure_is_minus_one() -> None:
+    slower, faster = Member(1, 1.5, FEATURES), Member(2, 0.8, FEATURES)
+    log_ = (pull(0, "tiling", variant=1), pull(1, "fusion", variant=2), pull(2, "pipeline", executed=False, outcome="compile_error"))
+    rows = {a.strategy: a for a in make_policy("paper-v1").arms((ORIGINAL, slower, faster), log_, 0)}
+    assert rows["tiling"].mean_reward == pytest.approx(-0.5)
+    assert rows["fusion"].mean_reward == pytest.approx(0.2)
+    assert rows["pipeline"].mean_reward == -1
+
+
+def test_v1_scores_by_the_published_formula() -> None:
+    log_ = tuple(pull(i, STRATEGIES[i % 6], variant=None) for i in range(18))
+    choice = make_policy("paper-v1").ask(18, (ORIGINAL,), log_, 0)
+    assert choice is not None
+    psi = trained([(behaviour(ORIGINAL), False)] * 3)
+    value = -1 + sqrt(2 * log(18) / 3) + 0.5 * sigmoid(float(psi @ [*behaviour(ORIGINAL), 1.0]))
+    assert choice.score == pytest.approx(value)
+
+
+def test_v1_learns_where_a_strategy_pays() -> None:
+    paying = Member(0, 1.0, (0.1, 32, 0, 7, 90.0), {"sm": 0.9, "dram": 0.9, "l2": 0.9})
+    not_ = Member(1, 1.0, (0.1, 200, 200, 10, 10.0), {"sm": 0.1, "dram": 0.1, "l2": 0.1})
+    seen = [(behaviour(paying), True), (behaviour(not_), False)] * 20
+    weights = trained(seen)
+    chance = {m.variant: sigmoid(float(weights @ [*behaviour(m), 1.0])) for m in (paying, not_)}
+    assert chance[0] > 0.8
+    assert chance[1] < 0.2
+
+
+def test_v1_grows_its_clusters_without_forgetting_labels() -> None:
+    left = [Member(i, 1.0, (0.1, 32.0 + i, 0.0, 7.0, 50.0)) for i in range(4)]
+    right = [Member(4 + i, 1.0, (0.9, 200.0 + i, 90.0, 9.0, 20.0)) for i in range(4)]
+    frontier = [left[0], right[0], left[1], right[1], left[2], right[2]]
+    labels = grown(frontier)
+    assert labels[left[0].variant] != labels[right[0].variant]
+    more = grown([*frontier, left[3], right[3]])
+    assert more[left[3].variant] in {more[m.variant] for m in left[:3]}
+    assert more[right[3].variant] in {more[m.variant] for m in right[:3]}
+
+
 # ------------------------------------------------------------------ known arms
 
 
@@ -196,3 +321,24 @@ def test_the_arms_are_the_strategies_with_their_targets() -> None:
     from kernelband.strategies import STRATEGIES
 
     assert [(a.name, a.target) for a in ARMS] == [(s.card.name, s.card.target) for s in STRATEGIES]
+
+
+def test_what_forecasts_of_a_strategy_were_worth_corrects_the_next() -> None:
+    """Promised log2(1.6) / 2 = 0.34 each, given nothing: two pulls as promised are added."""
+    children = tuple(Member(i, 1.0, FEATURES, forecast=1.6) for i in (1, 2))
+    log_ = tuple(pull(i, "tiling", variant=i + 1) for i in range(2))
+    found = surprises((ORIGINAL, *children), log_)
+    assert found == {"tiling": pytest.approx(-log(1.6, 2) / 2 * 2 / 4)}
+    wrong = surprises((ORIGINAL,), (pull(0, "fusion", variant=9, outcome="wrong"),))
+    assert wrong["fusion"] < 0
+    assert surprises((ORIGINAL,), (pull(0, "fusion", variant=9, outcome="pending"),)) == {}
+
+
+def test_a_strategy_that_is_empty_elsewhere_weighs_less_where_nothing_is_known() -> None:
+    original = Member(0, 1.0, FEATURES, exhausted=frozenset({"fusion"}))
+    child = Member(1, 0.9, FEATURES)
+    log_ = (pull(0, "tiling", variant=1, move="blocks"),)
+    rows = {a.strategy: a for a in make_policy("kernelband").arms((original, child), log_, 0)}
+    assert rows["fusion"].weight == pytest.approx(0.5)
+    assert "nothing to propose for other parents" in rows["fusion"].why
+    assert rows["tiling"].weight == 1

@@ -6,7 +6,7 @@ reclustering although labels are arbitrary. Its known weak points are kept: it i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp, log, sqrt
 
 import numpy as np
@@ -86,19 +86,27 @@ def _rows(clusters: Clusters, frontier: Sequence[Member], pulls: Sequence[Pull])
 
 
 def _cluster_rows(cluster: int, members: Sequence[Member], means: dict[tuple[int, str], tuple[int, float]]) -> list[Arm]:
-    headroom = representative(members, normalise=False).headroom
-    live = [a for a in ARMS if not all(a.name in m.exhausted for m in members)]
-    allowed = {a.name for a in live if a.target not in headroom or 1 - headroom[a.target] < THETA}
-    if live and not allowed:  # at least one strategy stays open
-        allowed = {max(live, key=lambda a: headroom[a.target]).name}
+    weights = mask(members, representative(members, normalise=False).headroom)
     rows: list[Arm] = []
     for arm in ARMS:
         n, mu = means.get((cluster, arm.name), (1, MU))
+        rows.append(Arm(cluster, arm.name, n - 1, mu, *weights[arm.name]))
+    return rows
+
+
+def mask(members: Sequence[Member], headroom: Mapping[str, float]) -> dict[str, tuple[float, str]]:
+    """1 where the target's use is below theta, else 0, and why. At least one strategy that isn't exhausted stays open."""
+    live = [a for a in ARMS if not all(a.name in m.exhausted for m in members)]
+    allowed = {a.name for a in live if a.target not in headroom or 1 - headroom[a.target] < THETA}
+    if live and not allowed:
+        allowed = {max(live, key=lambda a: headroom[a.target]).name}
+    out: dict[str, tuple[float, str]] = {}
+    for arm in ARMS:
         if arm not in live:
             why = "exhausted: nothing left to propose"
         elif arm.target not in headroom:
             why = "not profiled, so not masked"
         else:
             why = f"{arm.target} at {100 * (1 - headroom[arm.target]):.0f} % of peak" + ("" if arm.name in allowed else ": masked")
-        rows.append(Arm(cluster, arm.name, n - 1, mu, float(arm.name in allowed), why))
-    return rows
+        out[arm.name] = float(arm.name in allowed), why
+    return out

@@ -11,10 +11,10 @@ from kernelband.search.arms import ARMS
 
 @frozen
 class Random:
-    """Uniform over the (parent, strategy) pairs that have something left."""
+    """Uniform over the (parent, strategy) pairs that have something left; the author's next, and a failure to compile is free."""
 
     name: str = "random"
-    proposals: int = 16
+    proposals: int = 1
     failures_cost: bool = False
 
     def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:  # noqa: ARG002 - memoryless

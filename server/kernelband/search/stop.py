@@ -1,0 +1,72 @@
+"""When a search ends, and the half sentence that says why.
+
+The budget ends every search, and so does having nothing left to try. A search that was given seconds only (or nothing: a person's minute)
+also ends when there is little to win: the leader is near the speed of light on every timing case, or nothing was gained for a long time.
+Who says ``--trials N`` asked for N trials, and gets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from kernelband.hardware import Device
+from kernelband.hardware.roofline import roofline
+from kernelband.hardware.work import Work
+from kernelband.search.budget import Budget
+from kernelband_worker.wire import Case
+
+PATIENCE = 20  # trials without a new leader: as many as the benchmark gives to a whole search
+LIGHT = 90.0  # percent of the speed of light, on the timing case that is farthest from it
+
+NOTHING_LEFT = "nothing is left to try"
+
+
+@frozen
+class Progress:
+    """``spent``: trials as the budget counts them. ``leader``: the best variant, its number is that of its trial; 0 is the original.
+    ``light``: percent of the speed of light that it reaches, the least over timing cases; None where that is unknown.
+    """
+
+    trials: int
+    spent: int
+    leader: int
+    light: float | None = None
+
+
+def why_stop(budget: Budget, progress: Progress, reserve: float) -> str:
+    """The reason to stop now, empty when there is none; ``reserve`` are the seconds that the final needs."""
+    if budget.trials is not None and progress.spent >= budget.trials:
+        return f"the {budget.trials} trials are used up" if budget.trials > 1 else "the one trial is used up"
+    if not budget.allows(progress.spent, reserve):
+        kept = f", {reserve:.0f} s of them kept for the final" if reserve >= 1 else ""
+        return f"the {budget.seconds:g} s are used up{kept}"
+    if budget.trials is not None:
+        return ""
+    if progress.light is not None and progress.light >= LIGHT:
+        who = f"variant {progress.leader}" if progress.leader else "the original"
+        return f"{who} reaches {progress.light:.0f} % of the speed of light on every timing case or more"
+    if progress.trials - progress.leader >= PATIENCE:
+        return f"no gain in the last {progress.trials - progress.leader} trials"
+    return ""
+
+
+def percent_of_light(device: Device, timing: Sequence[Case], before: Sequence[Work], device_us: Mapping[str, float]) -> float | None:
+    """Percent of the speed of light that measured device times reach, the least over timing cases; None when it is unknown for one.
+
+    Compulsory bytes at full memory rate, or the original's matrix products at the tensor cores' full rate, whichever takes longer. Other
+    arithmetic is left out: a better algorithm may save it.
+    """
+    reached: list[float] = []
+    for case in timing:
+        took, least = device_us.get(case["id"]), case["compulsory_bytes"]
+        if took is None or least is None:
+            return None
+        dots: dict[str, float] = {}
+        for work in before:
+            if work.case == case["id"] and work.dot_flops:
+                dtype = work.dtype or "float16"
+                dots[dtype] = dots.get(dtype, 0.0) + work.dot_flops
+        reached.append(roofline(device, least, dot_flops=dots).percent(took))
+    return min(reached, default=None)
