@@ -14,6 +14,7 @@ class Rewriter:
     """Proposes each (move, parameters) of a parent once, and each text once. Same arguments, same draft."""
 
     name = "rewriter"
+    free = True
 
     def write(self, program: Program, strategy: str, facts: Facts, already: Set[str], limit: int) -> Draft:
         """Up to ``limit`` proposals that are new and change the program (a move sees to it that its edit parses)."""
