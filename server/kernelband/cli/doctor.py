@@ -11,6 +11,7 @@ from queue import Empty, Queue
 import click
 from attrs import asdict, frozen
 
+from kernelband.cli.modelling import model_check
 from kernelband.cli.output import console
 from kernelband.cli.probes import Check, database, engine, worker
 from kernelband.cli.target import db_option, json_option, worker_options
@@ -40,7 +41,9 @@ def doctor(worker: str | None, python: str | None, db: str | None, as_json: bool
     Exits with 0 when at least predicted optimization works, else with 1.
     """
     command = WorkerCommand.of(worker, python)
-    checks = look({"kernelband": engine, "worker": lambda: _worker(command), "history": lambda: database(db)}, LIMIT_S)
+    checks = look(
+        {"kernelband": engine, "worker": lambda: _worker(command), "model": model_check, "history": lambda: database(db)}, LIMIT_S
+    )
     able = abilities(checks)
     if as_json:
         click.echo(json.dumps({"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}, indent=1))

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
+from kernelband.explain.compare import Step, because
 from kernelband.search.events import (
     ArmChosen,
     BaselineKnown,
@@ -143,7 +144,8 @@ class Live:
         figure = f" [dim]{event.score:.2f}x in screening[/]" if event.score is not None else ""
         self._print(f"  {event.number:3} [{color}]{word:20}[/]{figure} {escape(event.strategy)}: {escape(event.what)}")
         if event.fact and event.outcome in PREDICTED:
-            self._print(f"      [dim]because: {escape(event.fact)}[/]")
+            step = Step(event.parent, event.parent_gains, event.parent_costs) if event.parent else None
+            self._print(f"      [dim]because: {escape(because(event.tier or '', event.fact, step))}[/]")
         elif event.reason and event.outcome not in GOOD:
             self._print(f"      [dim]{escape(event.reason)}[/]")
         self._best = f"best so far: {event.best}" if event.best else "best so far: the original"
@@ -166,13 +168,16 @@ class Live:
         pace = f"; {ended.seconds_per_trial:.1f} s a trial" if ended.seconds_per_trial is not None else ""
         self._print("Where the time went: " + spent(ended.clock) + pace)
         if ended.best is not None:
+            from kernelband.cli.figuretable import render
             from kernelband.cli.why import of_run
 
-            why, patch = of_run(db, ended.run, ended.best)
+            told = of_run(db, ended.run, ended.best)
             self._print(f"\n[bold]Variant {ended.best}[/]")
-            for line in why:
+            for line in told.lines:
                 self._print(escape(line))
-            self._print(escape(patch))
+            if told.figures is not None:
+                self.console.print(render(told.figures))
+            self._print(escape(told.patch))
             more = "" if _is_default(db) else f" --db {db}"
             self._print(f"See it:    kernelband show {ended.run}{more}")
             self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{more}")

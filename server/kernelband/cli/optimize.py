@@ -13,8 +13,10 @@ from types import FrameType
 from typing import Any
 
 import click
+from attrs import evolve
 
 from kernelband.cli.failure import INTERRUPTED
+from kernelband.cli.modelling import model_options, settings
 from kernelband.cli.target import Target, db_option, parse_overlays, worker_options
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import find_place
@@ -30,13 +32,18 @@ NEEDS = ("numpy", "sklearn")
 @click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
 @worker_options
 @click.option(
-    "--policy", default="kernelband", show_default=True, metavar="P", help="Rule that chooses what to try: kernelband, paper, random."
+    "--policy",
+    default="kernelband",
+    show_default=True,
+    metavar="P",
+    help="Rule that chooses what to try: kernelband, paper, paper-v1, random, greedy.",
 )
 @click.option(
     "--objective", default="device", show_default=True, metavar="device|call", help="What has to become faster: device or call time."
 )
 @click.option("--allow-lower-precision", is_flag=True, help="Also try edits that lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same choices.")
+@model_options
 @db_option
 @click.option("--resume", metavar="RUN", help="Continue a run that was cut off.")
 @click.option("--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer).")
@@ -87,20 +94,27 @@ def _options(target: str | None, resume: str | None, overlays: tuple[str, ...], 
         find_device(given["gpu"])  # an unknown name is said before anything starts
     allowed = ("exact", "reassociates", "lowers_precision") if given["allow_lower_precision"] else ("exact", "reassociates")
     keys = ("entry", "trials", "seconds", "gpu", "worker", "python", "policy", "objective", "seed")
-    return Options(named.path, named.kernel, allowed=allowed, overlays=texts, **{k: given[k] for k in keys})
+    author = given["author"] or "rewriter"
+    chosen = Options(named.path, named.kernel, allowed=allowed, overlays=texts, author=author, **{k: given[k] for k in keys})
+    if author == "rewriter":
+        if given["model"] and not os.environ.get("KERNELBAND_MODEL"):
+            raise UsageError("--model alone changes nothing: say who writes variants, with --author model or --author both.")
+        return chosen
+    return evolve(chosen, model=settings(given))
 
 
 def _resumed(target: str | None, resume: str, path: Any, given: dict[str, Any]) -> Any:
     """The options of the run, with more budget, or another way to the same worker, where that is given now."""
-    from attrs import evolve
-
     from kernelband.search.resume import options_of
 
     options = options_of(path, resume)
     if target is not None and Target.parse(target).path != options.path:
         raise UsageError(f"Run {resume} is about {options.path}, not {target}: leave the file out, or start a new run.")
     changed = {k: given[k] for k in ("trials", "seconds", "worker", "python") if given[k] is not None}
-    return evolve(options, **changed)
+    if given["author"] is not None:
+        changed["author"] = given["author"]
+    resumed = evolve(options, **changed)
+    return resumed if resumed.author == "rewriter" else evolve(resumed, model=settings(given, resumed.model))
 
 
 def _view(as_json: bool) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 import attrs
 import click
 
+from kernelband.cli import armtable
+from kernelband.cli.outcome import final_lines, trial_line, verdict, word
 from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
 from kernelband.history import Store, runs, trials
-from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
+from kernelband.history.records import RunRow, TrialRow, VariantRow
 
 
 @click.command()
@@ -35,6 +37,8 @@ def show(run: str, db: str | None, as_json: bool) -> None:
 def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
     """Everything of a run as JSON; no figure of a variant in predicted mode."""
     variants = [attrs.asdict(v) for v in trials.variants(store, row.id)]
+    for v in variants:
+        v["forecast"].pop("launches", None)  # for resuming, not for reading
     found = [attrs.asdict(t) for t in trials.trials(store, row.id)]
     if row.mode == "predicted":
         for v in variants:
@@ -70,6 +74,9 @@ def _run(store: Store, row: RunRow) -> None:
     tried = trials.trials(store, row.id)
     if tried:
         (_predicted if row.mode == "predicted" else _measured)(store, row, by_id, tried)
+    if arms := trials.arms(store, row.id):
+        out.print("[bold]Arms[/], as the policy last saw them", soft_wrap=True)
+        out.print(armtable.render(arms, measured=row.mode == "measured"))
     if row.clock:
         out.print("Where the time went: " + spent(row.clock), soft_wrap=True)
 
@@ -84,12 +91,15 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
     order = sorted(tried, key=lambda t: (not (t.number in finals and finals[t.number].verified), -(t.score or 0), t.number))
     for t in order:
         v = by_id[t.variant]
-        table.add_row(str(t.variant), _word(t), _final(finals.get(t.variant)), v.strategy, v.what)
+        table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), v.strategy, v.what)
     console().print(table)
 
 
 def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:  # noqa: ARG001 - as _measured
     from rich.table import Table
+
+    from kernelband.cli.why import step
+    from kernelband.explain.compare import because
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "predicted", "because", "strategy", "what"):
@@ -98,42 +108,29 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
 
     def tier(t: TrialRow) -> str:
         forecast = by_id[t.variant].forecast
-        return forecast.get("tier", "unclear") if t.correctness == "interpreted" and t.fault == "none" else _word(t)
+        return forecast.get("tier", "unclear") if t.correctness == "interpreted" and t.fault == "none" else word(t)
 
     for t in sorted(tried, key=lambda t: (rank.get(tier(t), 3), t.number)):
         v = by_id[t.variant]
-        table.add_row(str(t.variant), tier(t), v.forecast.get("fact", "") if tier(t) in rank else t.reason, v.strategy, v.what)
+        why = because(tier(t), str(v.forecast.get("fact", "")), step(v)) if tier(t) in rank else t.reason
+        table.add_row(str(t.variant), tier(t), why, v.strategy, v.what)
     console().print(table)
 
 
 def _variant(store: Store, row: RunRow, v: VariantRow) -> None:
-    from kernelband.cli.why import lines, patch_text
+    from kernelband.cli.figuretable import render
+    from kernelband.cli.why import tell
 
-    click.echo(f"Variant {v.id} of run {row.id}, made from {v.parent or 'the original'}")
-    for line in lines(row, v):
+    told = tell(store, row, v)
+    click.echo(f"Variant {v.id} of run {row.id}, made from {f'variant {v.parent}' if v.parent else 'the original'}")
+    for line in told.lines:
         click.echo(line)
     trial = next((t for t in trials.trials(store, row.id) if t.variant == v.id), None)
     if row.mode == "measured" and trial is not None:
-        click.echo(f"Trial: {_word(trial)}. {trial.reason}".rstrip())
+        click.echo(trial_line(row, trial))
         final = next((f for f in trials.finals(store, row.id) if f.variant == v.id), None)
-        if final is not None:
-            click.echo(f"Final: {_final(final)}")
-    click.echo(patch_text(store, row, v), nl=False)
-
-
-def _word(t: TrialRow) -> str:
-    if t.fault != "none":
-        return {"compile_error": "did not compile", "oom": "out of memory"}.get(t.fault, t.fault)
-    if t.correctness in ("wrong", "nondeterministic", "untested"):
-        return t.correctness
-    if t.integrity != "ok":
-        return t.integrity
-    return t.performance
-
-
-def _final(f: FinalRow | None) -> str:
-    if f is None:
-        return ""
-    if f.verified and f.score is not None and f.low is not None and f.high is not None:
-        return f"verified {f.score:.2f}x ({f.low:.2f} to {f.high:.2f})"
-    return "not verified"
+        for line in final_lines(final, told.figures) if final is not None else ():
+            click.echo(line)
+    if told.figures is not None:
+        console().print(render(told.figures))
+    click.echo(told.patch, nl=False)

@@ -13,17 +13,67 @@ from kernelband.hardware.work import Work
 
 
 @frozen
+class Step:
+    """The last edit of a variant that was made from another one: what moved between ``parent`` and it. None: that isn't known."""
+
+    parent: int
+    gains: tuple[str, ...] | None = None
+    costs: tuple[str, ...] | None = None
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*(self.gains or ()), *(self.costs or ()))
+
+    @property
+    def headline(self) -> str:
+        """One sentence."""
+        if self.gains is None:
+            return f"What moved against variant {self.parent} wasn't kept."
+        if not self.moved:
+            return f"Against variant {self.parent} no fact moved by 10 % or more."
+        return f"Against variant {self.parent}:"
+
+
+@frozen
 class Explanation:
-    """``headline`` is one sentence; ``gains`` and ``costs`` are the facts that moved, the largest first."""
+    """``headline`` is one sentence; ``gains`` and ``costs`` are the facts that moved against the original, the largest first.
+
+    ``step``: of a variant that was made from another one. Its facts are those of all its edits together, so they are no reason for the
+    last one.
+    """
 
     headline: str
     gains: tuple[str, ...] = ()
     costs: tuple[str, ...] = ()
+    step: Step | None = None
+
+    def lines(self) -> list[str]:
+        """For a terminal."""
+        return [line for head, gains, costs in self._parts() for line in (head, *_listed(gains, costs))]
 
     def markdown(self) -> str:
         """As a hover or a report shows it."""
-        lines = [self.headline, *(f"- {fact}" for fact in self.gains), *(f"- against it: {fact}" for fact in self.costs)]
-        return "\n".join(lines)
+        parts = [
+            "\n".join([head, *(f"- {fact}" for fact in gains), *(f"- against it: {fact}" for fact in costs)])
+            for head, gains, costs in self._parts()
+        ]
+        return "\n\n".join(parts)
+
+    def _parts(self) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """A sentence with its facts: against the original, and against the parent."""
+        out = [(self.headline, self.gains, self.costs)]
+        if self.step is not None:
+            gains, costs = self.step.gains or (), self.step.costs or ()
+            if self.step.moved and (gains, costs) == (self.gains, self.costs):
+                out.append((f"Against variant {self.step.parent} the same facts moved.", (), ()))
+            else:
+                out.append((self.step.headline, gains, costs))
+        return out
+
+
+def _listed(gains: Sequence[str], costs: Sequence[str]) -> list[str]:
+    return [*(f"  + {fact}" for fact in gains), *(f"  - {fact}" for fact in costs)]
 
 
 def explain_measured(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Explanation:
@@ -37,20 +87,47 @@ def explain_predicted(device: Device, before: Sequence[Work], after: Sequence[Wo
     return predicted(tier.tier, tier.fact, *_sides(changes(device, before, after)))
 
 
-def measured(gains: tuple[str, ...], costs: tuple[str, ...]) -> Explanation:
-    """The same from facts that were kept: sentences of what became better and worse, the largest first."""
-    if gains:
-        headline = f"Measured faster, with {gains[0]}."
+def measured(gains: tuple[str, ...], costs: tuple[str, ...], step: Step | None = None, *, verified: bool = True) -> Explanation:
+    """The same from facts that were kept: sentences of what became better and worse, the largest first.
+
+    ``verified``: the final processes said that it is faster. Without that nothing is claimed; what moved is listed all the same.
+    """
+    together = f", together with the edits of variant {step.parent}" if step is not None else ""
+    if not verified:
+        headline = f"Not verified to be faster. What moved against the original{together}:"
+        if not gains and not costs:
+            headline = f"Not verified to be faster; no fact that is read here moved by 10 % or more against the original{together}."
+    elif gains:
+        headline = f"Measured faster{together}, with {gains[0]}."
     elif costs:
-        headline = f"Measured faster, although it has {costs[0]}: no fact that is read here explains it."
+        headline = f"Measured faster{together}, although it has {costs[0]}: no fact that is read here explains it."
     else:
-        headline = "Measured faster; no fact that is read here moved by 10 % or more, so its cause isn't known."
-    return Explanation(headline, gains, costs)
+        headline = f"Measured faster{together}; no fact that is read here moved by 10 % or more, so its cause isn't known."
+    return Explanation(headline, gains, costs, step)
 
 
-def predicted(tier: str, fact: str, gains: tuple[str, ...], costs: tuple[str, ...]) -> Explanation:
+def predicted(tier: str, fact: str, gains: tuple[str, ...], costs: tuple[str, ...], step: Step | None = None) -> Explanation:
     """The same from facts that were kept."""
-    return Explanation(f"Predicted {tier}: {fact}.", gains, costs)
+    together = f", together with the edits of variant {step.parent}" if step is not None and not _own(fact, step) else ""
+    return Explanation(f"Predicted {tier}{together}: {fact}.", gains, costs, step)
+
+
+def because(tier: str, fact: str, step: Step | None) -> str:
+    """The fact behind a prediction in one line; where it may be the parent's doing, what the last edit did is said first."""
+    if step is None or _own(fact, step):
+        return fact
+    together = f"together with the edits of variant {step.parent}, {fact}"
+    if step.gains is None or step.costs is None:
+        return together
+    fits = step.costs if tier == "likely slower" else step.gains if tier == "likely faster" else step.moved
+    if fits:
+        return f"against variant {step.parent}, {fits[0]}; against the original, {fact}"
+    return f"{together}; against it {f'only {step.moved[0]}' if step.moved else 'no fact moved by 10 % or more'}"
+
+
+def _own(fact: str, step: Step) -> bool:
+    """Whether the same numbers moved in the last edit alone."""
+    return fact in step.moved
 
 
 def _sides(moved: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kernelband.explain.compare import explain_measured, explain_predicted
+from kernelband.explain.compare import Step, because, explain_measured, explain_predicted, measured, predicted
 from kernelband.hardware import find_device
 from tests.unit.hardware.conftest import make_work
 
@@ -35,3 +35,30 @@ def test_a_prediction_never_shows_a_ratio_or_a_time():
 def test_only_costs_are_not_turned_into_a_reason():
     after = make_work(code="b", width=16, **COPY)
     assert "no fact that is read here explains it" in explain_measured(H100, [make_work(**COPY)], [after]).headline
+
+
+def test_a_childs_reason_is_not_its_parents():
+    parents, own, cost = "fewer bytes", "wider accesses", "registers spill"
+    known, nothing, lost = Step(3, (own,), (cost,)), Step(3, (), ()), Step(3)
+    assert because("likely faster", parents, None) == parents
+    assert because("likely faster", parents, known) == f"against variant 3, {own}; against the original, {parents}"
+    assert because("likely slower", parents, known) == f"against variant 3, {cost}; against the original, {parents}"
+    assert because("likely faster", parents, Step(3, (), (cost,))).endswith(f"against it only {cost}")
+    assert because("likely faster", parents, nothing).endswith("against it no fact moved by 10 % or more")
+    assert because("likely faster", parents, lost) == f"together with the edits of variant 3, {parents}"
+    assert because("likely faster", own, known) == own, "the same numbers moved in the last edit alone"
+
+
+def test_what_moved_against_the_parent_stands_beside_what_moved_against_the_original():
+    step = Step(3, ("wider accesses",), ())
+    for told in (measured(("fewer bytes",), (), step), predicted("likely faster", "fewer bytes", ("fewer bytes",), (), step)):
+        assert "together with the edits of variant 3" in told.headline
+        assert told.lines()[-2:] == ["Against variant 3:", "  + wider accesses"]
+        assert told.markdown().endswith("\n\nAgainst variant 3:\n- wider accesses")
+    same = measured(("fewer bytes",), (), Step(3, ("fewer bytes",), ()))
+    assert same.lines()[-1] == "Against variant 3 the same facts moved."
+
+
+def test_what_was_not_verified_is_not_called_faster():
+    for gains in ((), ("fewer bytes",)):
+        assert measured(gains, (), verified=False).headline.startswith("Not verified to be faster")
