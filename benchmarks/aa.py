@@ -22,7 +22,9 @@ from statistics import median
 from typing import Any
 
 from attrs import asdict
+from targets import examples, label
 
+from kernelband.cli.target import Target
 from kernelband.errors import KernelBandError
 from kernelband.judge import Candidate, FinalReport, Judge, Measurement, Settings, Task, final
 from kernelband.judge.comparison import counted
@@ -32,26 +34,25 @@ from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.workload import capture_cases, choose_entry
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", type=Path, help="default: every example")
+    parser.add_argument("files", nargs="*", type=Path, help="FILE or FILE::KERNEL; default: every kernel of the examples")
     parser.add_argument("--entry", default="bench", help="the callable of each file that is captured")
     parser.add_argument("--python", help="the Python that has torch and triton")
     parser.add_argument("--worker", help="a command in front of it, such as 'ssh box'")
     parser.add_argument("--repeats", type=int, default=2, help="how often the original plays a variant; an even number")
     parser.add_argument("--json", type=Path, help="also write every pair to this file")
     options = parser.parse_args()
-    files = options.files or sorted(EXAMPLES.glob("*.py"))
+    files = options.files or examples()
     rows: list[list[str]] = []
     pairs: dict[str, Any] = {}
     mistakes = 0
     header = ""
     for file in files:
         start = time.monotonic()
-        workspace = Workspace.for_file(str(file))
+        target = Target.parse(str(file))
+        workspace = Workspace.for_file(target.path)
         lab = WorkerLab.start(workspace, worker=options.worker, python=options.python, gpu=None, seed=0, on_log=quiet)
         try:
             if not lab.measured:
@@ -61,7 +62,7 @@ def main() -> int:
                 f"{lab.device.name}, torch {versions['torch']}, Triton {versions['triton']}, Python {versions['python']}, "
                 f"driver {versions['driver']}, {datetime.now(timezone.utc):%Y-%m-%d}"
             )
-            program = find_program(workspace, str(file))
+            program = find_program(workspace, target.path, target.kernel)
             entry = choose_entry(workspace, program, options.entry)
             task = Task(capture_cases(lab.measuring(), workspace, program, entry, lock=lab.uuid).cases, entry=entry)
             path = program.kernel.place.path
@@ -75,8 +76,8 @@ def main() -> int:
             mistakes += called != "inconclusive"
             who = "the copy" if verdict.candidate != "original" else "the original"
             print(f"{file.name}: {who} called {called}, {ratio(verdict.result.score)}. {verdict.result.reason}", file=sys.stderr)
-        rows += table(file.stem, task, report)
-        pairs[file.stem] = [asdict(m) for v in report.verdicts for m in v.measurements] + [asdict(m) for m in report.baseline]
+        rows += table(label(file), task, report)
+        pairs[label(file)] = [asdict(m) for v in report.verdicts for m in v.measurements] + [asdict(m) for m in report.baseline]
         print(f"{file.name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
     titles = ["example", "case", "method", "device µs", "pairs, 5-95 %", "device A/A ±", "call µs", "call A/A ±"]
     print(f"\nA/A, {header}\n\n| {' | '.join(titles)} |\n|{' --- |' * len(titles)}")

@@ -1,126 +1,115 @@
 #!/usr/bin/env python3
 """`kernelband optimize` on every example, and the table that the README shows.
 
-    python benchmarks/examples.py [--python PYTHON] [--worker CMD] [--trials 20] [--seconds 300] [--db PATH] [EXAMPLE.py ...]
+    python benchmarks/examples.py [--python PYTHON] [--worker CMD] [--trials 20] [--seconds 300] [--gpus 0,1,2,3] [--out FOLDER] [FILE ...]
 
-Runs the command line as a user would (entry ``bench``), then reads the figures out of the history that it wrote. Every figure is
-of the final processes; a ratio stands with the 95 % prediction interval for one more fresh process. Exits with 1 when a variant was
-wrong in the final.
+Runs the command line as a user would (entry ``bench``) on each kernel, then reads the figures out of the history that it wrote. Every
+figure is of the final processes; a ratio stands with the 95 % prediction interval for one more fresh process. With ``--gpus`` the examples
+are spread over GPUs of this machine, one run at a time on each. An example that fails is a row that says so.
+
+FOLDER gets, as they come: ``runs.json`` (example, history, run id, row), one history per GPU, ``table.md``.
+Exits with 1 when a variant was wrong in the final or an example failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
+import time
 from datetime import datetime, timezone
-from math import exp, log
 from pathlib import Path
-from statistics import fmean, median
 from typing import Any
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-RUN_S = 900  # for one example, everything included
-TITLES = [
-    "example",
-    "device µs",
-    "call µs",
-    "ratio",
-    "winning moves",
-    "trials to best",
-    "proposed / compiled / executed",
-    "wrong",
-    "s per trial",
-    "run s",
-]
+from attrs import asdict, frozen
+from figures import TITLES, Row, failed, header, row, summary
+from gpus import FailedError, Lane, lanes, run, spread
+from targets import examples, label
+
+SHOW_S = 60.0
+
+
+@frozen
+class Outcome:
+    """A finished run: its row, and where its history is."""
+
+    row: Row
+    shown: dict[str, Any]
+    run: str
+    db: str
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", type=Path, help="default: every example")
+    parser.add_argument("files", nargs="*", type=Path, help="FILE or FILE::KERNEL; default: every kernel of the examples")
     parser.add_argument("--entry", default="bench")
     parser.add_argument("--python", help="the Python that has torch and triton")
     parser.add_argument("--worker", help="a command in front of it, such as 'ssh box'")
     parser.add_argument("--trials", default="20")
-    parser.add_argument("--seconds", default="300")
+    parser.add_argument("--seconds", default="300", help="of each run; trials usually end it")
     parser.add_argument("--policy", default="kernelband")
     parser.add_argument("--seed", default="0")
-    parser.add_argument("--db", type=Path, help="keep the history here")
+    parser.add_argument("--gpus", help="GPUs of this machine to spread the examples over, such as 0,1,2,3")
+    parser.add_argument("--jobs", type=int, help="the same, by number: GPUs 0 to N-1")
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds after which an example is given up, everything included")
+    parser.add_argument("--out", type=Path, help="keep histories, runs.json and table.md in this folder")
     options = parser.parse_args()
-    database = options.db or Path(tempfile.mkdtemp()) / "history.db"
-    rows, scores, wrong, header = [], [], 0, ""
-    for file in options.files or sorted(EXAMPLES.glob("*.py")):
-        run = optimize(file, options, database)
-        if run["run"]["mode"] != "measured":
-            sys.exit("The benchmark needs a real GPU, and the worker's Python sees none. Name a machine with --worker 'ssh HOST'.")
-        versions = run["run"]["environment"]
-        header = (
-            f"{run['run']['device']}, torch {versions['torch']}, Triton {versions['triton']}, Python {versions['python']}, driver "
-            f"{versions['driver']}, {datetime.now(timezone.utc):%Y-%m-%d}; {run['run']['policy']} policy, seed {run['run']['seed']}, "
-            f"{run['run']['trials_budget']} trials, no model"
-        )
-        cells, score, bad = row(file.stem, run)
-        rows.append(cells)
-        scores.append(score)
-        wrong += bad
-        print(f"| {' | '.join(cells)} |", file=sys.stderr, flush=True)
-    print(f"\n{header}\n\n| {' | '.join(TITLES)} |\n|{' --- |' * len(TITLES)}")
-    for cells in rows:
-        print(f"| {' | '.join(cells)} |")
-    faster, mean = sum(s > 1 for s in scores), exp(fmean(log(s) for s in scores))
-    print(f"\n{faster} of {len(scores)} verified faster, geometric mean {mean:.2f}x (unchanged counts as 1.00x).")
-    return 1 if wrong else 0
+    gpus = options.gpus or (",".join(map(str, range(options.jobs))) if options.jobs else None)
+    if gpus and options.worker:
+        parser.error("--gpus and --jobs spread over this machine's GPUs; a --worker's are not this machine's")
+    files = options.files or examples()
+    folder = options.out or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    found: dict[str, Row] = {}
+    runs: list[dict[str, Any]] = []
+    title = ""
+    for file, outcome in spread(files, lanes(gpus), lambda file, lane: optimize(file, options, folder, lane)):
+        if isinstance(outcome, Outcome):
+            found[label(file)] = outcome.row
+            runs.append(
+                {"example": label(file), "path": str(file.resolve()), "run": outcome.run, "db": outcome.db, "row": asdict(outcome.row)}
+            )
+            title = header(outcome.shown, f"{datetime.now(timezone.utc):%Y-%m-%d}")
+        else:
+            sentence = str(outcome) if isinstance(outcome, FailedError) else f"{type(outcome).__name__}: {outcome}"
+            found[label(file)] = failed(label(file), sentence)
+        print(found[label(file)].line, file=sys.stderr, flush=True)
+        (folder / "runs.json").write_text(json.dumps(runs, indent=1))
+        (folder / "table.md").write_text(table([found[label(f)] for f in files if label(f) in found], title))
+    rows = [found[label(f)] for f in files]
+    print(table(rows, title))
+    print(f"{len(rows)} examples in {time.monotonic() - began:.0f} s on {len(lanes(gpus))} GPU(s); {folder}", file=sys.stderr)
+    return 1 if any(r.wrong or r.error for r in rows) else 0
 
 
-def optimize(file: Path, options: argparse.Namespace, database: Path) -> dict[str, Any]:
-    """One run, and what ``show --json`` says of it."""
+def table(rows: list[Row], title: str) -> str:
+    """Markdown, with what the summary says under it."""
+    head = f"{title}\n\n| {' | '.join(TITLES)} |\n|{' --- |' * len(TITLES)}\n"
+    return head + "\n".join(r.line for r in rows) + "\n\n" + "\n".join(summary(rows)) + "\n"
+
+
+def optimize(file: Path, options: argparse.Namespace, folder: Path, lane: Lane) -> Outcome:
+    """One run, and what ``show --json`` says of it.
+
+    Raises:
+        FailedError: it failed, in one sentence.
+    """
+    database = folder / f"history{lane.suffix}.db"
     command = [sys.executable, "-m", "kernelband", "optimize", str(file), "--json", "--db", str(database), "--entry", options.entry]
     for name in ("trials", "seconds", "policy", "seed", "python", "worker"):
         if getattr(options, name):
             command += [f"--{name}", getattr(options, name)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
-    if done.returncode:
-        sys.exit(f"{file.name}: {done.stderr or done.stdout[-2000:]}")
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    run = next(e["run"] for e in events if e.get("run"))
-    show = [sys.executable, "-m", "kernelband", "show", run, "--json", "--db", str(database)]
-    return json.loads(subprocess.run(show, capture_output=True, text=True, timeout=60, check=True).stdout)
-
-
-def row(name: str, run: dict[str, Any]) -> tuple[list[str], float, int]:
-    """The table's cells, the verified ratio (1 when nothing was verified), and how many finalists were wrong."""
-    finals, trials = run["finals"], run["trials"]
-    wrong = sum(f["result"]["correctness"] == "wrong" for f in finals)
-    best = max((f for f in finals if f["verified"]), key=lambda f: f["score"], default=None)
-    counts = run["run"]["summary"]["counts"]
-    executed_wrong = sum(t["correctness"] in ("wrong", "nondeterministic") for t in trials)
-    common = [
-        f"{counts.get('proposed', 0)} / {counts.get('compiled', 0)} / {counts.get('executed', 0)}",
-        f"{executed_wrong} dropped, {wrong} in the final",
-        f"{median(t['seconds'] for t in trials):.1f}" if trials else "",
-        f"{run['run']['seconds_used']:.0f}",
-    ]
-    if best is None:
-        before = ", ".join(f"{c['facts']['device_us']:.1f}" for c in run["cases"] if c["role"] == "time")
-        return [name, before, "", "nothing verified", "", "", *common], 1.0, wrong
-    cases = best["result"]["cases"]
-    ratio = f"**{best['score']:.2f}x** ({best['low']:.2f} to {best['high']:.2f})"
-    variants = {v["id"]: v for v in run["variants"]}
-    moves: list[str] = []
-    at = variants.get(best["variant"])
-    while at is not None and at["strategy"]:
-        moves.insert(0, f"{at['strategy']}.{at['move']}")
-        at = variants.get(at["parent"])
-    number = next(t["number"] for t in trials if t["variant"] == best["variant"])
-    return [name, *times(cases), ratio, ", ".join(dict.fromkeys(moves)), str(number), *common], best["score"], wrong
-
-
-def times(cases: list[dict[str, Any]]) -> list[str]:
-    """Device and call time before and after, each case."""
-    pairs = [[f"{c[f'{kind}_before_us']:.1f} → {c[f'{kind}_after_us']:.1f}" for c in cases] for kind in ("device", "call")]
-    return [", ".join(p) for p in pairs]
+    events = [json.loads(line) for line in run(command, options.limit, lane.environment).splitlines()]
+    number = next((e["run"] for e in events if e.get("run")), None)
+    if number is None:
+        raise FailedError("It ended without a run.")
+    show = [sys.executable, "-m", "kernelband", "show", number, "--json", "--db", str(database)]
+    shown = json.loads(run(show, SHOW_S, lane.environment))
+    if shown["run"]["mode"] != "measured":
+        raise FailedError("Nothing was measured: the worker's Python sees no GPU. Name a machine with --worker 'ssh HOST'.")
+    return Outcome(row(label(file), shown), shown, number, str(database.resolve()))
 
 
 if __name__ == "__main__":
