@@ -54,6 +54,13 @@ class Sshd:
         self._configure_client()
         self._start(visible)
 
+    @classmethod
+    def seeing(cls, python: str) -> Sshd:
+        """A server whose user can run that Python, wherever the Python behind it is installed."""
+        command = [python, "-c", "import sys; print(sys.base_prefix)"]
+        base = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        return cls(visible=Path(base))
+
     def _configure_server(self) -> None:
         lines = [
             f"Port {self.port}",

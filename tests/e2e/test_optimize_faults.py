@@ -37,6 +37,7 @@ class Saboteur:
     """An author whose first proposals are trouble, and whose last is sound."""
 
     name: str = "saboteur"
+    free: bool = False
 
     def write(self, program: Program, strategy: str, facts: Facts, already: Any, limit: int) -> Draft:
         if strategy != "tiling" or "BLOCK=64" not in "".join(program.texts.values()):

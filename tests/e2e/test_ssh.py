@@ -8,7 +8,6 @@ import pwd
 import shutil
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,10 +29,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 @pytest.fixture(scope="module")
 def machine(worker_python: str) -> Iterator[server.Sshd]:
-    base = subprocess.run(
-        [worker_python, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, timeout=60, check=True
-    ).stdout.strip()
-    made = server.Sshd(visible=Path(base))
+    made = server.Sshd.seeing(worker_python)
     yield made
     made.close()
 

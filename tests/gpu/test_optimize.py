@@ -68,13 +68,13 @@ EDITS = {
     "endless_kernel": ("    tl.store(y + i", "    while n > 0:\n        tl.store(y + i, 0.0, mask=i < n)\n    tl.store(y + i"),
     "wild_address": ("tl.load(x + i, mask=i < n)", "tl.load(x + i + 1000000000000)"),
     "out_of_memory": ("torch.empty_like(x)", "torch.empty(x.shape if not x.is_cuda else (1 << 45,), device=x.device)"),
-    "good": ("BLOCK=64", "BLOCK=1024"),
+    "good": ("64),)](x, y, n, BLOCK=64)", "1024),)](x, y, n, BLOCK=1024)"),
 }
 EXPECTED = {
     "wrong": {"wrong"},
     "endless_kernel": {"timeout"},
     "wild_address": {"crashed"},
-    "out_of_memory": {"oom", "crashed", "compile_error"},
+    "out_of_memory": {"oom"},
     "good": {"faster"},
 }
 
@@ -84,6 +84,7 @@ class Saboteur:
     """An author whose first proposals are trouble, and whose last is sound."""
 
     name: str = "saboteur"
+    free: bool = False
 
     def write(self, program: Program, strategy: str, facts: Facts, already: Any, limit: int) -> Draft:
         ((path, text),) = program.texts.items()
