@@ -7,6 +7,7 @@
     ├── WorkerError          the other Python: not one, too old, torch or Triton missing, unreachable
     │   └── ExecutorFault    an executor timed out, died or ran out of memory; costs a trial, never the run
     ├── HardwareError        an unknown GPU, none where one is needed
+    ├── ModelError           a model that is the only author can't be asked
     ├── HistoryError         the database: corrupt, newer, locked, no such run or variant
     └── UsageError           a wrong option or budget
 
@@ -69,6 +70,12 @@ class HardwareError(KernelBandError):
     """An unknown GPU, or none where one is needed."""
 
     exit_code = 6
+
+
+class ModelError(KernelBandError):
+    """The model that is to write variants can't be asked: refused, unreachable, out of its caps."""
+
+    exit_code = 8
 
 
 class HistoryError(KernelBandError):
