@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kernelband.history import trials
@@ -9,23 +10,39 @@ from kernelband.history.records import ArmRow
 from kernelband.judge.final import final
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.search import record
-from kernelband.search.events import FinalEnded
+from kernelband.search.events import FinalEnded, Noted
 from kernelband.search.loop import pace
 from kernelband.search.session import Session, Trial
 
 CONFIRM = ("faster", "inconclusive")  # what screening may have said of a finalist
 WORTH = 1.02  # an inconclusive one must at least look better
+NEAR = 1.03  # within so much of the best screening figure, a variant with fewer edits may be the better answer
+AS_FAST = 1.01  # ratios of the final that differ by less than this are the same to a reader of the patch
 FIRST_TRIAL_S = 1.0  # on the device, until one is known
 BLOCK_SHARE = 0.75  # of a trial on the device: the pairs, without the check
 SHARE = 0.6  # of the seconds, at most, that are kept back for the final
 
 
 def finalists(s: Session) -> list[Trial]:
-    """At most ``settings.finalists`` trials, the best screening figure first; none that screening showed to be no better."""
+    """At most ``settings.finalists`` trials, none that screening showed to be no better: the best screening figure first, then what is
+    nearly as fast with the fewest edits, then the next best.
+    """
     able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None]
     able = [t for t in able if t.outcome == "faster" or (t.score or 0) >= WORTH]
     able.sort(key=lambda t: (t.outcome != "faster", -(t.score or 0), t.number))
+    near = [t for t in able if (t.score or 0) * NEAR >= (able[0].score or 0)]
+    first = [*able[:1], *sorted(near, key=lambda t: t.edits)[:1]]
+    able.sort(key=lambda t: first.index(t) if t in first else len(first))
     return able[: s.judge.settings.finalists]
+
+
+def in_order(verified: Mapping[int, float], edits: Mapping[int, int]) -> tuple[int, ...]:
+    """Verified variants (their ratios) as a person should see them: the fastest first, but of those that are as fast the one with the
+    fewest edits.
+    """
+    best = max(verified.values(), default=0.0)
+    plain = min((n for n, ratio in verified.items() if ratio * AS_FAST >= best), key=lambda n: (edits[n], -verified[n], n), default=None)
+    return tuple(sorted(verified, key=lambda n: (n != plain, -verified[n], n)))
 
 
 def reserve(s: Session, capture_s: float) -> float:
@@ -88,12 +105,14 @@ def confirm(s: Session) -> tuple[int, ...]:
                 score.high if score else None,
             )
         )
-    good = [
-        (v.result.score.value if v.result.score else 0.0, t.number)
-        for t, v in zip(chosen, report.verdicts, strict=True)
-        if v.result.verified
-    ]
-    return tuple(number for _, number in sorted(good, key=lambda x: (-x[0], x[1])))
+    good = {
+        t.number: v.result.score.value if v.result.score else 0.0 for t, v in zip(chosen, report.verdicts, strict=True) if v.result.verified
+    }
+    order = in_order(good, {t.number: t.edits for t in chosen})
+    if order and good[order[0]] < max(good.values()):
+        fastest = max(good, key=lambda n: good[n])
+        s.journal.emit(Noted(f"Variant {order[0]} comes first: it is as fast as {fastest} within 1 %, with fewer edits."))
+    return order
 
 
 def bet(s: Session) -> int | None:

@@ -15,7 +15,7 @@ from kernelband.history.records import PullRow
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
 from kernelband.propose import Tried
-from kernelband.search import attempts, record
+from kernelband.search import attempts, leaner, record
 from kernelband.search._base import Choice, Member, Pull
 from kernelband.search.attempts import Attempt
 from kernelband.search.candidate import Candidate
@@ -41,6 +41,7 @@ class Loop:
     _ahead: tuple[Choice, Future[Prepared]] | None = None
     _late: list[PullRow] = field(factory=list[PullRow])
     _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers hang
+    _leaned: set[int] = field(factory=set[int])  # leaders for which fewer edits were tried
     _early: Future[None] | None = None
     _outlook: Outlook = field(factory=Outlook)
     _background: ThreadPoolExecutor = field(factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="prepare"))
@@ -57,7 +58,12 @@ class Loop:
             if self._early is not None:
                 self._early.result()  # an error of its thread is the run's
                 self._know(self.s.preparer.outlook())
-            while not (self.stopped or self._why_stop()):
+            while True:
+                ending = self.stopped or self._why_stop()
+                if (ending or self._is_last()) and self._leaner():
+                    continue
+                if ending:
+                    break
                 if not self._once(background):
                     self.stopped = NOTHING_LEFT
         finally:
@@ -87,11 +93,7 @@ class Loop:
         s.look()  # while the choice compiles
         with s.journal.during("compile", len(s.trials) + 1, span="waiting"):
             prepared = future.result()
-        self._know(prepared.outlook)
-        step, self.step = self.step, self.step + 1
-        self._count(step, choice, prepared)
-        for candidate, outcome in prepared.dropped:
-            self._tell(step, choice, candidate, outcome)
+        step = self._settle(choice, prepared)
         if not prepared.candidates:
             if s.preparer.is_building(choice.parent, choice.strategy):
                 self._stalled.add((choice.parent, choice.strategy))
@@ -109,6 +111,47 @@ class Loop:
             self._ahead = self._begin(background, pending=self._pending(step, choice, candidate, number))
         self._execute(Attempt(number, step, choice, candidate, started, begin, before))
         return True
+
+    def _is_last(self) -> bool:
+        """Whether the budget is over after one more trial."""
+        return not self.s.journal.budget.allows(self.s.spent + 1, self.reserve() + 2 * pace(self.s))
+
+    def _leaner(self) -> bool:
+        """Execute the leader without the edits that gained nothing, once for each leader; whether that was a trial.
+
+        Not for policies that are to be as published.
+        """
+        s, leader = self.s, self.s.leader
+        if s.policy.failures_cost or leader in self._leaned or not s.journal.budget.allows(s.spent, self.reserve()):
+            return False
+        self._leaned.add(leader)
+        planned = leaner.plan(s.trials, leader, s.speed)
+        if planned is None:
+            return False
+        started, begin, before = time.time(), time.monotonic(), dict(s.journal.clock.snapshot())
+        if self._ahead is not None:  # one preparation at a time; what it compiled stays
+            choice, future = self._ahead
+            self._ahead = None
+            self._settle(choice, future.result())
+        with s.journal.during("compile", len(s.trials) + 1, span="waiting"):
+            candidate = leaner.prepare(s, planned)
+        if candidate is None:
+            return False
+        p = candidate.proposal
+        choice = Choice(candidate.parent, p.strategy, 0, 0.0, 1.0, f"variant {leader} with fewer edits: {p.why}")
+        s.journal.emit(ArmChosen(self.step, choice.parent, p.strategy, choice.reason))
+        step = self._settle(choice, Prepared((candidate,), (), 1, exhausted=False))
+        self._execute(Attempt(len(s.trials) + 1, step, choice, candidate, started, begin, before))
+        return True
+
+    def _settle(self, choice: Choice, prepared: Prepared) -> int:
+        """Count and write down what became of a preparation; its step."""
+        self._know(prepared.outlook)
+        step, self.step = self.step, self.step + 1
+        self._count(step, choice, prepared)
+        for candidate, outcome in prepared.dropped:
+            self._tell(step, choice, candidate, outcome)
+        return step
 
     def _begin(self, background: ThreadPoolExecutor, pending: Pull | None) -> tuple[Choice, Future[Prepared]] | None:
         """Ask, and let the answer be prepared beside the device."""
@@ -254,6 +297,10 @@ class Loop:
             candidate.proposal.what,
             None if s.lab.measured or candidate.forecast is None else candidate.forecast.tier,
             None if s.lab.measured or candidate.forecast is None else candidate.forecast.fact,
+            candidate.parent,
+            candidate.proposal.move,
+            candidate.proposal.key,
+            s.edits(candidate.parent, candidate.proposal.parameters),
         )
 
     def _flush(self) -> None:

@@ -170,6 +170,32 @@ class Preparer:
         self._waiting[candidate.parent, candidate.proposal.strategy].remove(candidate)
         return candidate
 
+    def special(self, parent: int, proposal: Proposal) -> Candidate | None:
+        """The candidate of a proposal that no arm would make, compiled while the caller waits; None when it doesn't compile, or does what
+        something executed does.
+
+        Raises:
+            KernelBandError: the worker is gone.
+        """
+        candidate = self._candidate(parent, proposal, self.author.name)
+        texts = _digest(candidate.texts)
+        for waiting in self._waiting.values():
+            for other in waiting:
+                if _digest(other.texts) == texts:  # an arm has made it, and nobody has executed it
+                    waiting.remove(other)
+                    other.executed = True
+                    return other
+        if not self._is_new(candidate):
+            return None
+        start = time.monotonic()
+        job = self.lab.build(candidate.files, self.cases)
+        wait([job])
+        self._spent("compile", start)
+        if self._sort_out(job, candidate):
+            return None
+        candidate.executed = True
+        return candidate
+
     # ------------------------------------------------------------ steps
     def _propose(self, arm: tuple[int, str], limit: int, dropped: list[tuple[Candidate, str]]) -> int:
         """Write proposals and queue them for the compilers; how many there were."""

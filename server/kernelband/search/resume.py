@@ -124,5 +124,9 @@ def restore(s: Session, store: Store) -> None:
             row.what,
             forecast.get("tier"),
             forecast.get("fact"),
+            row.parent or 0,
+            row.move,
+            row.key,
+            s.edits(row.parent or 0, row.parameters),
         )
         s.count("executed")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from attrs import Factory, define, field
 
@@ -61,7 +62,9 @@ class Journal:
 
 @define
 class Trial:
-    """What the end needs of a trial. ``files`` None after a resume until they are served again."""
+    """What the end needs of a trial. ``parent``, ``move`` and ``key``: the edit that made its variant of another; ``edits``: how many there
+    are between it and the original.
+    """
 
     number: int
     numerics: Numerics
@@ -74,6 +77,10 @@ class Trial:
     what: str
     tier: str | None = None
     fact: str | None = None
+    parent: int = 0
+    move: str = ""
+    key: str = ""
+    edits: int = 1
 
 
 #: The first profile takes 6 to 9 s on an H200, with its processes.
@@ -140,6 +147,14 @@ class Session:
         if not self.policy.failures_cost:
             return len(self.trials)
         return sum(p.outcome != "nothing_left" for p in self.log)
+
+    def edits(self, parent: int, parameters: Mapping[str, Any]) -> int:
+        """How many edits lie between the original and a child of ``parent`` that was made with these parameters."""
+        return (self.trials[parent].edits if parent else 0) + 1 + len(parameters.get("after", ()))
+
+    def speed(self, variant: int) -> float:
+        """Of a variant on the frontier over the original's, as far as the search knows."""
+        return self.frontier[0].seconds / self.frontier[variant].seconds
 
     @property
     def leader(self) -> int:

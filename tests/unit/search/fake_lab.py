@@ -1,7 +1,7 @@
 """A laboratory without processes: a kernel whose time is known from its text, and variants that misbehave on request.
 
-The "kernel" has a launch parameter BLOCK; its time is |log2(BLOCK) - 8| + 1 units, so 256 is best. A marker comment makes a variant
-wrong, crash, hang, run out of memory, fail to compile or hang the compiler.
+The "kernel" has a launch parameter BLOCK; its time is |log2(BLOCK) - 8| + 1 units, so 256 is best; the comment
+"aside" makes it 0.5 % faster. A marker comment makes a variant wrong, crash, hang, run out of memory, fail to compile or hang the compiler.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ GPU: dict[str, Any] = {
 
 def microseconds(text: str) -> float:
     block = int(re.findall(r"BLOCK=(\d+)", text)[-1])
-    return 100.0 * (abs(math.log2(block) - 8) + 1)
+    return 100.0 * (abs(math.log2(block) - 8) + 1) * (0.995 if "# aside" in text else 1.0)
 
 
 def trouble(text: str) -> str:

@@ -195,14 +195,14 @@ class Stop:
                 raise KeyboardInterrupt
 
 
-def interrupted(world: World, name: str, count: int, options: Options | None = None) -> RunEnded:
+def interrupted(world: World, name: str, count: int, options: Options | None = None, author: Any = None) -> RunEnded:
     stop = Stop(world, name, count)
 
     def start(workspace: Any, **_: Any) -> Any:
         world.labs.append(FakeLab(workspace))
         return world.labs[-1]
 
-    return optimize(options or world.options(), world.db, stop, author=FakeAuthor(TROUBLES), start_lab=start)
+    return optimize(options or world.options(), world.db, stop, author=author or FakeAuthor(TROUBLES), start_lab=start)
 
 
 @pytest.mark.parametrize(

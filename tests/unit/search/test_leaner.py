@@ -1,0 +1,121 @@
+"""The leader without the edits that gained nothing: planned from what was measured, executed as a trial, preferred when as fast."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kernelband.propose import Draft
+from kernelband.search.finish import in_order
+from kernelband.search.leaner import Plan, chain_of, plan
+from kernelband.search.session import Trial
+from kernelband.source import make_patch
+from kernelband.source.model import Edit, Patch, Program, Span
+from kernelband.strategies import Facts, Proposal
+
+from .fake_lab import TEXT
+from .test_run import World, interrupted, rows, world  # noqa: F401 - the fixture
+
+
+def trial(number: int, parent: int) -> Trial:
+    return Trial(number, "exact", "faster", 1.0, 1.0, 1.0, Patch(), "tiling", "", parent=parent, move=f"m{number}", key=f"k{number}")
+
+
+CHAIN = {n: trial(n, p) for n, p in ((1, 0), (2, 1), (3, 0), (4, 2), (5, 4))}
+
+
+def planned(*speeds: float, leader: int = 5) -> Plan | None:
+    known = dict(zip((0, 1, 2, 4, 5), (1.0, *speeds), strict=True))
+    return plan(CHAIN, leader, lambda v: known[v])
+
+
+def test_the_chain_starts_at_the_original() -> None:
+    assert [t.number for t in chain_of(CHAIN, 5)] == [1, 2, 4, 5]
+    assert chain_of(CHAIN, 0) == []
+
+
+def test_edits_that_gained_nothing_are_left_out() -> None:
+    found = planned(1.5, 1.505, 1.8, 1.79)
+    assert found is not None
+    assert (found.start, [t.number for t in found.kept], [t.number for t in found.dropped]) == (1, [4], [2, 5])
+
+
+@pytest.mark.parametrize("speeds", [(1.5, 1.6, 1.7, 1.8), (1.5, 1.505, 1.50, 1.51)], ids=["all gained", "the rest is a variant already"])
+def test_nothing_to_do(speeds: tuple[float, ...]) -> None:
+    assert planned(*speeds) is None
+    assert planned(*speeds, leader=0) is None
+
+
+def test_of_equals_the_plain_one_comes_first() -> None:
+    assert in_order({1: 1.50, 2: 1.508, 3: 1.2}, {1: 2, 2: 5, 3: 1}) == (1, 2, 3)
+    assert in_order({1: 1.40, 2: 1.50}, {1: 1, 2: 5}) == (2, 1)
+    assert in_order({}, {}) == ()
+
+
+class Layers:
+    """Doubles BLOCK (a gain up to 256) only after a comment was added, which gains half a percent: every fast variant carries the comment."""
+
+    name = "layers"
+    free = True
+
+    def __init__(self, *, needed: bool = False) -> None:
+        self.needed = needed  # whether the doubling really can't be written without the comment
+
+    def write(self, program: Program, strategy: str, facts: Facts, already: Any, limit: int) -> Draft:
+        ((path, text),) = program.texts.items()
+        span = next(m for m in re.finditer(r"BLOCK=(\d+)", text)).span(1)
+        block = int(text[span[0] : span[1]])
+        out: list[Proposal] = []
+
+        def add(move: str, edit: Edit, **parameters: Any) -> None:
+            out.append(Proposal(strategy, move, parameters, make_patch(program.texts, {path: [edit]}), "exact", f"{move}.", "test"))
+
+        commented = "# aside" in text
+        if strategy == "fusion" and not commented:
+            add("comment", Edit(Span(len(text), len(text)), "# aside\n"))
+        if strategy == "tiling" and block < 256 and (commented or (len(already) != 0 or limit > 100) and not self.needed):
+            add("double", Edit(Span(*span), str(block * 2)), BLOCK=block * 2)
+        new = [p for p in out if p.key not in already]
+        return Draft(tuple(new[:limit]), exhausted=len(new) <= limit)
+
+
+def test_the_last_trial_takes_the_needless_edit_back(world: World) -> None:  # noqa: F811
+    ended = world.run(world.options(trials=8), author=Layers())
+    found = rows(world, ended.run)
+    best = found["variants"][ended.verified[0]]
+    assert best.parameters["without"] == [1]
+    assert best.id == len(found["trials"])
+    assert best.parent == 0
+    from kernelband.search.patches import patch_from_json
+
+    text = patch_from_json(best.patch).apply({str(world.file): TEXT})[str(world.file)]
+    assert text == TEXT.replace("BLOCK=16", "BLOCK=256")
+    assert [k.partition("(")[0] for k in best.parameters["after"]] == ["tiling.double"] * 3
+    assert any("fewer edits" in n.text for n in world.named("noted"))
+    assert ended.counts["executed"] == len(found["trials"]) <= 8
+    choice = next(e for e in world.named("arm_chosen") if "fewer edits" in e.reason)
+    assert "fusion.comment" in choice.reason
+
+
+def test_an_edit_that_another_needs_stays(world: World) -> None:  # noqa: F811
+    ended = world.run(world.options(trials=8), author=Layers(needed=True))
+    best = rows(world, ended.run)["variants"][ended.verified[0]]
+    assert "without" not in best.parameters
+    assert best.parameters["BLOCK"] == 256
+
+
+def test_policies_as_published_are_left_as_they_are(world: World) -> None:  # noqa: F811
+    ended = world.run(world.options(trials=8, policy="paper"), author=Layers())
+    assert all("without" not in v.parameters for v in rows(world, ended.run)["variants"])
+
+
+def test_a_resumed_run_has_its_chain(world: World) -> None:  # noqa: F811
+    from kernelband.search.resume import options_of
+
+    first = interrupted(world, "trial_ended", 3, world.options(trials=8), Layers())
+    ended = world.run(options_of(world.db, first.run), author=Layers(), resume=first.run)
+    best = rows(world, ended.run)["variants"][ended.verified[0]]
+    assert best.parameters["without"] == [1]
+    assert [v.parameters.get("without") for v in rows(world, ended.run)["variants"]].count([1]) == 1
