@@ -13,22 +13,26 @@ GOLDEN = [
         "rope",
         "vectorization.rows_per_program(axis=1,num_warps=2,rows=16)",
         """\
-+    num_heads, ROWS: tl.constexpr,
++    num_heads,
++    ROWS: tl.constexpr,
 -    head = tl.program_id(1)
 +    head = (tl.program_id(1) * ROWS + tl.arange(0, ROWS))[:, None]
 -    cols = tl.arange(0, BLOCK_SIZE)
 +    cols = tl.arange(0, BLOCK_SIZE)[None, :]
++    head_mask = mask & (head < num_heads)
 -    x1 = tl.load(x_ptrs, mask=mask, other=0).to(tl.float32)
 -    x2 = tl.load(x_ptrs + half, mask=mask, other=0).to(tl.float32)
-+    x1 = tl.load(x_ptrs, mask=mask & (head < num_heads), other=0).to(tl.float32)
-+    x2 = tl.load(x_ptrs + half, mask=mask & (head < num_heads), other=0).to(tl.float32)
++    x1 = tl.load(x_ptrs, mask=head_mask, other=0).to(tl.float32)
++    x2 = tl.load(x_ptrs + half, mask=head_mask, other=0).to(tl.float32)
 -    tl.store(out_ptrs, x1 * cos - x2 * sin, mask=mask)
 -    tl.store(out_ptrs + half, x2 * cos + x1 * sin, mask=mask)
-+    tl.store(out_ptrs, x1 * cos - x2 * sin, mask=mask & (head < num_heads))
-+    tl.store(out_ptrs + half, x2 * cos + x1 * sin, mask=mask & (head < num_heads))
++    tl.store(out_ptrs, x1 * cos - x2 * sin, mask=head_mask)
++    tl.store(out_ptrs + half, x2 * cos + x1 * sin, mask=head_mask)
 -    rope_kernel[(batch * seq_len, n_heads)](
 +    rope_kernel[(batch * seq_len, triton.cdiv(n_heads, 16))](
-+        num_heads=n_heads, ROWS=16, num_warps=2,""",
++        num_heads=n_heads,
++        ROWS=16,
++        num_warps=2,""",
     ),
     (
         "gather",
@@ -41,11 +45,9 @@ GOLDEN = [
 -    row = tl.load(ids_ptr + token)
 +    row = tl.load(ids_ptr + token, mask=token < n_rows)
 -        offsets = start + tl.arange(0, BLOCK_SIZE)
+-        mask = offsets < embedding_dim
 +        offsets = start + tl.arange(0, BLOCK_SIZE)[None, :]
--        values = tl.load(weight_ptr + row * embedding_dim + offsets, mask=mask)
--        tl.store(out_ptr + token * embedding_dim + offsets, values, mask=mask)
-+        values = tl.load(weight_ptr + row * embedding_dim + offsets, mask=mask & (token < n_rows))
-+        tl.store(out_ptr + token * embedding_dim + offsets, values, mask=mask & (token < n_rows))
++        mask = (offsets < embedding_dim) & (token < n_rows)
 -        embedding_kernel[(flat.numel(),)](flat, self.weight, out, self.embedding_dim, BLOCK_SIZE=256)
 +        embedding_kernel[(triton.cdiv(flat.numel(), 8),)](flat, self.weight, out, self.embedding_dim, BLOCK_SIZE=256, n_rows=flat.numel(), ROWS=8)""",  # noqa: E501
     ),
@@ -53,20 +55,17 @@ GOLDEN = [
         "swiglu",
         "vectorization.rows_per_program(axis=0,num_warps=4,rows=4)",
         """\
-+    num_tokens, ROWS: tl.constexpr,
++    num_tokens,
++    ROWS: tl.constexpr,
 -    token = tl.program_id(0).to(tl.int64)
 -    cols = tl.program_id(1) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+-    mask = cols < d
 +    token = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64)
 +    cols = tl.program_id(1) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)[None, :]
--    gate = tl.load(x_ptr + token * stride_x + cols, mask=mask, other=0.0).to(tl.float32)
--    up = tl.load(x_ptr + token * stride_x + d + cols, mask=mask, other=0.0)
-+    gate = tl.load(x_ptr + token * stride_x + cols, mask=mask & (token < num_tokens), other=0.0).to(tl.float32)
-+    up = tl.load(x_ptr + token * stride_x + d + cols, mask=mask & (token < num_tokens), other=0.0)
--    tl.store(out_ptr + token * stride_out + cols, silu * up, mask=mask)
-+    tl.store(out_ptr + token * stride_out + cols, silu * up, mask=mask & (token < num_tokens))
++    mask = (cols < d) & (token < num_tokens)
 -    grid = lambda meta: (n_tokens, triton.cdiv(d, meta["BLOCK_SIZE"]))  # noqa: E731
 -    silu_and_mul_kernel[grid](out2, x2, out2.stride(0), x2.stride(0), d, BLOCK_SIZE=512)
-+    grid = lambda meta: (triton.cdiv(n_tokens, 4), triton.cdiv(d, meta["BLOCK_SIZE"]))  # noqa: E731
++    grid = lambda meta: (triton.cdiv(n_tokens, meta["ROWS"]), triton.cdiv(d, meta["BLOCK_SIZE"]))  # noqa: E731
 +    silu_and_mul_kernel[grid](out2, x2, out2.stride(0), x2.stride(0), d, BLOCK_SIZE=512, num_tokens=n_tokens, ROWS=4)""",
     ),
     (

@@ -160,7 +160,6 @@ class Module:
                 yield at, c
 
     def _add_items(self, last: Span, start: int, close: int, new: Sequence[str]) -> list[Edit] | None:
-        joined = ", ".join(new)
         tail = list(self._bare(last.end, close))
         stop = max([last.end, *(i + 1 for i, c in tail if c == ")")])
         comma = next((i for i, c in tail if c == "," and i >= stop), None)
@@ -173,6 +172,7 @@ class Module:
         if line_end < close and (comma is not None or own_line) and row > start:
             prefix = self.text[row : last.start]
             indent = prefix[: len(prefix) - len(prefix.lstrip(" \t\f"))]
+            joined = (f",{self.newline}{indent}" if own_line else ", ").join(new)  # one to a line where they stand so
             line = f"{self.newline}{indent}{joined}" + ("," if comma is not None else "")
             if comma is not None:
                 return [Edit(Span(line_end, line_end), line)]
@@ -180,8 +180,8 @@ class Module:
                 return [Edit(Span(stop, stop), f",{line}")]
             return [Edit(Span(stop, stop), ","), Edit(Span(line_end, line_end), line)]
         if comma is None:
-            return [Edit(Span(stop, stop), f", {joined}")]
-        return [Edit(Span(after, after), f" {joined},")]
+            return [Edit(Span(stop, stop), f", {', '.join(new)}")]
+        return [Edit(Span(after, after), f" {', '.join(new)},")]
 
 
 @lru_cache(maxsize=16)

@@ -181,6 +181,12 @@ def in_loop(view: View, shape: Shape, steady: list[ast.stmt], values: str) -> Ed
     header = f"for {shape.pid} in {values}:"
     step = "\t" if "\t" in indent else "    "
     above = [lines[i] for i in sorted(moved)]
-    inside = [f"{step}{line}" if line.strip() else line for i, line in enumerate(lines) if i > 0 and i not in moved]
+    inside = [f"{step}{line}" if line.strip() else line for line in _tidy([x for i, x in enumerate(lines) if i > 0 and i not in moved])]
     text = module.newline.join([*above, f"{indent}{header}", *inside])
     return [(module.path, Edit(Span(start, end), text.removeprefix(indent)))]
+
+
+def _tidy(lines: list[str]) -> list[str]:
+    """Without blank lines at the beginning, and without those that have come to stand beside another."""
+    blank = [not line.strip() for line in lines]
+    return [line for i, line in enumerate(lines) if not (blank[i] and all(blank[: i + 1])) and not (i and blank[i] and blank[i - 1])]

@@ -6,9 +6,12 @@ import ast
 from collections.abc import Iterator
 from math import log2, prod
 
+from attrs import frozen
+
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.kernel import Access
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.vectorization.row_kernels import Row, axis_token, reduced_axis, row_kernels
@@ -96,7 +99,8 @@ def _edits(view: View, row: Row, rows: int, warps: int | None) -> Edits | None:
         triton = _triton(launch.module.tree)
         if more is None or triton is None:
             return None
-        edits += [*more, (launch.module.path, launch.module.replace(side, f"{triton}.cdiv({code}, {rows})"))]
+        each = f'{launch.meta}["{rows_name}"]' if launch.meta is not None else str(rows)
+        edits += [*more, (launch.module.path, launch.module.replace(side, f"{triton}.cdiv({code}, {each})"))]
     return edits
 
 
@@ -150,8 +154,14 @@ def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
             return None
         edits += [*([module.replace(axis, "1")] if axis is not None else []), *added]
     guard = f"{row.name} < {count}"
-    for access in kernel.accesses():
-        if axis_token(row) not in access.depends:
+    guarded = [a for a in kernel.accesses() if axis_token(row) in a.depends]
+    shared = _shared_mask(view, row, guarded)
+    if shared is not None:
+        edits += shared.edits(view, guard)
+    for access in guarded:
+        if shared is not None and isinstance(access.mask, ast.Name) and access.mask.id == shared.name:
+            if shared.new != shared.name:
+                edits.append(module.replace(access.mask, shared.new))
             continue
         if access.mask is None:
             added = module.add_arguments(access.call, [f"mask={guard}"])
@@ -165,6 +175,49 @@ def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
             Edit(Span(span.start, span.end), f"{'' if simple else '('}{module.code(access.mask)}{'' if simple else ')'} & ({guard})")
         )
     return [(module.path, e) for e in edits]
+
+
+@frozen(eq=False)
+class SharedMask:
+    """A mask that several of the guarded accesses name. ``new``: what it is called with the guard; the same name where nothing else
+    reads it.
+    """
+
+    name: str
+    new: str
+    bound: ast.Assign
+    last: ast.stmt  # of what the guarded mask is made of
+
+    def edits(self, view: View, guard: str) -> list[Edit]:
+        """The guard where the mask is made, or the guarded mask behind it."""
+        module = view.kernel.module
+        if self.new != self.name:
+            line = module.after(self.last, [f"{self.new} = {self.name} & ({guard})"])
+            return [] if line is None else [line]
+        span = module.span(self.bound.value)
+        return [Edit(Span(span.start, span.start), "("), Edit(Span(span.end, span.end), f") & ({guard})")]
+
+
+def _shared_mask(view: View, row: Row, guarded: list[Access]) -> SharedMask | None:
+    """The mask to guard once, where its name stands at two or more accesses."""
+    kernel = view.kernel
+    named = [a.mask.id for a in guarded if isinstance(a.mask, ast.Name)]
+    name = max(named, key=named.count, default=None)
+    if name is None or named.count(name) < 2:
+        return None
+    bindings, body = kernel.bindings(name), kernel.node.body
+    made = next((x for x in body if row.pid in list(ast.walk(x))), None)
+    if len(bindings) != 1 or not isinstance(bound := bindings[0], ast.Assign) or made is None:
+        return None
+    last = bound if made.lineno < bound.lineno else made
+    if last is made and bound not in body:
+        return None
+    users = [a.call for a in guarded if isinstance(a.mask, ast.Name) and a.mask.id == name]
+    if any(u.lineno <= (last.end_lineno or 0) for u in users) or kernel.module.after(last, [""]) is None:
+        return None
+    reads = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    alone = len(reads) == named.count(name) and last is bound
+    return SharedMask(name, name if alone else kernel.free_name(f"{row.name}_mask"), bound, last)
 
 
 def _triton(tree: ast.Module) -> str | None:
