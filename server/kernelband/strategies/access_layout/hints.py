@@ -31,7 +31,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     loads, stores = [a for a in accesses if not a.store and a.by_program], [a for a in accesses if a.store and a.by_program]
     shared = [a for a in accesses if not a.store and not a.by_program]
     passes = _passes(loads)
-    once = [a for a in loads if a not in passes]
+    once = [a for a in loads if a not in passes and _by_one_program(view, a)]
     keep = _marked(view, shared, "eviction_policy", "evict_last")
     plans: list[tuple[str, Edits, str, str]] = []
     first_passes = _marked(view, [a for a in loads if passes.get(a) is False], "eviction_policy", "evict_last")
@@ -78,6 +78,26 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             )
     for plan, edits, what, why in plans:
         yield at.proposal({"plan": plan}, edits, "exact", what, why)
+
+
+def _by_one_program(view: View, access: Access) -> bool:
+    """No other program loads the same elements, as far as the pointer shows: it follows every axis that has several programs, none of
+    them through a quotient or remainder (those repeat), and no tensor that holds the places to load from.
+    """
+    kernel, launches = view.kernel, view.target_launches
+    axes = {f"@{i}" for x in launches for i, size in enumerate(x["grid"]) if size > 1}
+    tensors = {t for x in launches for t in x["tensors"]}
+    if not axes or not axes <= access.depends or len(tensors & access.depends) != 1:
+        return False
+    names, queue = set[str](), [*ast.walk(access.pointer)]
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv) and axes & kernel.tokens(node.left):
+            return False
+        if isinstance(node, ast.Name) and node.id not in names:
+            names.add(node.id)
+            queue += [n for b in kernel.bindings(node.id) if not isinstance(b, ast.For) for n in ast.walk(b)]
+    return True
 
 
 def _plain(access: Access) -> bool:

@@ -24,11 +24,12 @@ def _loop_stages(at: At) -> Iterator[Proposal | None]:
     view, loops = at.view, load_loops(at.view)
     for stages in (2, 3, 4, 5) if loops else ():
         dot = any(x.has_dot for x in loops)
+        ahead = "1 iteration" if stages == 2 else f"{stages - 1} iterations"
         yield at.proposal(
             {"num_stages": stages},
             hints(view, loops, "num_stages", str(stages)),
             "exact",
-            f"The loads of the {lines(loops)} run {stages} stages ahead (tl.range with num_stages={stages}).",
+            f"The loads of the {lines(loops)} are issued {ahead} ahead (tl.range with num_stages={stages}).",
             "Its loads feed a product: the loop's own depth overrides the launch's."
             if dot
             else "Its loads feed no product, so the launch's num_stages leaves them unpipelined: each iteration waits for memory.",
