@@ -14,6 +14,7 @@ from kernelband.explain.reason import Times, reason
 from kernelband.hardware import find_device
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, VariantRow
+from kernelband.propose import is_model
 from kernelband.search.patches import patch_from_json
 from kernelband.search.record import works_of
 from kernelband.source import Workspace, unified_diff
@@ -51,14 +52,19 @@ def explanation(run: RunRow, variant: VariantRow, *, verified: bool) -> Explanat
 def lines(store: Store, run: RunRow, variant: VariantRow) -> tuple[str, ...]:
     """What was changed, on top of what, why it was tried, and what explains the result."""
     verified = any(f.variant == variant.id and f.verified for f in trials.finals(store, run.id))
-    out = [f"What: {variant.what}"]
+    out = [f"What: {variant.what}{_written_by(variant)}"]
     by_id = {v.id: v for v in trials.variants(store, run.id)}
     below = by_id.get(variant.parent or 0)
     while below is not None and below.id:
-        out.append(f"  on top of variant {below.id}: {below.what}")
+        out.append(f"  on top of variant {below.id}: {below.what}{_written_by(below)}")
         below = by_id.get(below.parent or 0)
     said = two_sentences(store, run, variant)
     return (*out, f"Tried because: {variant.why}", *said, *explanation(run, variant, verified=verified).lines())
+
+
+def _written_by(variant: VariantRow) -> str:
+    """Who wrote an edit, where that is a model: a reader looks at it with other eyes."""
+    return f" (written by {variant.author})" if is_model(variant.author) else ""
 
 
 def two_sentences(store: Store, run: RunRow, variant: VariantRow) -> tuple[str, ...]:
