@@ -19,6 +19,7 @@ from attrs import define, evolve, field
 
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.judge.blocks import Block, Place
+from kernelband.judge.dispatch import refusal
 from kernelband.judge.entry import run_entry
 from kernelband.judge.faults import fault_of
 from kernelband.judge.judge import Judge
@@ -39,6 +40,7 @@ class _Finalist:
     candidate: Candidate
     proof: Room  # for the user's own entry: there the variant bears the original's names
     found: list[Measurement] = field(factory=list[Measurement])
+    unseen: list[Measurement] = field(factory=list[Measurement])  # at sizes of no timing case: for choices by size only
     checked: list[CheckResult] = field(factory=list[CheckResult])
     methods: dict[str, str] = field(factory=dict[str, str])
     said: str = ""
@@ -181,6 +183,8 @@ class _Final:
             self.baseline += block.measurements
             for i in range(len(left)):
                 self._attempt(room, left[(i + process) % len(left)], partial(self._time, process))
+            for finalist in self._left():
+                self._time_unseen(process, room, finalist)
             if not self.together:
                 room.leave()  # and lets its memory go
 
@@ -204,10 +208,38 @@ class _Final:
         finalist.methods = finalist.methods or dict(block.methods)
         finalist.found += block.measurements
 
+    def _time_unseen(self, process: int, room: Room, finalist: _Finalist) -> None:
+        """A choice by size, and the best version without one, at sizes that the choice wasn't made by. What goes wrong here speaks against
+        the choice only: it can't be told from a loss.
+        """
+        choices = [(f, d) for f in self._left() if (d := f.candidate.dispatch) is not None]
+        ids = {side.unseen for f, d in choices if f is finalist or d.single.id == finalist.candidate.id for side in d.sides}
+        cases = tuple(c for c in self.judge.task.cases if c["id"] in ids)
+        if not cases:
+            return
+        start = time.monotonic()
+        place = Place("unseen", process, fresh=room.fresh)
+        try:
+            block = self.judge.measure(room.enter(), finalist.candidate, cases, self.judge.settings.first_pairs, place)
+            room.fresh = False
+            finalist.unseen += block.measurements
+        except KernelBandError as error:
+            self.judge.faulty(error, checked=True)  # raises what isn't a variant's
+            if isinstance(error, ExecutorFault):
+                room.leave()
+        finally:
+            finalist.seconds += time.monotonic() - start
+
     # ------------------------------------------------------------ conclude
 
     def _conclude(self, finalist: _Finalist) -> None:
-        result = finalist.result = self.judge.result(finalist.found, finalist.checked[-1], finalist.said, self.baseline)
+        result = self.judge.result(finalist.found, finalist.checked[-1], finalist.said, self.baseline)
+        if finalist.candidate.dispatch is not None and result.performance == "faster":
+            found = {f.candidate.id: (*f.found, *f.unseen) for f in self.finalists}
+            said = refusal(finalist.candidate.dispatch, finalist.candidate.id, found, self.judge.task.objective)
+            if said:
+                result = evolve(result, performance="inconclusive", reason=f"{result.reason} {said}".strip())
+        finalist.result = result
         if result.integrity == "suspect":
             room = self.rooms[0]
             room.leave()  # its doubts are looked into in a process that has seen nothing
@@ -255,4 +287,5 @@ def _place(room: Room, process: int) -> Place:
 
 def _verdict(finalist: _Finalist) -> Verdict:
     checked = finalist.checked[-1] if finalist.checked else None
-    return Verdict(finalist.candidate.id, finalist.result or Result(), tuple(finalist.found), checked, finalist.seconds)
+    result = finalist.result or Result()
+    return Verdict(finalist.candidate.id, result, tuple(finalist.found), checked, finalist.seconds, tuple(finalist.unseen))

@@ -15,7 +15,7 @@ from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
 Objective = Literal["device", "call"]
 Numerics = Literal["exact", "reassociates", "lowers_precision"]
 Quantity = Literal["device", "call"]
-Stage = Literal["screening", "final"]
+Stage = Literal["screening", "final", "unseen"]  # unseen: in the final, sizes that no choice between variants was made by
 
 ORIGINAL = "original"  # the variant of a measurement that timed the original against itself
 
@@ -65,11 +65,41 @@ class MakeExecutor(Protocol):
 
 
 @frozen
+class Rival:
+    """Another candidate of the same final, or the original, with the name that sentences give it."""
+
+    id: str
+    name: str
+
+
+@frozen
+class Side:
+    """One side of a choice by size. ``says``: its condition, as the code has it. ``timed``: the timing cases that lie on it. ``unseen``: of
+    the replayable cases of sizes that no timing case has the one nearest to the threshold; None where there is none. ``rival``: what would
+    run there without the choice.
+    """
+
+    says: str
+    timed: tuple[str, ...]
+    unseen: str | None
+    rival: Rival
+
+
+@frozen
+class Dispatch:
+    """How a candidate chooses between two versions by a size. ``single``: the best version that makes no choice."""
+
+    sides: tuple[Side, ...]
+    single: Rival
+
+
+@frozen
 class Candidate:
-    """A variant to be judged. ``files`` None is the original itself: an A/A run."""
+    """A variant to be judged. ``files`` None is the original itself: an A/A run. ``dispatch`` where it chooses by a size."""
 
     files: VariantFiles | None = field(repr=False)
     numerics: Numerics = "exact"
+    dispatch: Dispatch | None = None
 
     @property
     def id(self) -> str:
@@ -100,13 +130,14 @@ class Measurement:
 
 @frozen
 class Verdict:
-    """What the judge found of a candidate, with everything that it rests on."""
+    """What the judge found of a candidate, with everything that it rests on; ``unseen`` are the times at sizes of no timing case."""
 
     candidate: str
     result: Result
     measurements: tuple[Measurement, ...] = field(default=(), repr=False)
     check: CheckResult | None = field(default=None, repr=False)
     seconds: float = 0.0
+    unseen: tuple[Measurement, ...] = field(default=(), repr=False)
 
 
 @frozen

@@ -22,7 +22,7 @@ from kernelband.search.frontier import by_target, geometric_mean
 from kernelband.search.preparer import outside_kernels
 from kernelband.search.profile import Profiler, expected_seconds
 from kernelband.source.model import Program
-from kernelband_worker.wire import Case, CompileFacts
+from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
 
 
 @frozen
@@ -33,6 +33,7 @@ class Compiled:
     facts: dict[str, CompileFacts] = field(repr=False)
     identity: Identity | None = field(repr=False)
     found: tuple[Work, ...] = field(repr=False)
+    launches: tuple[LaunchSpec, ...] = field(default=(), repr=False)
 
 
 @frozen
@@ -85,7 +86,7 @@ def read(lab: Lab, program: Program, cases: tuple[Case, ...]) -> Compiled:
     built, same = compile_original(lab, program, cases)
     timing = tuple(c for c in cases if c["role"] == "time") or cases  # a forecast is about what is timed
     found = works(built.specialised["launches"], built.facts, timing, built.traffic)
-    return Compiled(Profiler(lab.device, timing, found), built.facts, same, found)
+    return Compiled(Profiler(lab.device, timing, found), built.facts, same, found, tuple(built.specialised["launches"]))
 
 
 def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline:

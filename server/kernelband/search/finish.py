@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
+
 from kernelband.history import trials
 from kernelband.history.records import ArmRow
 from kernelband.judge.final import final
 from kernelband.judge.protocol import Candidate as Judged
-from kernelband.search import record
+from kernelband.search import complement, record
 from kernelband.search.events import FinalEnded, Noted
 from kernelband.search.loop import pace
 from kernelband.search.session import Session, Trial
@@ -25,7 +27,7 @@ SHARE = 0.6  # of the seconds, at most, that are kept back for the final
 
 def finalists(s: Session) -> list[Trial]:
     """At most ``settings.finalists`` trials, none that screening showed to be no better: the best screening figure first, then what is
-    nearly as fast with the fewest edits, then the next best.
+    nearly as fast with the fewest edits, then the next best. Where the best chooses by size, what it must beat comes before those.
     """
     able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None]
     able = [t for t in able if t.outcome == "faster" or (t.score or 0) >= WORTH]
@@ -33,7 +35,7 @@ def finalists(s: Session) -> list[Trial]:
     near = [t for t in able if (t.score or 0) * NEAR >= (able[0].score or 0)]
     first = [*able[:1], *sorted(near, key=lambda t: t.edits)[:1]]
     able.sort(key=lambda t: first.index(t) if t in first else len(first))
-    return able[: s.judge.settings.finalists]
+    return complement.in_final(s, able)[: s.judge.settings.finalists]
 
 
 def in_order(verified: Mapping[int, float], edits: Mapping[int, int]) -> tuple[int, ...]:
@@ -77,6 +79,10 @@ def confirm(s: Session) -> tuple[int, ...]:
     for trial in chosen:
         texts = trial.patch.apply(dict(s.programs.texts(0)))
         candidates.append(Judged(s.lab.keep(texts, [f.path for f in trial.patch.files]), trial.numerics))
+    choice = complement.chooser(s, chosen[0].number)
+    if choice is not None:
+        ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}
+        candidates[0] = evolve(candidates[0], dispatch=complement.dispatch(s, choice, ids))
     with s.journal.during("final"):
         report = final(s.judge, s.lab.fresh, candidates)
     rows = trials.Rows(
@@ -86,7 +92,8 @@ def confirm(s: Session) -> tuple[int, ...]:
             *(
                 m
                 for t, v in zip(chosen, report.verdicts, strict=True)
-                for m in record.measurement_rows(run, t.number, "final", v.measurements)
+                for stage, found in (("final", v.measurements), ("unseen", v.unseen))
+                for m in record.measurement_rows(run, t.number, stage, found)
             ),
         ),
     )

@@ -8,14 +8,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import takewhile
 from statistics import median
 
-from attrs import define, evolve, field
+from attrs import Factory, define, evolve, field
 
 from kernelband.history import trials
 from kernelband.history.records import PullRow
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
 from kernelband.propose import Tried
-from kernelband.search import attempts, leaner, record
+from kernelband.search import attempts, record
 from kernelband.search._base import Choice, Member, Pull
 from kernelband.search.attempts import Attempt
 from kernelband.search.candidate import Candidate
@@ -23,6 +23,7 @@ from kernelband.search.events import ArmChosen, CandidatesCompiled, TrialEnded
 from kernelband.search.frontier import reward, reward_paper
 from kernelband.search.preparer import Outlook, Prepared
 from kernelband.search.session import Session, Trial
+from kernelband.search.specials import Prepare, Specials
 from kernelband.search.stop import NOTHING_LEFT, Progress, percent_of_light, why_stop
 
 #: With fewer compilers what is chosen keeps them busy.
@@ -41,9 +42,9 @@ class Loop:
     _ahead: tuple[Choice, Future[Prepared]] | None = None
     _late: list[PullRow] = field(factory=list[PullRow])
     _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers hang
-    _leaned: set[int] = field(factory=set[int])  # leaders for which fewer edits were tried
     _early: Future[None] | None = None
     _outlook: Outlook = field(factory=Outlook)
+    _specials: Specials = field(init=False, default=Factory(lambda self: Specials(self.s), takes_self=True))
     _background: ThreadPoolExecutor = field(factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="prepare"))
 
     def run(self) -> None:
@@ -60,7 +61,7 @@ class Loop:
                 self._know(self.s.preparer.outlook())
             while True:
                 ending = self.stopped or self._why_stop()
-                if (ending or self._is_last()) and self._leaner():
+                if self._special(ending=bool(ending)):
                     continue
                 if ending:
                     break
@@ -112,33 +113,29 @@ class Loop:
         self._execute(Attempt(number, step, choice, candidate, started, begin, before))
         return True
 
-    def _is_last(self) -> bool:
-        """Whether the budget is over after one more trial."""
-        return not self.s.journal.budget.allows(self.s.spent + 1, self.reserve() + 2 * pace(self.s))
+    def _special(self, *, ending: bool) -> bool:
+        """Execute a variant that no arm would make, when the search is nearly over; whether there was one."""
+        budget = self.s.journal.budget
 
-    def _leaner(self) -> bool:
-        """Execute the leader without the edits that gained nothing, once for each leader; whether that was a trial.
+        def is_last(count: int) -> bool:
+            return ending or not budget.allows(self.s.spent + count, self.reserve() + 2 * count * pace(self.s))
 
-        Not for policies that are to be as published.
-        """
-        s, leader = self.s, self.s.leader
-        if s.policy.failures_cost or leader in self._leaned or not s.journal.budget.allows(s.spent, self.reserve()):
-            return False
-        self._leaned.add(leader)
-        planned = leaner.plan(s.trials, leader, s.speed)
-        if planned is None:
-            return False
+        able = budget.allows(self.s.spent, self.reserve())
+        return able and any(self._execute_special(prepare, reason) for prepare, reason in self._specials.ideas(is_last))
+
+    def _execute_special(self, prepare: Prepare, reason: str) -> bool:
+        s = self.s
         started, begin, before = time.time(), time.monotonic(), dict(s.journal.clock.snapshot())
         if self._ahead is not None:  # one preparation at a time; what it compiled stays
             choice, future = self._ahead
             self._ahead = None
             self._settle(choice, future.result())
         with s.journal.during("compile", len(s.trials) + 1, span="waiting"):
-            candidate = leaner.prepare(s, planned)
+            candidate = prepare()
         if candidate is None:
             return False
         p = candidate.proposal
-        choice = Choice(candidate.parent, p.strategy, 0, 0.0, 1.0, f"variant {leader} with fewer edits: {p.why}")
+        choice = Choice(candidate.parent, p.strategy, 0, 0.0, 1.0, f"{reason}: {p.why}")
         s.journal.emit(ArmChosen(self.step, choice.parent, p.strategy, choice.reason))
         step = self._settle(choice, Prepared((candidate,), (), 1, exhausted=False))
         self._execute(Attempt(len(s.trials) + 1, step, choice, candidate, started, begin, before))
@@ -301,6 +298,8 @@ class Loop:
             candidate.proposal.move,
             candidate.proposal.key,
             s.edits(candidate.parent, candidate.proposal.parameters),
+            candidate.proposal.parameters,
+            record.ratios(rows.trials[0].result, s.options.objective),
         )
 
     def _flush(self) -> None:

@@ -12,7 +12,7 @@ from kernelband.hardware.forecast import Forecast
 from kernelband.hardware.work import Work
 from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
 from kernelband.judge.protocol import Measurement, Verdict
-from kernelband.judge.result import Result
+from kernelband.judge.result import Ratio, Result
 from kernelband.search._base import Member, Pull
 from kernelband.search.candidate import Candidate
 from kernelband.search.patches import patch_to_json
@@ -129,6 +129,12 @@ def trial_row(run: str, number: int, result: Result, started: float, took: tuple
         seconds=took[0],
         clock=dict(took[1]),
     )
+
+
+def ratios(result: Mapping[str, Any], objective: str) -> dict[str, Ratio]:
+    """Of a result as its row has it: the ratio in the objective by timing case, but for those whose spread is unknown."""
+    found = {c["case"]: (c[objective]["value"], c[objective]["low"], c[objective]["high"]) for c in result["cases"]}
+    return {case: Ratio(*values) for case, values in found.items() if None not in values and values[1] > 0}
 
 
 def final_row(run: str, number: int, verdict: Verdict) -> FinalRow:

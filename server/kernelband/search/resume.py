@@ -128,5 +128,7 @@ def restore(s: Session, store: Store) -> None:
             row.move,
             row.key,
             s.edits(row.parent or 0, row.parameters),
+            row.parameters,
+            record.ratios(trial.result, s.options.objective),
         )
         s.count("executed")

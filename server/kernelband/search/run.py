@@ -269,7 +269,9 @@ class _Run:
             facts,
         )
         preparer.know(identity_key(base.identity))
-        return Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, Frontier(), base.profiler)
+        s = Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, Frontier(), base.profiler)
+        s.launches = base.launches
+        return s
 
     def _find(self, texts: dict[str, str]) -> Program:
         """The program in the texts of a variant: the same workspace, with those files replaced."""

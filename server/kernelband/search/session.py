@@ -12,6 +12,7 @@ from kernelband.hardware.work import Work
 from kernelband.history import Store, runs
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Executor
+from kernelband.judge.result import Ratio
 from kernelband.search._base import Policy, Pull
 from kernelband.search._lab import Lab
 from kernelband.search.budget import Budget, PhaseClock
@@ -24,7 +25,7 @@ from kernelband.search.profile import Profiler
 from kernelband.search.programs import Programs
 from kernelband.source.model import Patch
 from kernelband.strategies import Numerics
-from kernelband_worker.wire import Case
+from kernelband_worker.wire import Case, LaunchSpec
 
 #: What a phase is called in the clock.
 SPAN_OF = {"measure": "time", "done": "other"}
@@ -63,7 +64,7 @@ class Journal:
 @define
 class Trial:
     """What the end needs of a trial. ``parent``, ``move`` and ``key``: the edit that made its variant of another; ``edits``: how many there
-    are between it and the original.
+    are between it and the original. ``cases``: what screening said of each timing case, in the objective.
     """
 
     number: int
@@ -81,6 +82,8 @@ class Trial:
     move: str = ""
     key: str = ""
     edits: int = 1
+    parameters: Mapping[str, Any] = field(factory=dict[str, Any])
+    cases: Mapping[str, Ratio] = field(factory=dict[str, Ratio])
 
 
 #: The first profile takes 6 to 9 s on an H200, with its processes.
@@ -116,6 +119,7 @@ class Session:
     trials: dict[int, Trial] = field(factory=dict[int, Trial])
     counts: dict[str, int] = field(factory=dict[str, int])
     works: dict[int, tuple[Work, ...]] = field(factory=dict[int, tuple[Work, ...]])  # launches by variant, of those that may be parents
+    launches: tuple[LaunchSpec, ...] = ()  # of the original, on every case that can be replayed
 
     instruments: Instruments | None = field(init=False, default=Factory(_instruments, takes_self=True))
 
