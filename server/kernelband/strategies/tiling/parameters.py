@@ -50,7 +50,7 @@ class Parameters:
             if variable is not None:
                 places.add(_place(launch.module.path, variable[1]))
             if (passed is None and name in DEFAULTS) or variable is not None or integer(passed) is not None:
-                values[name] = written(launch, name, view.option(name, DEFAULTS.get(name, 0)))
+                values[name] = written(launch, name, view.option(name, DEFAULTS[name]) if name in DEFAULTS else 0)
         rest = _rest(launch, program, places, values)
         return None if rest is None else cls(view, launch, knobs, values, rest)
 
