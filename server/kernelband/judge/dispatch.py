@@ -36,7 +36,7 @@ def refusal(dispatch: Dispatch, candidate: str, found: Mapping[str, Sequence[Mea
         if gain is None:
             return f"It chooses by size, and where {side.says} there is no time of {side.rival.name} to compare with: not called faster."
         if gain.centre < math.log1p(GAIN) or gain.bound(0.025) <= math.log1p(MARGIN):
-            least = f"a choice must gain {GAIN:.0%} on each side"
+            least = f"a choice must gain {100 * GAIN:.0f} % on each side"
             return f"It chooses by size, and where {side.says} it is {_said(gain)} {side.rival.name}: {least}, so it isn't called faster."
         lost = next((c for c, g in zip(side.timed, gains, strict=True) if g is not None and g.centre < -math.log1p(MARGIN)), None)
         if lost is not None:
@@ -54,7 +54,7 @@ def _unseen(side: Side, single: Rival, candidate: str, found: Mapping[str, Seque
     logs = {name: _logs(measurements, quantity) for name, measurements in found.items()}
     for rival in (Rival(ORIGINAL, "the original"), single):
         gain = _advantage(logs, candidate, rival, (side.unseen,))
-        if gain is None:
+        if gain is None or gain.degrees < 1:
             return f"It chooses by size, and where {side.says} it could not be timed at a size that it wasn't chosen by: not called faster."
         before, mine = _middle(found[candidate], side.unseen, quantity)
         theirs = before if rival.id == ORIGINAL else _middle(found[rival.id], side.unseen, quantity)[1]
@@ -79,7 +79,7 @@ def _advantage(logs: Mapping[str, Logs], candidate: str, rival: Rival, cases: Se
 
     Both were timed against the original in the same process, so what differs between processes is in neither.
     """
-    if any(case not in logs.get(name, {}) for case in cases for name in (candidate, rival.id) if name != ORIGINAL):
+    if not cases or any(case not in logs.get(name, {}) for case in cases for name in (candidate, rival.id) if name != ORIGINAL):
         return None
     theirs = None if rival.id == ORIGINAL else logs[rival.id]
     mine = logs[candidate]

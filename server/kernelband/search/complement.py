@@ -89,7 +89,7 @@ class Plan:
     def why(self) -> str:
         """The facts, from screening."""
         each = zip(conditions(self.sides), (self.sides.small, self.sides.large), self.gains, self.rivals, strict=True)
-        return "; ".join(f"where {says}, {name(v)} was {gain - 1:.0%} faster than {name(rival)}" for says, v, gain, rival in each)
+        return "; ".join(f"where {says}, {name(v)} was {100 * (gain - 1):.0f} % faster than {name(rival)}" for says, v, gain, rival in each)
 
 
 # ---------------------------------------------------------------- the decision
@@ -122,16 +122,16 @@ def plans(versions: Sequence[Version], axes: Sequence[Axis], best: float) -> lis
 
 def cuts(axes: Sequence[Axis]) -> Iterator[Cut]:
     """Each way to part the timing cases by a size, once: by the first size for which both sides can be timed at sizes that nobody has."""
-    ways: dict[frozenset[str], Cut] = {}
+    ways: dict[frozenset[tuple[str, ...]], Cut] = {}  # by the two parts, whichever is the small one
     for axis in axes:
         values = sorted(set(axis.timed.values()))
         for low, high in pairwise(values):
             at = threshold(low, high)
             small, large = (tuple(c for c, v in axis.timed.items() if (v <= at) is below) for below in (True, False))
             cut = Cut(axis.code, at, small, large, (_nearest(axis, at, below=True), _nearest(axis, at, below=False)))
-            known = ways.get(frozenset(small))
-            if known is None or (None in known.unseen and None not in cut.unseen):
-                ways[frozenset(small)] = cut
+            parts = frozenset({small, large})
+            if parts not in ways or (None in ways[parts].unseen and None not in cut.unseen):
+                ways[parts] = cut
     yield from ways.values()
 
 
