@@ -124,7 +124,7 @@ class MeasurementRow:
 
     run: str
     variant: int
-    stage: str  # "baseline" | "screening" | "final"
+    stage: str  # "baseline" | "screening" | "final" | "unseen": in the final, at sizes of no timing case
     process: int
     case_id: str
     method: str

@@ -43,7 +43,7 @@ _FIRST = (
     f"""CREATE TABLE finals (
         {_RUN}, variant INTEGER NOT NULL, verified INTEGER NOT NULL, score REAL, low REAL, high REAL, result TEXT NOT NULL, seconds REAL
         NOT NULL, PRIMARY KEY (run, variant)) STRICT""",
-    # One pair of times. kind: device | call. stage: baseline | screening | final.
+    # One pair of times. kind: device | call. stage: baseline | screening | final | unseen.
     f"""CREATE TABLE measurements (
         {_RUN}, variant INTEGER NOT NULL, stage TEXT NOT NULL, process INTEGER NOT NULL, case_id TEXT NOT NULL, method TEXT NOT NULL,
         kind TEXT NOT NULL, pair INTEGER NOT NULL, input_set INTEGER NOT NULL, original_us REAL NOT NULL, variant_us REAL NOT NULL,

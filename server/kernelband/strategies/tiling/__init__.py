@@ -1,4 +1,7 @@
-"""Tiling: how much of the output one program makes, with how many warps and stages."""
+"""Tiling: how much of the output one program makes, with how many warps and stages.
+
+Beside the moves there is ``by_size``, which needs two measured variants: the search asks for it (``search.complement``).
+"""
 
 from kernelband.strategies._base import Card, Strategy
 from kernelband.strategies.tiling.move import Tiles
