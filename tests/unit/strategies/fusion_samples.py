@@ -213,6 +213,107 @@ def results():
 )
 
 
+#: A product with tiles in groups, pointers that walk along K, and a half-precision result.
+PRODUCT = (
+    HEAD
+    + """@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+):
+    pid = tl.program_id(axis=0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    group = pid // (GROUP_M * num_pid_n)
+    rows = min(num_pid_m - group * GROUP_M, GROUP_M)
+    pid_m = group * GROUP_M + (pid % (GROUP_M * num_pid_n)) % rows
+    pid_n = (pid % (GROUP_M * num_pid_n)) // rows
+
+    offs_m = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M
+    offs_n = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m[:, None] * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n[None, :] * stride_bn
+
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    # Along K
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k * BLOCK_K, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k * BLOCK_K, other=0.0)
+        acc += tl.dot(a, b)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs = b_ptrs + BLOCK_K * stride_bk
+    c = acc.to(tl.float16)
+
+    offs_cm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_cn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    c_ptrs = c_ptr + stride_cm * offs_cm[:, None] + stride_cn * offs_cn[None, :]
+    tl.store(c_ptrs, c, mask=(offs_cm[:, None] < M) & (offs_cn[None, :] < N))
+
+
+def product(a, b):
+    M, K = a.shape
+    N = b.shape[1]
+    c = torch.empty((M, N), device=a.device, dtype=a.dtype)
+    BLOCK_M, BLOCK_N, BLOCK_K = 32, 32, 32
+    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
+    product_kernel[grid](
+        a, b, c, M, N, K, *a.stride(), *b.stride(), *c.stride(),
+        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K, GROUP_M=8,
+    )
+    return c
+
+
+def results():
+    sizes = ((40, 50, 530), (32, 64, 512), (33, 17, 90))
+    return [product(torch.randn(m, k).half(), torch.randn(k, n).half()) for m, n, k in sizes]
+"""
+)
+
+#: A batch of products: indices that are computed anew in each step, what is left of K counted down, a factor behind the sum.
+SCALED_PRODUCTS = (
+    HEAD
+    + """@triton.jit
+def scaled_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, alpha,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr = 32,
+):
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    rows = tl.program_id(0) // tiles_n * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(0) % tiles_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    batch = tl.program_id(1).to(tl.int64)
+    c_ptrs = c_ptr + batch * M * N + rows[:, None] * N + cols[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    left = K
+    for start in range(0, K, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K)
+        inside = tl.arange(0, BLOCK_K) < left
+        a = tl.load(a_ptr + batch * M * K + rows[:, None] * K + k[None, :], mask=(rows[:, None] < M) & inside[None, :], other=0.0)
+        b = tl.load(b_ptr + batch * K * N + k[:, None] * N + cols[None, :], mask=inside[:, None] & (cols[None, :] < N), other=0.0)
+        acc = tl.dot(a, b, acc)
+        left -= BLOCK_K
+    tl.store(c_ptrs, acc * alpha, mask=(rows[:, None] < M) & (cols[None, :] < N))
+
+
+def scaled_products(a, b, alpha):
+    batch, M, K = a.shape
+    N = b.shape[2]
+    grid = lambda meta: (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]), batch)
+    c = torch.zeros(batch, M, N, device=a.device, dtype=torch.float32)
+    if c.numel():
+        scaled_kernel[grid](
+            a, b, c, M, N, K, alpha,
+            BLOCK_M=32, BLOCK_N=32, BLOCK_K=32,
+        )
+    return c
+
+
+def results():
+    sizes = ((2, 40, 50, 530), (1, 32, 64, 512), (3, 33, 17, 90))
+    return [scaled_products(torch.randn(n, i, k).half() / 8, torch.randn(n, k, j).half() / 8, 0.25) for n, i, j, k in sizes]
+"""
+)
+
 ZEROS = (
     HEAD
     + """@triton.jit
@@ -302,6 +403,8 @@ SAMPLES = {
     "layer_norm": Sample(LAYER_NORM, ("one_pass_moments", "rsqrt", "accumulate_late"), ("1.0 /", "1.001 /")),
     "cross_entropy": Sample(CROSS_ENTROPY, ("online_softmax", "accumulate_late", "exp2"), ("m + tl.log", "m + 0.001 + tl.log")),
     "column_sums": Sample(COLUMN_SUMS, ("split_reduction", "accumulate_late"), ("acc += x", "acc += x * 1.01"), 1024, 16),
+    "product": Sample(PRODUCT, ("split_k",), ("acc += tl.dot(a, b)", "acc += tl.dot(a, b) * 1.1"), 512, 32, "float16"),
+    "scaled_products": Sample(SCALED_PRODUCTS, ("split_k",), ("acc * alpha", "acc * alpha * 1.1"), 512, 32, "float16"),
     "zeros": Sample(ZEROS, ("zeros_to_empty",), ("* 2.0", "* 2.1")),
     "zero_rows": Sample(ZERO_ROWS, ("zeros_to_empty",), ("/ 3.0", "/ 3.1")),
     "copied": Sample(COPIED, ("contiguous_copy",), ("-x, mask", "-x * 1.01, mask")),
@@ -363,6 +466,14 @@ EXAMPLES = {
         {"N": 4096, "stride": 4096},
         {**_matrices("float16", [4096, 4096], "X", "Y"), **_matrices("float16", [4096], "W", "B")},
         {"one_pass_moments", "rsqrt", "one_block"},
+    ),
+    "matmul_kernel": (
+        "matmul",
+        [32, 1, 1],
+        {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 32},
+        {"M": 256, "N": 512, "K": 16384},
+        {"a_ptr": ([256, 16384], "float16"), "b_ptr": ([16384, 512], "float16"), "c_ptr": ([256, 512], "float16")},
+        {"split_k"},
     ),
     "flash_attention_kernel": ("flash_attention", [64, 16, 1], {"BLOCK_M": 64, "BLOCK_N": 64, "HEAD_DIM": 64}, {}, {}, {"exp2"}),
 }

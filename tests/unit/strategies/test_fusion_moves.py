@@ -144,6 +144,59 @@ GOLDEN = {
 -    # The kernel wants rows.
 -    x = x.contiguous()""",
     ),
+    ("product", "split_k"): (
+        "reassociates",
+        """\
++    stride_split, SPLIT_K: tl.constexpr,
++    pid_k = tl.program_id(axis=1)
++    # Each of SPLIT_K programs takes every SPLIT_K-th tile of K.
++    a_ptrs += pid_k * BLOCK_K * stride_ak
++    b_ptrs += pid_k * BLOCK_K * stride_bk
+-    for k in range(0, tl.cdiv(K, BLOCK_K)):
++    for k in range(pid_k, tl.cdiv(K, BLOCK_K), SPLIT_K):
+-        a_ptrs += BLOCK_K * stride_ak
+-        b_ptrs = b_ptrs + BLOCK_K * stride_bk
+-    c = acc.to(tl.float16)
++        a_ptrs += SPLIT_K * BLOCK_K * stride_ak
++        b_ptrs = b_ptrs + SPLIT_K * BLOCK_K * stride_bk
++    c = acc.to(c_ptr.dtype.element_ty)
++    c_ptr += pid_k * stride_split
+-    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
++    tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
++    # Few tiles and a long K: several programs share a tile, so that all multiprocessors have work.
++    SPLIT_K = 16 if tiles < 132 and K >= 512 else 1
++    grid = (tiles, SPLIT_K)
++    parts = c.new_empty((SPLIT_K, *c.shape), dtype=torch.float32) if SPLIT_K > 1 else c
+-        a, b, c, M, N, K, *a.stride(), *b.stride(), *c.stride(),
++        a, b, parts, M, N, K, *a.stride(), *b.stride(), *c.stride(),
++        stride_split=c.numel(), SPLIT_K=SPLIT_K,
++    if SPLIT_K > 1:
++        c.copy_(parts.sum(0))""",
+    ),
+    ("scaled_products", "split_k"): (
+        "reassociates",
+        """\
++    stride_split = 0, SPLIT_K: tl.constexpr = 1,
++    pid_k = tl.program_id(2)
++    c_ptr += pid_k * stride_split
+-    for start in range(0, K, BLOCK_K):
++    # Each of SPLIT_K programs takes every SPLIT_K-th tile of K.
++    left -= pid_k * BLOCK_K
++    for start in range(pid_k * BLOCK_K, K, SPLIT_K * BLOCK_K):
+-        left -= BLOCK_K
++        left -= SPLIT_K * BLOCK_K
+-    grid = lambda meta: (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]), batch)
++    tiles = -(-M // 32) * -(-N // 32) * batch
++    # Few tiles and a long K: several programs share a tile, so that all multiprocessors have work.
++    SPLIT_K = 16 if tiles < 132 and K >= 512 else 1
++    grid = lambda meta: (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]), batch, SPLIT_K)
++        parts = c.new_zeros((SPLIT_K, *c.shape), dtype=torch.float32) if SPLIT_K > 1 else c
+-            a, b, c, M, N, K, alpha,
++            a, b, parts, M, N, K, alpha,
++            stride_split=c.numel(), SPLIT_K=SPLIT_K,
++        if SPLIT_K > 1:
++            torch.sum(parts, dim=0, out=c)""",
+    ),
     ("column_sums", "split_reduction"): (
         "reassociates",
         """\
@@ -264,6 +317,11 @@ SPOILED = {
     ),
     "the output is wider than its mask": ("split_reduction", COLUMN_SUMS, ("tl.store(sum_ptr + cols, ", "tl.store(sum_ptr + 1 + cols, ")),
     "the grid has two axes": ("split_reduction", COLUMN_SUMS, ('meta["BLOCK_N"]),)', 'meta["BLOCK_N"]), 1)')),
+    "the grid is another kernel's too": (
+        "split_reduction",
+        COLUMN_SUMS,
+        ("    return total, mean\n", "    column_sums_kernel_of_old[grid](x, BLOCK_N=32)\n    return total, mean\n"),
+    ),
     "the launch returns": ("split_reduction", COLUMN_SUMS, ("    column_sums_kernel[grid](", "    k = column_sums_kernel[grid](")),
     "the grid ends before the tensor": ("zeros_to_empty", ZEROS, ("cdiv(y.numel(), meta", "cdiv(y.numel() - 1, meta")),
     "the kernel is told another size": ("zeros_to_empty", ZEROS, ("(x, y, y.numel(), ", "(x, y, y.numel() // 2, ")),
@@ -358,7 +416,7 @@ def test_nothing_is_known(name, tmp_path):
     """No cases: moves that need facts keep away, the others still fire; nothing raises."""
     program = sample(name, tmp_path)
     for proposal in strategy("fusion").propose(program, facts()):
-        assert proposal.move not in ("split_reduction", "one_block", "contiguous_copy", "dot_accumulate")
+        assert proposal.move not in ("split_reduction", "split_k", "one_block", "contiguous_copy", "dot_accumulate")
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

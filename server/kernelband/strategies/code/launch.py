@@ -243,6 +243,15 @@ class LaunchView:
             return None if any(isinstance(e, ast.Starred) for e in self.grid.elts) else list(self.grid.elts)
         return None
 
+    @property
+    def own_grid(self) -> bool:
+        """No other launch takes the same grid from the same variable."""
+        grid = self.call.func.slice if isinstance(self.call.func, ast.Subscript) else None
+        if not isinstance(grid, ast.Name):
+            return True
+        scope = self.host or self.module.tree
+        return sum(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)) == 1
+
     def parameters_of(self, expression: ast.expr) -> list[str]:
         """The kernel's parameters that get the same value as ``expression`` (compared as code)."""
         wanted = ast.unparse(expression)

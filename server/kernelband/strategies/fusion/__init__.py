@@ -10,6 +10,7 @@ from kernelband.strategies.fusion.one_block import OneBlock
 from kernelband.strategies.fusion.one_pass_moments import OnePassMoments
 from kernelband.strategies.fusion.online_softmax import OnlineSoftmax
 from kernelband.strategies.fusion.rsqrt import Rsqrt
+from kernelband.strategies.fusion.split_k import SplitK
 from kernelband.strategies.fusion.split_reduction import SplitReduction
 from kernelband.strategies.fusion.zeros_to_empty import ZerosToEmpty
 
@@ -24,6 +25,7 @@ FUSION = Strategy(
     (
         OneBlock(),
         SplitReduction(),
+        SplitK(),
         MergedPasses(),
         OnlineSoftmax(),
         OnePassMoments(),

@@ -14,11 +14,10 @@ from attrs import frozen
 from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, Loop, View
-from kernelband.strategies.code.blocks import exposed, memory, names_bound, names_read, plain, siblings
-from kernelband.strategies.code.kernel import ATOMICS
+from kernelband.strategies.code.blocks import exposed, names_bound
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.fusion.accumulate_late import is_zero, reduction
+from kernelband.strategies.fusion.partial_sums import added_up, behind, linear, only_loop, sums, torch_name
 
 FILLS = (2, 4, 1)  # programs for each multiprocessor
 LEAST_STEPS = 2  # of the loop in each part
@@ -47,7 +46,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     kernel = view.kernel
     loop = _walk(view)
-    if loop is None or not view.whole or len(view.launches) != 1:
+    if loop is None or not view.whole or len(view.launches) != 1 or not view.launches[0].own_grid:
         return
     columns = _columns(kernel, loop)
     steps = _steps(view, loop)
@@ -80,61 +79,27 @@ def _parts(multiprocessors: int, programs: int, steps: int) -> list[int]:
 
 
 def _walk(view: View) -> Loop | None:
-    """The kernel's only loop: it adds float32 sums from zero, carries nothing else, and stores nothing."""
+    """The kernel's only loop: it adds float32 sums from zero, and carries nothing else."""
     kernel = view.kernel
-    loops = kernel.loops()
-    statements = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For | ast.While)]
-    if len(loops) != 1 or len(statements) != 1 or not isinstance(kernel.module.parents.get(statements[0]), ast.FunctionDef):
-        return None
-    loop = loops[0]
-    body = loop.node.body
-    touched = memory(kernel, body)
+    loop = only_loop(kernel)
     ids = [kernel.tokens(c) for c in kernel.calls({"program_id"})]
-    if touched.stores or touched.opaque or not plain(kernel.node.body[_docstring(kernel) :]) or any(i != frozenset({"@0"}) for i in ids):
+    if loop is None or not ids or any(i != frozenset({"@0"}) for i in ids):
         return None
-    if kernel.calls({"num_programs", *ATOMICS}) or loop.kind == "static_range" or loop.node.orelse or not ids:
-        return None
-    carried = (exposed(body) - {loop.variable}) & names_bound(body)
-    return loop if carried and carried == set(_sums(kernel, loop)) else None
-
-
-def _docstring(kernel: KernelView) -> int:
-    return 1 if ast.get_docstring(kernel.node) is not None else 0
-
-
-def _sums(kernel: KernelView, loop: Loop) -> list[str]:
-    """Names that the loop only adds to, beginning with float32 zeros before it."""
-    found: list[str] = []
-    block = siblings(kernel.module, loop.node)
-    for statement in loop.node.body:
-        plus = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add) and isinstance(statement.target, ast.Name)
-        total = reduction(kernel, statement)
-        name = ast.unparse(statement.target) if isinstance(statement, ast.AugAssign) and plus else None
-        if total is not None:
-            name = total.name if total.combined == "sum" else None
-        if name is None:
-            continue
-        reads = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node))
-        begins = [s for s in kernel.bindings(name) if s is not statement]
-        first = begins[0] if len(begins) == 1 else None
-        own = 1 if isinstance(statement, ast.AugAssign) else 2
-        if isinstance(first, ast.Assign) and first in block and is_zero(kernel, first.value) and reads == own:
-            found.append(name)
-    return found
+    carried = (exposed(loop.node.body) - {loop.variable}) & names_bound(loop.node.body)
+    return loop if carried and carried == set(sums(kernel, loop)) else None
 
 
 def _columns(kernel: KernelView, loop: Loop) -> list[Column] | None:
     """The kernel's stores, all behind the loop and all of sums over it; None when one is anything else."""
-    block = siblings(kernel.module, loop.node)
-    behind = block[block.index(loop.node) + 1 :]
-    sums = set(_sums(kernel, loop))
+    following = behind(kernel, loop)
+    names = set(sums(kernel, loop))
     found: list[Column] = []
     for access in (a for a in kernel.accesses() if a.store):
         statement = kernel.module.parents.get(access.call)
-        narrowed: list[ast.Call] = []
-        if statement not in behind or len(access.call.args) < 2 or not _linear(kernel, access.call.args[1], sums, behind, narrowed):
+        casts: list[ast.Call] = []
+        if statement not in following or len(access.call.args) < 2 or not linear(kernel, access.call.args[1], names, following, casts):
             return None
-        column = _column(kernel, access, narrowed)
+        column = _column(kernel, access, casts)
         if column is None:
             return None
         found.append(column)
@@ -142,7 +107,7 @@ def _columns(kernel: KernelView, loop: Loop) -> list[Column] | None:
     return found if len({c.out for c in found}) == len(found) == stores else None
 
 
-def _column(kernel: KernelView, access: Access, narrowed: list[ast.Call]) -> Column | None:
+def _column(kernel: KernelView, access: Access, casts: list[ast.Call]) -> Column | None:
     """``out + cols`` under ``cols < size``, where nothing else reads ``out``."""
     pointer, mask = access.pointer, access.mask
     if not isinstance(pointer, ast.BinOp) or not isinstance(pointer.op, ast.Add) or not isinstance(pointer.left, ast.Name):
@@ -159,39 +124,8 @@ def _column(kernel: KernelView, access: Access, narrowed: list[ast.Call]) -> Col
     others = [n for n in reads if n is not out and not isinstance(kernel.module.parents.get(n), ast.Attribute)]
     if others or out.id not in kernel.parameters or not isinstance(size, ast.Name) or size.id not in kernel.parameters:
         return None
+    narrowed = [c for c in casts if ast.unparse(c.args[0]) != f"{out.id}.dtype.element_ty"]
     return None if kernel.bindings(size.id) else Column(out.id, out, size.id, narrowed)
-
-
-def _linear(kernel: KernelView, node: ast.expr, sums: set[str], behind: list[ast.stmt], narrowed: list[ast.Call]) -> bool:
-    """The parts' values of the expression add up to the whole's: sums, their sums over an axis, multiples by what is the same in all."""
-    if isinstance(node, ast.Name):
-        if node.id in sums:
-            return True
-        bound = kernel.bindings(node.id)
-        whole = len(bound) == 1 and bound[0] in behind and isinstance(bound[0], ast.Assign) and len(bound[0].targets) == 1
-        return whole and isinstance(bound[0], ast.Assign) and _linear(kernel, bound[0].value, sums, behind, narrowed)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        return all(_linear(kernel, x, sums, behind, narrowed) for x in (node.left, node.right))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        constant = node.right
-        value = node.left
-        if isinstance(node.op, ast.Mult) and _constant(kernel, value):
-            value, constant = constant, value
-        return _constant(kernel, constant) and _linear(kernel, value, sums, behind, narrowed)
-    if isinstance(node, ast.Call) and kernel.tl(node) == "sum" and node.args:
-        return _linear(kernel, node.args[0], sums, behind, narrowed)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to" and len(node.args) == 1:
-        if not ast.unparse(node.args[0]).endswith((".float32", ".dtype.element_ty")):
-            narrowed.append(node)
-        return _linear(kernel, node.func.value, sums, behind, narrowed)
-    return False
-
-
-def _constant(kernel: KernelView, node: ast.expr) -> bool:
-    """A number or a parameter."""
-    return all(n in kernel.parameters and not kernel.bindings(n) for n in names_read(node)) and not any(
-        isinstance(n, ast.Call) for n in ast.walk(node)
-    )
 
 
 def _steps(view: View, loop: Loop) -> int:
@@ -225,7 +159,7 @@ def _kernel(kernel: KernelView, loop: Loop, columns: list[Column]) -> Edits | No
 
 def _host(view: View, launch: LaunchView, columns: list[Column], parts: int) -> Edits | None:
     """The buffer of the parts and its sum, around the launch."""
-    module, torch = launch.module, _torch(launch.module.tree)
+    module, torch = launch.module, torch_name(launch)
     statement = module.parents.get(launch.call)
     sides = launch.sides()
     if launch.host is None or torch is None or not isinstance(statement, ast.Expr) or sides is None or len(sides) != 1:
@@ -247,7 +181,7 @@ def _host(view: View, launch: LaunchView, columns: list[Column], parts: int) -> 
         if not isinstance(out, ast.Name) or size is None or name in taken or not _exact(view, column):
             return None
         before.append(f"{name} = {torch}.empty((parts, {module.code(size)}), device={out.id}.device, dtype={torch}.float32)")
-        after.append(f"{torch}.sum({name}, dim=0, out={out.id})" if _single(launch, out.id, torch) else f"{out.id}.copy_({name}.sum(0))")
+        after.append(added_up(launch, name, out.id, torch))
         edits.append(module.replace(out, name))
     placed = [module.before(statement, head + before)] if at is statement else [module.before(at, head), module.before(statement, before)]
     placed.append(module.after(statement, after))
@@ -262,20 +196,3 @@ def _exact(view: View, column: Column) -> bool:
     outs = [x["tensors"].get(column.out) for x in launches]
     sizes = [{**x["scalars"], **x["constants"]}.get(column.size) for x in launches]
     return bool(outs) and all(out is not None and out["shape"] == [size] for out, size in zip(outs, sizes, strict=True))
-
-
-def _single(launch: LaunchView, name: str, torch: str) -> bool:
-    """The host function makes the output as float32 itself."""
-    bound = launch.bindings(name)
-    value = ast.unparse(bound[0].value) if len(bound) == 1 and isinstance(bound[0], ast.Assign) else ""
-    return value.startswith(f"{torch}.") and f"dtype={torch}.float32" in value
-
-
-def _torch(tree: ast.Module) -> str | None:
-    """The module's name for torch."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == "torch":
-                    return alias.asname or alias.name
-    return None

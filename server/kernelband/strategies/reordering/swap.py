@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Numerics, Proposal
-from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
@@ -72,7 +72,7 @@ def _two(view: View) -> tuple[Edits, str, str] | None:
             return None
     for launch in view.launches:
         sides = launch.sides()
-        if sides is None or len(sides) < 2 or not _own_grid(launch):
+        if sides is None or len(sides) < 2 or not launch.own_grid:
             return None
         first, second = sides[:2]
         edits.append((launch.module.path, launch.module.replace(first, launch.module.code(second))))
@@ -90,15 +90,6 @@ def _shares(view: View) -> bool:
 def _uneven(view: View) -> bool:
     """Programs along axis 0 loop for different times."""
     return any("@0" in view.kernel.tokens(x.stop) for x in view.kernel.loops())
-
-
-def _own_grid(launch: LaunchView) -> bool:
-    """No other launch takes the same grid from the same variable."""
-    grid = launch.call.func.slice if isinstance(launch.call.func, ast.Subscript) else None
-    if not isinstance(grid, ast.Name):
-        return True
-    scope = launch.host or launch.module.tree
-    return sum(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)) == 1
 
 
 def _columns_first(view: View, order: Order) -> Edits | None:
