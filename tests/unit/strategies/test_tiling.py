@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from types import SimpleNamespace
 
 import attrs
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from kernelband.strategies import strategy
 from kernelband.strategies.tiling import space
 from tests.unit.strategies.order_samples import TEXTS, captured
-from tests.unit.strategies.samples import H200, program_of
+from tests.unit.strategies.samples import H200, facts, launch, program_of
 
 
 def proposals(name, tmp_path, *, text=None, move="tiles", **more):
@@ -117,3 +118,68 @@ def test_few_waves_prefer_a_full_last_one():
     fits = space.Attention("M", "N", 64, 64, (264,), 2, 2)
     assert next(iter(space.attentions(fits, H200))).blocks["M"] == 128
     assert next(iter(space.attentions(attrs.evolve(fits, programs=(266,)), H200))).blocks["M"] < 128
+
+
+DECODE = """\
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def decode_kernel(q_ptr, k_ptr, o_ptr, n, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + tl.program_id(0) * D + d)
+    acc = 0.0
+    for start in range(0, n, BLOCK_N):
+        rows = start + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, other=0.0)
+        acc += tl.sum(tl.sum(k * q[None, :], axis=1), axis=0)
+    tl.store(o_ptr + tl.program_id(0), acc)
+
+def decode(q, k):
+    out = torch.empty(q.shape[0], device=q.device)
+    decode_kernel[(q.shape[0],)](q, k, out, k.shape[0], D=q.shape[1], BLOCK_N=32)
+    return out
+"""
+
+
+def test_a_block_with_a_fixed_side_counts_the_whole_rectangle(tmp_path):
+    """512 rows of 128 elements are 512 registers a thread: a compiler works on that for minutes."""
+    program = program_of(DECODE, tmp_path)
+    tensors = {"q_ptr": ([64, 128], "float32"), "k_ptr": ([4096, 128], "float32")}
+    given = facts(launch(program, [64, 1, 1], {"D": 128, "BLOCK_N": 32}, {"n": 4096}, tensors))
+    found = [p for p in strategy("tiling").propose(program, given) if p.move == "tiles"]
+    sizes = {p.parameters.get("BLOCK_N", 32) for p in found}
+    assert max(sizes) <= 64
+    assert min(sizes) <= 8
+    assert not [p for p in strategy("fusion").propose(program, given) if p.move == "one_block"]
+
+
+CEILING = SimpleNamespace(cdiv=lambda a, b: -(-a // b))
+
+
+@pytest.mark.parametrize("rounded", ["(n + 255) // 256", "(255 + n) // 256", "(n + 256 - 1) // 256", "triton.cdiv(n, 256)"])
+def test_a_grid_that_rounds_up_in_numbers_still_does(rounded, tmp_path):
+    text = f"""\
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+def host(x):
+    y, n = torch.empty_like(x), x.numel()
+    double[({rounded},)](x, y, n, BLOCK=256)
+    return y
+"""
+    program = program_of(text, tmp_path)
+    given = facts(launch(program, [4000, 1, 1], {"BLOCK": 256}, {"n": 1024000}, {"x_ptr": ([1024000], "float32")}))
+    found = [p for p in strategy("tiling").propose(program, given) if p.move == "tiles" and "BLOCK" in p.parameters]
+    assert found
+    for p in found:
+        block = p.parameters["BLOCK"]
+        (line,) = [x for x in changed(program, p) if x.startswith("+")]
+        grid = line.partition("double[(")[2].partition(",)]")[0]
+        for n in (1, block - 1, block, block + 1, 10 * block + 7):
+            assert eval(grid, {"n": n, "triton": CEILING}) == -(-n // block)

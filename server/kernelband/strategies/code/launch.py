@@ -21,12 +21,15 @@ class Knob:
 
     name: str
     value: int
-    places: tuple[tuple[Module, ast.expr], ...]  # the literals, the grid's own copies included
+    places: tuple[tuple[Module, ast.expr], ...]  # the literals, the grid's own copies included; 255 in ``(n + 255) // 256`` is one too
     in_grid: bool  # the number of programs follows from it
 
     def edit(self, new: int | str) -> Edits:
         """The edits that make it ``new``; none when it has that value."""
-        return [] if new == self.value else [(m.path, m.replace(node, str(new))) for m, node in self.places]
+        if new == self.value:
+            return []
+        less = str(new - 1) if isinstance(new, int) else f"{new} - 1"
+        return [(m.path, m.replace(node, less if integer(node) == self.value - 1 else str(new))) for m, node in self.places]
 
 
 @frozen(eq=False)
@@ -197,7 +200,9 @@ class LaunchView:
             if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
                 yield node.args[0], [node.args[1]]
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and integer(node.right) == value:
-                inner = [n for n in ast.walk(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
+                inner: list[ast.expr] = [n for n in ast.walk(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
+                added = _rounding(node.left, value)
+                inner += [] if added is None else [added[1]]
                 pair = divisor(node)
                 yield pair[0] if pair is not None else node.left, [node.right, *inner]
 
@@ -268,7 +273,7 @@ def integer(node: ast.expr | None) -> int | None:
 
 
 def divisor(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """(n, block) of ``cdiv(n, block)`` or ``(n + block - 1) // block``."""
+    """(n, block) of ``cdiv(n, block)``, ``(n + block - 1) // block`` or ``(n + 255) // 256``."""
     if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and not node.keywords:
         return node.args[0], node.args[1]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.left, ast.BinOp):
@@ -277,7 +282,18 @@ def divisor(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         for n in ast.walk(node.left):
             if isinstance(n, ast.expr) and left in (f"{ast.unparse(n)} + {block} - 1", f"{ast.unparse(n)} + ({block} - 1)"):
                 return n, node.right
+        added = _rounding(node.left, integer(node.right) or 0)
+        return None if added is None else (added[0], node.right)
     return None
+
+
+def _rounding(left: ast.expr, value: int) -> tuple[ast.expr, ast.expr] | None:
+    """(n, 255) of ``n + 255``, what is divided by 256."""
+    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Add) or value < 2:
+        return None
+    if integer(left.right) == value - 1:
+        return left.left, left.right
+    return (left.right, left.left) if integer(left.left) == value - 1 else None
 
 
 def _called(call: ast.Call) -> str:

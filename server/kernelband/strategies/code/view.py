@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from math import prod
 from typing import Any
 
@@ -131,6 +131,11 @@ class View:
         """Elements of the largest block of a program; of its longest side in a kernel with products. 0 when unknown."""
         sides = [max(self.sizes(n), default=0) for n in self.kernel.aranges()]
         return max(sides, default=0) if self.kernel.calls({"dot", "dot_scaled"}) else prod(sides) if sides else 0
+
+    def beside(self, blocks: Set[str]) -> int:
+        """Elements that an access over one of the blocks has along its other sides, the most of any access; 1 for a line."""
+        others = [a.blocks - blocks for a in self.kernel.accesses() if a.blocks & blocks]
+        return max((prod(int(n) if n.isdecimal() else max(self.sizes(n), default=1) for n in names) for names in others), default=1)
 
     def summation(self) -> Numerics:
         """The class of an edit that may change the order of additions in this kernel."""

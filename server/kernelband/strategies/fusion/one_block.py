@@ -48,7 +48,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     loops, size, block = walk
     longest = max(view.numbers(size), default=0)
-    limit = ROW_BYTES // max(view.itemsize, 1)
+    limit = ROW_BYTES // max(view.itemsize, 1) // view.beside({block})
     if not 0 < longest <= limit or view.kernel.unguarded(block):
         return
     fixed: Edit | None = None

@@ -101,7 +101,8 @@ def _candidates(view: View, present: dict[str, int], warps: int, stages: int) ->
             found = iter(space.neighbours(list(present), present, warps, stages))
     else:
         blocks = {n: present[n] for n in list(present)[:2]}
-        programs = space.Programs(view.programs(_gridded(view, blocks)), frozenset(_gridded(view, blocks)), _along(view))
+        gridded = _gridded(view, blocks)
+        programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
     for tile in found:
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
@@ -214,7 +215,7 @@ def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
             f"Each element of the inner operands is fetched for {rows} rows, {present[attention.outer]} before, and the {rows}x{columns} "
             f"and {rows}x{attention.depth} accumulators take {registers} registers of a thread."
         )
-    block = prod(tile.blocks.values() or [view.widest])
+    block = prod(tile.blocks.values()) * view.beside(set(tile.blocks)) if tile.blocks else view.widest
     if not block or dots:
         return f"The present tile is one of many that fit {device.name}."
     each = block * view.itemsize / (tile.num_warps * 32)

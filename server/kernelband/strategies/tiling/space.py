@@ -158,6 +158,7 @@ class Programs:
     counts: list[int]
     follow: frozenset[str]
     along: str | None = None  # the block that runs along memory
+    beside: int = 1  # elements of the sides that can't be chosen and lie across the blocks: a head's dimension, say
 
 
 def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int, device: Device) -> list[Tile]:
@@ -169,12 +170,12 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
     """
     names = tuple(present)
     rated: list[tuple[float, Tile]] = []
-    sizes = [tuple(2**i for i in range(8, 14))] if len(names) == 1 else [tuple(2**i for i in range(3, 9))] * len(names)
+    line = len(names) == 1 and programs.beside == 1
+    sizes = [tuple(2**i for i in range(8, 14))] if line else [tuple(2**i for i in range(3, 9))] * len(names)
     for values in itertools.product(*sizes):
-        block = 1
+        block = prod(values) * programs.beside
         shrink = 1.0
         for name, value in zip(names, values, strict=True):
-            block *= value
             shrink *= value / present[name] if name in programs.follow else 1.0
         if not 256 <= block <= 8192:
             continue
@@ -191,8 +192,8 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
                     prod(_wave_loss(c / shrink, device, resident) for c in programs.counts) ** (1 / len(programs.counts)) - 1
                 )
             if len(names) > 1:
-                line = (values[names.index(programs.along)] if programs.along in names else values[-1]) * itemsize
-                distance += 0.9 * max(0.0, log2(128 / line)) + 0.3 * max(0.0, log2(1024 / block))
+                width = (values[names.index(programs.along)] if programs.along in names else values[-1]) * itemsize
+                distance += 0.9 * max(0.0, log2(128 / width)) + 0.3 * max(0.0, log2(1024 / block))
                 distance += 0.2 * sum(abs(log2(v / present[n])) for n, v in zip(names, values, strict=True))
             rated.append((distance + 0.01 * abs(log2(warps / 4)), Tile(dict(zip(names, values, strict=True)), warps, None)))
     return _spread(rated, 0.5)
