@@ -109,7 +109,8 @@ def test_the_copies_of_a_number_in_a_tuple_grid_become_the_variable(tmp_path):
     ]
 
 
-def test_a_grid_in_a_statement_of_its_own_comes_after_the_choice(tmp_path):
+@pytest.mark.parametrize("added", ["1024 - 1", "1023"])
+def test_a_grid_in_a_statement_of_its_own_comes_after_the_choice(added, tmp_path):
     host = """\
 def copy(x):
     n = x.numel()
@@ -119,8 +120,10 @@ def copy(x):
         copy_kernel[grid](x, y, n, BLOCK=1024, UNROLL=2)
     return y
 """
-    program, given = copier(tmp_path, host)
-    found = chosen(program, given, edited(program, tmp_path, ("n + 1024 - 1) // 1024", "n + 256 - 1) // 256"), ("BLOCK=1024", "BLOCK=256")))
+    program, given = copier(tmp_path, host.replace("1024 - 1", added))
+    less = added.replace("1024", "256").replace("1023", "255")
+    other = edited(program, tmp_path, (f"n + {added}) // 1024", f"n + {less}) // 256"), ("BLOCK=1024", "BLOCK=256"))
+    found = chosen(program, given, other)
     after = found.patch.apply(program.texts)[program.kernel.place.path]
     assert (
         "    BLOCK = 1024 if n <= 4096 else 256\n    grid = ((n + BLOCK - 1) // BLOCK,)\n    with torch.cuda.device(x.device):\n"

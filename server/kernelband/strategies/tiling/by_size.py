@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from kernelband.source.model import Edit
 from kernelband.strategies._base import Numerics, Proposal
-from kernelband.strategies.code import At, LaunchView, Module
+from kernelband.strategies.code import At, Knob, LaunchView, Module
 from kernelband.strategies.code.blocks import lines, removed, siblings
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import Edits, integer
@@ -114,20 +114,21 @@ class _Plan:
                 done = plan._assigned(passed.id, variables)
             else:
                 knob = own.knobs.get(name)
-                done = plan._written(name, pair, [n for _, n in knob.places] if knob is not None else [] if passed is None else [passed])
+                literals = [n for _, n in knob.places] if knob is not None else [x for x in (passed,) if x is not None]
+                done = plan._written(name, pair, knob, literals)
             if not done:
                 return None
         plan.uses.append(launch.call)
         return plan
 
-    def _written(self, name: str, pair: tuple[int, int], literals: Sequence[ast.expr]) -> bool:
+    def _written(self, name: str, pair: tuple[int, int], knob: Knob | None, literals: Sequence[ast.expr]) -> bool:
         """A parameter that is written as a number, or not at all: it gets a variable."""
         variable, taken = name, _taken(self.host)
         while variable in taken or any(s.variable == variable for s in self.slots):
             variable += "_"
         self.slots.append(_Slot(variable, str(pair[0]), str(pair[1])))
         self.uses += literals
-        self.replaced += [self.module.replace(n, variable) for n in literals]
+        self.replaced += [e for _, e in knob.edit(variable)] if knob is not None else [self.module.replace(n, variable) for n in literals]
         if not literals:
             self.missing.append(f"{name}={variable}")
         return all(self.host in self.module.around(n) for n in literals)
@@ -217,16 +218,21 @@ class _Plan:
             holder = _holder(self.module, block, use)
             if holder is None or holder < index + after:
                 return False
-        return all(self._known(n.id, place) for n in ast.walk(ast.parse(size, mode="eval")) if isinstance(n, ast.Name) and n.id != "len")
+        return known(self.launch, size, place)
 
-    def _known(self, name: str, place: ast.stmt) -> bool:
-        """Whether ``name`` has its last value before ``place``, however the function got there."""
-        bindings = self.launch.bindings(name)
-        parameter = name in _parameters(self.host)
+
+def known(launch: LaunchView, size: str, place: ast.stmt) -> bool:
+    """Whether the size has its last value before ``place``, however the host function got there."""
+    names = {n.id for n in ast.walk(ast.parse(size, mode="eval")) if isinstance(n, ast.Name)} - {"len"}
+    around = {place, *launch.module.around(place)}
+    for name in names:
+        bindings = launch.bindings(name)
         if any((s.end_lineno or s.lineno, s.end_col_offset or 0) > (place.lineno, place.col_offset) for s in bindings):
             return False
-        around = {place, *self.module.around(place)}
-        return parameter or any(around & set(siblings(self.module, s)) for s in bindings)
+        parameter = launch.host is not None and name in _parameters(launch.host)
+        if not parameter and not any(around & set(siblings(launch.module, s)) for s in bindings):
+            return False
+    return True
 
 
 def _holder(module: Module, block: Sequence[ast.stmt], node: ast.AST) -> int | None:
