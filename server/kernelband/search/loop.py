@@ -102,6 +102,8 @@ class Loop:
                 s.frontier.exhaust(choice.parent, choice.strategy)
                 self._append(Pull(step, choice.parent, choice.strategy, None, False, 0.0, 0.0, "nothing_left"), "", choice)
             return True
+        if s.trials and not s.journal.budget.allows(s.spent, self.reserve()):
+            return True  # the compilers took what was left; the first trial is worth being late for
         candidate = s.preparer.take(prepared)
         rest = [c.forecast.score for c in prepared.candidates if c is not candidate and c.forecast is not None]
         arm = candidate.parent, candidate.proposal.strategy

@@ -64,6 +64,7 @@ class Preparer:
     cases: tuple[Case, ...]
     rank: Rank
     facts: Callable[[int], Facts]  # of a parent
+    left: Callable[[], float] = field(default=lambda: float("inf"))  # seconds of the budget
     seen: dict[int, set[str]] = field(factory=dict[int, set[str]])
     strange: set[int] = field(factory=set[int])  # variants with code that a model wrote
     stories: Stories = field(factory=Stories)  # what was tried, for authors that learn
@@ -246,13 +247,14 @@ class Preparer:
         return {(c.parent, c.proposal.strategy) for _, c in self._building}
 
     def _wait(self, arm: tuple[int, str], *, patient: bool) -> None:
-        """Until everything of the arm is built, or, unless ``patient``, nothing has come for some time: one hanging compiler must not keep
-        the device waiting.
+        """Until everything of the arm is built, the budget is over, or, unless ``patient``, nothing has come for some time: one hanging
+        compiler must not keep the device waiting.
         """
         start = time.monotonic()
         left = {job for job, c in self._building if (c.parent, c.proposal.strategy) == arm}
         while left:
-            done, left = wait(left, timeout=None if patient else STALL_S, return_when=FIRST_COMPLETED)
+            stall = min(float("inf") if patient else STALL_S, max(0.0, self.left()))
+            done, left = wait(left, timeout=None if stall == float("inf") else stall, return_when=FIRST_COMPLETED)
             if not done:
                 break
         self._spent("compile", start)

@@ -267,6 +267,7 @@ class _Run:
             about,
             Ranker(lab, base.profiler).rank,
             facts,
+            lambda: setup.budget.left,
         )
         preparer.know(identity_key(base.identity))
         s = Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, Frontier(), base.profiler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,15 @@ def test_predicted_says_no_time_and_no_ratio(world: World) -> None:
     found = rows(world, ended.run)
     assert all(t.score is None for t in found["trials"])
     assert {t.correctness for t in found["trials"]} == {"interpreted"}
+
+
+def test_compilers_that_never_end_cost_no_more_than_the_budget(world: World) -> None:
+    begin = time.monotonic()
+    author = FakeAuthor(("straggler",) * 3)
+    ended = world.run(world.options(trials=None, seconds=1.5), measured=False, author=author)
+    assert time.monotonic() - begin < 15  # nothing else bounds the wait
+    assert ended.state == "finished"
+    assert "1.5 s are used up" in ended.reason
 
 
 # ------------------------------------------------------------ interruption and resume
