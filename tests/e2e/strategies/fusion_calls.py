@@ -69,7 +69,8 @@ def difference(text, name, expected):
         if len(found) != len(expected):
             return f"{len(found)} results instead of {len(expected)}"
         for want, got in zip(expected, found):  # noqa: B905  # Python 3.9
-            torch.testing.assert_close(got, want, **({"rtol": 1e-2, "atol": 1e-2} if want.dtype == torch.float16 else {}))
+            loose = {"rtol": 1e-2, "atol": 1e-2} if want.dtype == torch.float16 else {}
+            torch.testing.assert_close(got, want, equal_nan=True, **loose)
     except Exception as error:  # noqa: BLE001  # whatever the variant does wrong is what is reported
         return f"{type(error).__name__}: {error}"
     return None

@@ -175,7 +175,9 @@ def log_sum_exp(x):
 def results():
     begins_masked = torch.randn(2, 512)
     begins_masked[:, :300] = -float("inf")
-    return [log_sum_exp(x) for x in (5 * torch.randn(3, 1000) + 50, torch.randn(2, 512), torch.randn(1, 7), begins_masked)]
+    lowest, nothing = torch.full((2, 300), torch.finfo(torch.float32).min), torch.full((2, 300), -float("inf"))
+    rows = (5 * torch.randn(3, 1000) + 50, torch.randn(2, 512), torch.randn(1, 7), begins_masked, lowest, nothing)
+    return [log_sum_exp(x) for x in rows]
 """
 )
 

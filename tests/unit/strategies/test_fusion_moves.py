@@ -110,7 +110,7 @@ GOLDEN = {
         "reassociates",
         """\
 -    m = float("-inf")
-+    m = -3.4e38  # finite: exp(-inf + inf) is not a number
++    m = -3.4028234e38  # finite: exp(-inf + inf) is not a number
 +    total = tl.zeros([BLOCK], dtype=tl.float32)
 -        m = tl.maximum(m, tl.max(x, axis=0))
 -    total = 0.0
@@ -124,7 +124,10 @@ GOLDEN = {
 +        p = tl.exp(x - new_m)
 +        total += p
 +        m = new_m
-+    total = tl.sum(total, axis=0)""",
++    total = tl.sum(total, axis=0)
++    only_inf = (m == -3.4028234e38) & (total == 0.0)
++    m = tl.where(only_inf, float("-inf"), m)
++    total = tl.where(only_inf, float("nan"), total)  # the sum of exp(-inf + inf)""",
     ),
     ("zeros", "zeros_to_empty"): (
         "exact",
@@ -293,6 +296,8 @@ SPOILED = {
     ),
     "the exponentials are used elsewhere": ("online_softmax", CROSS_ENTROPY, ("tl.sum(p, axis=0)", "tl.sum(p, axis=0) + tl.max(p)")),
     "the maximum is used elsewhere": ("online_softmax", CROSS_ENTROPY, ("tl.exp(y - m)", "tl.exp(y - m) * m")),
+    "the maximum begins with the largest": ("online_softmax", CROSS_ENTROPY, ('m = float("-inf")', 'm = float("inf")')),
+    "the maximum is of other elements": ("online_softmax", CROSS_ENTROPY, ("tl.max(x, axis=0)", "tl.max(x)")),
     "the exponent is another": ("online_softmax", CROSS_ENTROPY, ("tl.exp(y - m)", "tl.exp(y * y - m * 2)")),
     "the output is not linear in the sums": (
         "split_reduction",

@@ -1,8 +1,9 @@
 """``online_softmax``: the loop for a row's maximum and the loop for its sum of exponentials become one.
 
 The sum belongs to the maximum so far and is rescaled whenever that grows (Milakov, Gimelshein 2018, algorithm 3):
-``s = s * exp(m - new_m) + sum(exp(x - new_m))``. The maximum begins with the lowest float32 instead of -inf, or a block that is masked
-altogether would give exp(-inf + inf), which is not a number.
+``s = s * exp(m - new_m) + sum(exp(x - new_m))``. The maximum begins with the lowest float32 instead of -inf, or a block of nothing but -inf
+would spoil the blocks that follow with exp(-inf + inf), which is not a number. A row of nothing but -inf is told behind the loop, where it
+costs no element anything: its sum is still zero, while any other row's largest element has added exp(0).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.accumulate_late import Reduction, beginning, is_zero, reduction
 from kernelband.strategies.fusion.merging import Pair, merged, moved_up, one_loop, pairs
 
-LOWEST = "3.4e38"  # its negative is the lowest float32 but for a rounding
+LOWEST = "3.4028234e38"  # its negative is rounded to the lowest float32
 
 
 class OnlineSoftmax:
@@ -46,6 +47,8 @@ class Online:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     kernel, module = view.kernel, view.kernel.module
+    if any(t["dtype"] == "float64" for x in view.target_launches for t in x["tensors"].values()):
+        return  # it holds numbers below the lowest float32
     for pair in pairs(view):
         online = _online(kernel, pair)
         if online is None:
@@ -125,6 +128,8 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
     indent, outer = module.indent(pair.first.node.body[-1]), module.indent(pair.first.node)
     if zero is None or not is_zero(kernel, zero) or finite is None or up is None or first is None or indent is None or outer is None:
         return None
+    if axis_of(largest.call) != axis_of(total.call):
+        return None
     body, behind = first, list[str]()
     begins: dict[ast.AST, str] = {}
     if late:
@@ -141,6 +146,8 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
         body = again
         begins = {zero: f"{tl}.zeros([{', '.join(shape)}], dtype={tl}.float32)"}
         behind = [f"{outer}{total.name} = {tl}.sum({total.name}{'' if axis is None else f', axis={axis}'})"]
+    if finite:
+        behind += [outer + row for row in _only_infinities(kernel, pair, largest.name, total.name)]
     rescale = code_with(module, online.exp, {}, {online.difference: f"{largest.name} - {new}"})
     rows = [f"{indent}{total.name} *= {rescale}", *body.body, f"{indent}{largest.name} = {new}", *behind]
     edits = one_loop(kernel, pair, up, ahead=[], body=rows, new=begins)
@@ -152,13 +159,15 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
 
 
 def _finite(kernel: KernelView, begin: ast.expr) -> list[Edit] | None:
-    """The edits that make a maximum begin with a finite number; None where it isn't understood."""
+    """The edits that make a maximum begin with a finite number instead of -inf; None where it isn't understood."""
     module = kernel.module
     edits: list[Edit] = []
     for node in (n for n in ast.walk(begin) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "float"):
-        if len(node.args) != 1 or not isinstance(node.args[0], ast.Constant) or node.args[0].value not in ("inf", "-inf"):
+        negated = isinstance(sign := module.parents.get(node), ast.UnaryOp) and isinstance(sign.op, ast.USub)
+        given = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
+        if given != ("inf" if negated else "-inf"):
             return None
-        edits.append(module.replace(node, str(node.args[0].value).replace("inf", LOWEST)))
+        edits.append(module.replace(node, str(given).replace("inf", LOWEST)))
     if not edits:
         return [] if all(isinstance(n, ast.Constant | ast.UnaryOp | ast.USub) for n in ast.walk(begin)) else None
     statement = next((n for n in module.around(begin) if isinstance(n, ast.stmt)), None)
@@ -166,6 +175,19 @@ def _finite(kernel: KernelView, begin: ast.expr) -> list[Edit] | None:
     if statement is not None and note is not None and note.span.start == module.span(statement).end:
         edits.append(Edit(note.span, "  # finite: exp(-inf + inf) is not a number"))
     return edits
+
+
+def _only_infinities(kernel: KernelView, pair: Pair, largest: str, total: str) -> list[str]:
+    """The lines that give a row of nothing but -inf the maximum and the sum that two loops give it."""
+    tl, found = kernel.language, kernel.free_name("only_inf")
+    inside = {n for loop in (pair.first, pair.second) for n in ast.walk(loop.node)}
+    outside = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == largest and n not in inside]
+    read = any(isinstance(n.ctx, ast.Load) for n in outside)
+    return [
+        f"{found} = ({largest} == -{LOWEST}) & ({total} == 0.0)",
+        *([f'{largest} = {tl}.where({found}, float("-inf"), {largest})'] if read else []),
+        f'{total} = {tl}.where({found}, float("nan"), {total})  # the sum of exp(-inf + inf)',
+    ]
 
 
 def code_with(module: Module, node: ast.expr, names: dict[str, str], new: dict[ast.AST, str]) -> str:
