@@ -25,6 +25,7 @@ from kernelband.strategies.code import View
 from kernelband.strategies.code.sizes import sizes
 from kernelband.strategies.tiling.by_size import MOVE, Sides, by_size
 from kernelband.strategies.tiling.parameters import Parameters
+from kernelband.strategies.tiling.two_ways import two_ways
 
 GAIN = 1.05  # of each side on its cases
 WORTH = 1.01  # expected of the choice over the best so far: less is the same to a reader of the patch
@@ -172,20 +173,29 @@ def find(s: Session) -> list[Plan]:
     return [p for p in plans(versions, _axes(s), math.log(s.speed(s.leader))) if max(p.sides.small, p.sides.large) > last]
 
 
-def prepare(s: Session, plan: Plan) -> Candidate | None:
+def prepare(s: Session, plan: Plan, *, both: bool) -> Candidate | None:
     """The variant that chooses, compiled; None when it can't be written, was proposed before, or doesn't compile.
+
+    Args:
+        s: the run.
+        plan: what to choose.
+        both: keep both kernels and both ways to launch; else one, with two sets of launch parameters.
 
     Raises:
         KernelBandError: the worker is gone.
     """
     sides = plan.sides
-    parent, other = sorted((sides.small, sides.large), key=lambda n: (-s.speed(n), n))
-    read = [Parameters.read(s.programs.program(n), s.preparer.facts(n)) for n in (parent, other)]
-    if read[0] is None or read[1] is None:
-        return None
+    # A child of what a model wrote is run apart from the original; so is this, if either is one.
+    parent, other = sorted((sides.small, sides.large), key=lambda n: (n not in s.preparer.strange, -s.speed(n), n))
+    programs, facts = (s.programs.program(parent), s.programs.program(other)), (s.preparer.facts(parent), s.preparer.facts(other))
     classes: list[Numerics] = [t.numerics for n in (parent, other) for t in chain_of(s.trials, n)]
     looser = max(classes, key=_STRICTEST_FIRST.index)  # at least one of the two isn't the original
-    proposal = by_size(read[0], read[1], sides, looser, f"{plan.why[0].upper()}{plan.why[1:]}.", small=parent == sides.small)
+    why, small = f"{plan.why[0].upper()}{plan.why[1:]}.", parent == sides.small
+    if both:
+        proposal = two_ways(programs, facts, sides, looser, why, small=small)
+    else:
+        own, theirs = (Parameters.read(p, f) for p, f in zip(programs, facts, strict=True))
+        proposal = by_size(own, theirs, sides, looser, why, small=small) if own is not None and theirs is not None else None
     seen = s.preparer.seen.setdefault(parent, set())
     if proposal is None or proposal.key in seen:
         return None

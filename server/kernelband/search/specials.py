@@ -5,6 +5,7 @@ Not for policies that are to be as published. Each that is executed is a trial l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -15,6 +16,8 @@ from kernelband.search.candidate import Candidate
 from kernelband.search.events import Noted
 from kernelband.search.session import Session
 
+MOST = 20  # choices by size that are written down, one after the other, until one can be
+NEAR = 1.03  # two kernels must be worth that much: more than one kernel with two sets of launch parameters, more than the leader
 #: Writes and compiles a variant; None when there is none after all.
 Prepare = Callable[[], Candidate | None]
 
@@ -43,12 +46,21 @@ class Specials:
     def _by_size(self) -> Iterator[tuple[Prepare, str]]:
         """Two variants that complement each other as one that chooses by a size."""
         found = complement.find(self.s)
-        able = [plan for plan in found if None not in plan.cut.unseen]
+        able = [plan for plan in found if None not in plan.cut.unseen][:MOST]
         if found and not able and not self._told:
             self._told = True
             self.s.journal.emit(Noted(complement.unable(found[0])))
+        near = [plan for plan in able if plan.expected >= able[0].expected - math.log(NEAR)]
+        for plan in near:
+            yield self._choice(plan, both=False)
         for plan in able:
-            yield partial(complement.prepare, self.s, plan), "two variants in one, by size"
+            if plan not in near:
+                yield self._choice(plan, both=False)
+            if plan.expected >= math.log(NEAR * self.s.speed(self.s.leader)):
+                yield self._choice(plan, both=True)
+
+    def _choice(self, plan: complement.Plan, *, both: bool) -> tuple[Prepare, str]:
+        return partial(complement.prepare, self.s, plan, both=both), "two variants in one, by size"
 
     def _leaner(self) -> Iterator[tuple[Prepare, str]]:
         """The leader without the edits that gained nothing, once for each leader."""

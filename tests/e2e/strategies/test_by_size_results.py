@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kernelband.strategies import STRATEGIES
 from kernelband.strategies.tiling.by_size import Sides, by_size
 from kernelband.strategies.tiling.parameters import Parameters
+from kernelband.strategies.tiling.two_ways import two_ways
+from tests.e2e.strategies import test_equal_results
 from tests.e2e.strategies.test_order_results import interpret
 from tests.unit.strategies.order_samples import HEAD, TEXTS, captured
-from tests.unit.strategies.samples import again, facts, launch, program_of
+from tests.unit.strategies.samples import again, example, example_facts, facts, launch, program_of
 
 #: One block holds a row, so too small a block is a wrong result: what a call was launched with shows in what it computes.
 ROW_SCALE = (
@@ -87,3 +90,48 @@ def test_each_size_gets_its_own_side(tmp_path):
     assert told[:3] == [None, None, None]
     assert told[3] is not None  # 65 columns in a block of 64
     assert told[4] is not None
+
+
+# ---------------------------------------------------------------- two kernels
+
+#: A size of each example with a threshold between the sizes of its calls.
+BETWEEN = {"fused_softmax": ("n_cols", 800), "layer_norm": ("N", 1500), "matmul": ("M", 100), "cross_entropy": ("n_cols", 5000)}
+
+
+def both(program, given, other, sides, *, small):
+    found = two_ways((program, other), (given, given), sides, "exact", "Because.", small=small)
+    assert found is not None
+    return found.patch.apply(program.texts)[program.kernel.place.path]
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_two_kernels_compute_the_same_on_both_sides(name, tmp_path):
+    program = example(name, tmp_path)
+    given = example_facts(name, program)
+    path = program.kernel.place.path
+    size, up_to = BETWEEN[name]
+    texts = {"original": program.texts[path]}
+    for strategy in STRATEGIES:
+        proposal = next((p for p in strategy.propose(program, given)), None)
+        if proposal is not None:
+            other = again(program, proposal.patch.apply(program.texts), tmp_path)
+            for small in (True, False):
+                texts[f"{proposal.key} {small}"] = both(program, given, other, Sides(size, up_to, 1, 2), small=small)
+    told = dict(zip(texts, test_equal_results.interpret(name, list(texts.values())), strict=True))
+    assert {k: r for k, r in told.items() if r is not None} == {}
+    assert len(texts) >= 9
+
+
+def test_each_size_gets_its_own_kernel(tmp_path):
+    program = program_of(ROW_SCALE, tmp_path)
+    path = program.kernel.place.path
+    given = facts(launch(program, [3, 1, 1], {"BLOCK": 256}, {"n_cols": 20}, {}))
+    # Right for rows of at most 64 columns only, whatever it is launched with.
+    narrow = ROW_SCALE.replace("cols = tl.arange(0, BLOCK)", "cols = tl.arange(0, 64)").replace("BLOCK = 256", "BLOCK = 64")
+    other = again(program, {path: narrow}, tmp_path)
+    right, one_more, swapped = (
+        both(program, given, other, Sides("n_cols", at, 1, 2), small=small) for at, small in ((64, False), (65, False), (64, True))
+    )
+    assert "row_scale_kernel_small[grid](x, y, n_cols, BLOCK)" in right
+    told = interpret([ROW_SCALE, narrow, right, one_more, swapped])
+    assert [t is None for t in told] == [True, False, True, False, False]

@@ -43,7 +43,7 @@ def block_at(text: str, n: int) -> int:
     return launched[0]
 
 
-def wanted(n: int) -> int:
+def wanted(n: int) -> float:
     """The best block, as a power of two."""
     return 5 if n < 10_000 else 9
 
@@ -52,10 +52,11 @@ class SizedLab(FakeLab):
     """``sizes`` by case; ``want``: the best block at a size."""
 
     def __init__(
-        self, workspace: Any, measured: bool = True, sizes: Mapping[str, int] = SIZES, want: Callable[[int], int] = wanted
+        self, workspace: Any, measured: bool = True, sizes: Mapping[str, int] = SIZES, want: Callable[[int], float] = wanted
     ) -> None:
         super().__init__(workspace, measured)
         self.sizes, self.want = dict(sizes), want
+        self.rooms: list[str] = []
 
     @property
     def cases(self) -> list[dict[str, Any]]:
@@ -70,6 +71,7 @@ class SizedLab(FakeLab):
         return SizedExecutor(self)
 
     def fresh(self, name: str) -> FakeExecutor:
+        self.rooms.append(name)
         return SizedExecutor(self)
 
     def build(self, files: Any, cases: Sequence[Any]) -> Future[Built]:
@@ -123,21 +125,31 @@ class SizedExecutor(FakeExecutor):
 
 
 class Blocks:
-    """Writes every block of ``BLOCKS`` where one is written as a number, with the grid, and nothing else."""
+    """Writes every block of ``BLOCKS`` where one is written as a number, with the grid, and nothing else.
+
+    ``kernels``: the largest block comes with another kernel, for which nothing more is written. ``model``: the one that a model writes.
+    """
 
     name = "blocks"
     free = True
+
+    def __init__(self, *, kernels: bool = False, model: int = 0) -> None:
+        self.kernels, self.model = kernels, model
 
     def write(self, program: Program, strategy: str, facts: Facts, already: Any, limit: int) -> Draft:
         ((path, text),) = program.texts.items()
         places = [Span(*m.span(1)) for m in re.finditer(r"(?:BLOCK=|numel\(\), )(\d+)", text)]
         out: list[Proposal] = []
-        for block in BLOCKS if len(places) == 2 and strategy == "tiling" else ():
+        for block in BLOCKS if len(places) == 2 and strategy == "tiling" and "other" not in text else ():
             if text[places[0].start : places[0].end] != str(block):
-                patch = make_patch(program.texts, {path: [Edit(place, str(block)) for place in places]})
+                edits = [Edit(place, str(block)) for place in places]
+                if self.kernels and block == BLOCKS[-1] and (mask := re.search(r"mask=i < n(?=\),)", text)):
+                    edits.append(Edit(Span(*mask.span()), "mask=i < n, other=0.0"))
+                patch = make_patch(program.texts, {path: edits})
                 out.append(Proposal(strategy, "block", {"BLOCK": block}, patch, "exact", f"BLOCK {block}", "test"))
         new = [p for p in out if p.key not in already]
-        return Draft(tuple(new[:limit]), exhausted=len(new) <= limit)
+        authors = {p.key: "model wise" for p in new if p.parameters["BLOCK"] == self.model}
+        return Draft(tuple(new[:limit]), exhausted=len(new) <= limit, authors=authors)
 
 
 assert block_at(TEXT, 100) == 16

@@ -23,7 +23,7 @@ TRIALS = 6
 
 
 class World:
-    def __init__(self, folder: Path, sizes: Mapping[str, int] = SIZES, want: Callable[[int], int] = wanted) -> None:
+    def __init__(self, folder: Path, sizes: Mapping[str, int] = SIZES, want: Callable[[int], float] = wanted) -> None:
         self.file, self.db = folder / "k.py", folder / "h.db"
         self.file.write_text(TEXT)
         self.sizes, self.want = sizes, want
@@ -31,14 +31,20 @@ class World:
         self.labs: list[SizedLab] = []
 
     def run(
-        self, resume: str | None = None, listen: Callable[[Event], None] | None = None, *, measured: bool = True, **options: Any
+        self,
+        resume: str | None = None,
+        listen: Callable[[Event], None] | None = None,
+        *,
+        measured: bool = True,
+        author: Blocks | None = None,
+        **options: Any,
     ) -> RunEnded:
         def start(workspace: Any, **_: Any) -> Any:
             self.labs.append(SizedLab(workspace, measured, self.sizes, self.want))
             return self.labs[-1]
 
         asked = evolve(Options(str(self.file), trials=TRIALS), **options) if resume is None else options_of(self.db, resume)
-        return optimize(asked, self.db, listen or self.events.append, resume_run=resume, author=Blocks(), start_lab=start)
+        return optimize(asked, self.db, listen or self.events.append, resume_run=resume, author=author or Blocks(), start_lab=start)
 
     def rows(self, run: str) -> dict[str, Any]:
         with Store.read(self.db) as store:
@@ -133,6 +139,30 @@ def test_the_original_may_be_one_side(tmp_path: Path) -> None:
     assert "    BLOCK = 16 if x.numel() <= 8192 else 512\n" in world.text(choice)
     assert ended.verified[0] == choice.id
     assert "the original was" in choice.why
+
+
+def test_two_kernels_where_one_is_not_enough(world: World) -> None:
+    ended = world.run(author=Blocks(kernels=True))
+    (choice,) = world.choices(ended.run)
+    assert ended.verified[0] == choice.id
+    text = world.text(choice)
+    assert "    if x.numel() <= 8192:\n        k" in text
+    assert text.count("@triton.jit") == 2
+    assert [block_at(text, n) for n in (1000, 8192, 8193, 100_000)] == [32, 32, 512, 512]
+    assert "as variant" in choice.what
+
+
+def test_a_choice_with_what_a_model_wrote_is_run_apart(tmp_path: Path) -> None:
+    world = World(tmp_path, want=lambda n: 5 if n < 10_000 else 8.5)
+    ended = world.run(author=Blocks(kernels=True, model=512))
+    (choice,) = world.choices(ended.run)
+    found = world.rows(ended.run)
+    large = next(v for v in found["variants"] if v.id == choice.parameters["large"])
+    small = next(v for v in found["variants"] if v.id == choice.parameters["small"])
+    assert (large.author, small.author) == ("model wise", "blocks")
+    assert small.seconds < large.seconds
+    assert choice.parent == large.id  # although the other one is faster
+    assert any(room.startswith("apart-") and room.endswith(f"-{choice.id}") for room in world.labs[0].rooms)
 
 
 def test_policies_as_published_make_none(world: World) -> None:

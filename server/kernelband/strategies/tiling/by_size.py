@@ -1,7 +1,8 @@
 """``by_size``: the launch parameters of one variant up to a size, those of another above it, as host code that a reader would write.
 
 Not a move that looks for something to do: two variants were measured, and the search knows that each is the better one on its side of a
-size. This writes the program that has both, where they differ in nothing but launch parameters and the grid that follows from them.
+size. This writes the program that has both, where they differ in nothing but launch parameters and the grid that follows from them;
+``two_ways`` does where they differ in more.
 """
 
 from __future__ import annotations
