@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import cast
 
@@ -20,7 +20,7 @@ def check(
     lock: str | None = None,
     shared: bool = False,
     fresh: bool = False,
-    programs: int | None = None,  # of each launch, by the interpreter
+    programs: Callable[[Case], int] | None = None,  # of each launch of a case, by the interpreter
 ) -> CheckResult:
     """Compares a candidate with the original on the first ``sets`` input sets of each case (None: on all that it has).
 
@@ -31,11 +31,12 @@ def check(
         KernelBandError: the operation failed.
     """
 
-    def count(case: Case) -> int:
-        return max(1, case["input_sets"] if sets is None else min(sets, case["input_sets"]))
+    def count(case: Case) -> tuple[int, int]:
+        used = max(1, case["input_sets"] if sets is None else min(sets, case["input_sets"]))
+        return used, -programs(case) if programs is not None else 0  # what is looked at most closely comes first
 
     whole: CheckResult | None = None
-    for used, group in groupby(sorted(cases, key=count), key=count):
+    for (used, sampled), group in groupby(sorted(cases, key=count), key=count):
         members = list(group)
         params: CheckParams = {
             "variant": candidate.variant,
@@ -44,7 +45,7 @@ def check(
             "numerics": candidate.numerics,
         }
         if programs is not None:
-            params["programs"] = programs
+            params["programs"] = -sampled
         deadline = check_deadline(members, used, settings) if programs is None else interpreted_deadline(members, settings)
         deadline += settings.start_s if fresh else 0.0
         part = cast("CheckResult", executor.call("check", params, deadline, lock, shared=shared))

@@ -19,6 +19,10 @@ from kernelband.judge.result import Result
 from kernelband.judge.speed_of_light import too_fast
 from kernelband_worker.wire import CheckResult
 
+#: Programs of a launch of the smallest case that are interpreted, of as many as there are, where its replay took no longer than that.
+THOROUGH = 64
+THOROUGH_S = 3.0
+
 
 class Judge:
     """Judges candidates on a task. Keeps nothing of a candidate; of the task, what was learnt about the original (methods, shares).
@@ -80,6 +84,8 @@ class Judge:
     def interpret(self, executor: Executor, candidate: Candidate) -> Verdict:
         """Without a GPU: correctness by the interpreter on sampled programs, and no performance at all.
 
+        The smallest case is run whole where it has few programs: what a grid that is too small leaves out shows in no sample.
+
         Raises:
             KernelBandError: what isn't the variant's fault.
         """
@@ -87,7 +93,13 @@ class Judge:
         checked: list[CheckResult] = []
         try:
             cases = self.task.of_role("check", "time")
-            checked.append(check(executor, candidate, cases, sets=1, settings=self.settings, programs=self.settings.programs))
+            smallest = min(cases, key=lambda c: c["memory_bytes"])["id"]
+
+            def programs(case: Case) -> int:
+                quick = case["id"] == smallest and case.get("replay_s", 0.0) <= THOROUGH_S
+                return THOROUGH if quick else self.settings.programs
+
+            checked.append(check(executor, candidate, cases, sets=1, settings=self.settings, programs=programs))
             correctness, reason = judge_check(checked[-1], candidate.numerics)
         except KernelBandError as error:
             return self._verdict(candidate, self.faulty(error, bool(checked)), [], checked, start)

@@ -131,10 +131,18 @@ def test_interpreted_says_nothing_of_speed():
     result = Judge(Task(CASES)).interpret(executor, candidate()).result
     assert (result.correctness, result.performance, result.score) == ("interpreted", "not_measured", None)
     assert "not races" in result.reason
-    _, params, _, lock = executor.calls[-1]
-    assert params["programs"] == Settings().programs
-    assert lock is None
+    assert {lock for _, _, _, lock in executor.calls} == {None}
     assert "time" not in operations(executor)
+
+
+@pytest.mark.parametrize(("seconds", "whole"), [(0.5, True), (20.0, False)])
+def test_the_smallest_case_is_interpreted_whole_unless_that_takes_long(seconds, whole):
+    executor = SimulatedExecutor({})
+    cases = (case("large", "check"), case("small", "check", memory_bytes=1000, replay_s=seconds), case("time"))
+    Judge(Task(cases)).interpret(executor, candidate())
+    few = Settings().programs
+    asked = {tuple(params["cases"]): params["programs"] for _, params, _, _ in executor.calls}
+    assert asked == ({("small",): 64, ("large", "time"): few} if whole else {("large", "small", "time"): few})
 
 
 def test_interpreted_wrong_is_wrong():
