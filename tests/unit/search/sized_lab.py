@@ -57,6 +57,7 @@ class SizedLab(FakeLab):
         super().__init__(workspace, measured)
         self.sizes, self.want = dict(sizes), want
         self.rooms: list[str] = []
+        self.toll = 1.0  # what choosing costs
 
     @property
     def cases(self) -> list[dict[str, Any]]:
@@ -65,7 +66,7 @@ class SizedLab(FakeLab):
 
     def microseconds(self, text: str, case: str) -> float:
         n = self.sizes[case]
-        return 100.0 * (1 + 0.2 * abs(math.log2(block_at(text, n)) - self.want(n)))
+        return 100.0 * (1 + 0.2 * abs(math.log2(block_at(text, n)) - self.want(n))) * (self.toll if "<=" in text else 1.0)
 
     def measuring(self) -> FakeExecutor:
         return SizedExecutor(self)

@@ -29,6 +29,7 @@ class World:
         self.sizes, self.want = sizes, want
         self.events: list[Event] = []
         self.labs: list[SizedLab] = []
+        self.toll = 1.0
 
     def run(
         self,
@@ -41,6 +42,7 @@ class World:
     ) -> RunEnded:
         def start(workspace: Any, **_: Any) -> Any:
             self.labs.append(SizedLab(workspace, measured, self.sizes, self.want))
+            self.labs[-1].toll = self.toll
             return self.labs[-1]
 
         asked = evolve(Options(str(self.file), trials=TRIALS), **options) if resume is None else options_of(self.db, resume)
@@ -121,6 +123,16 @@ def test_a_choice_that_loses_at_an_unseen_size_is_not_verified(tmp_path: Path) -
     assert choice.id not in ended.verified
     said = next(f.result["reason"] for f in world.rows(ended.run)["finals"] if f.variant == choice.id)
     assert "at one that it wasn't chosen by (x.numel() > 8192, case above)" in said
+
+
+def test_a_choice_that_does_not_lead_stays_out_of_the_final(world: World) -> None:
+    world.toll = 1.5
+    ended = world.run(trials=40)
+    (choice,) = world.choices(ended.run)  # and it isn't tried again with the same variants
+    finals = {f.variant for f in world.rows(ended.run)["finals"]}
+    assert finals
+    assert choice.id not in finals
+    assert ended.verified
 
 
 def test_one_block_that_serves_all_sizes_needs_no_choice(tmp_path: Path) -> None:
