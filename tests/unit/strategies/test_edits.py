@@ -66,7 +66,7 @@ GOLDEN = [
 +    N: tl.constexpr,  # number of columns in X
 -    BLOCK_SIZE = 1024
 -    _layer_norm_fwd_kernel[(M,)](x_arg, y, weight, bias, x_arg.stride(0), N, eps, BLOCK_SIZE=BLOCK_SIZE)
-+    BLOCK_SIZE = min(32768, triton.next_power_of_2(N))
++    BLOCK_SIZE = min(32768, 1 << (N - 1).bit_length())  # the power of two that holds a row, up to 64 KB
 +    _layer_norm_fwd_kernel[(M,)](x_arg, y, weight, bias, x_arg.stride(0), N, eps, BLOCK_SIZE=BLOCK_SIZE, num_warps=8)""",
     ),
     (

@@ -24,7 +24,7 @@ from tests.unit.strategies.fusion_samples import (
     sample,
     sample_facts,
 )
-from tests.unit.strategies.samples import example, example_facts, facts, program_of
+from tests.unit.strategies.samples import again, example, example_facts, facts, program_of
 from tests.unit.strategies.test_edits import changed
 from tests.unit.strategies.test_formatting import SPOIL
 
@@ -450,10 +450,29 @@ def test_damage_raises_nothing(data, tmp_path):
             ast.parse(after)
 
 
-def test_a_block_with_a_limit_is_raised_to_hold_the_row(tmp_path):
-    text = SAMPLES["rms_norm"].text.replace("BLOCK=256", "BLOCK=min(1024, triton.next_power_of_2(x.shape[1]))")
+POWERS = {
+    "triton's": "triton.next_power_of_2(LENGTH)",
+    "shifted": "1 << (LENGTH - 1).bit_length()",
+    "raised": "2 ** (LENGTH - 1).bit_length()",
+}
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_a_block_with_a_limit_is_raised_to_hold_the_row(power, tmp_path):
+    held, other = (POWERS[power].replace("LENGTH", f"x.shape[{i}]") for i in (1, 0))
+    text = SAMPLES["rms_norm"].text.replace("BLOCK=256", f"BLOCK=min(1024, {held})")
     program = program_of(text, tmp_path)
     found = fired(program, row_facts(program, columns=4096), "one_block")[0]
-    assert "BLOCK=min(16384, triton.next_power_of_2(x.shape[1]))" in changed(program, found)[-1]
-    other = program_of(text.replace("next_power_of_2(x.shape[1])", "next_power_of_2(x.shape[0])"), tmp_path)
-    assert not fired(other, row_facts(other, columns=4096), "one_block")  # a block that follows another size says nothing of the row
+    assert f"BLOCK=min(16384, {held})" in changed(program, found)[-1]
+    program = program_of(text.replace(held, other), tmp_path)
+    assert not fired(program, row_facts(program, columns=4096), "one_block")  # a block that follows another size says nothing of the row
+
+
+def test_a_block_that_holds_the_row_is_one_that_other_moves_know(tmp_path):
+    program = program_of(SAMPLES["rms_norm"].text, tmp_path)
+    given = row_facts(program, columns=4096)
+    found = fired(program, given, "one_block")[0]
+    assert "BLOCK=min(16384, 1 << (x.shape[1] - 1).bit_length())" in changed(program, found)[-1]
+    child = again(program, found.patch.apply(program.texts), tmp_path)
+    assert "elements_per_thread" in {p.move for p in strategy("vectorization").propose(child, given)}
+    assert not fired(child, given, "one_block")

@@ -231,15 +231,13 @@ class LaunchView:
         return None if added is None else [(self.module.path, e) for e in added]
 
     def held(self, block: str) -> tuple[str, int] | None:
-        """(parameter, limit) when the block is ``next_power_of_2`` of what is passed for that parameter, at most the limit."""
+        """(parameter, limit) when the block is the power of two that holds what is passed for that parameter, at most the limit."""
         value = self.arguments.get(block)
         if isinstance(value, ast.Name) and len(bindings := self.bindings(value.id)) == 1 and isinstance(bindings[0], ast.Assign):
             value = bindings[0].value
-        if not isinstance(value, ast.Call):
-            return None
-        power = next((n for n in ast.walk(value) if isinstance(n, ast.Call) and _called(n) == "next_power_of_2" and len(n.args) == 1), None)
-        parameter = None if power is None else self.parameter_of(power.args[0])
-        limits = [x for a in value.args if (x := integer(a)) is not None] if _called(value) == "min" else []
+        held = None if value is None else holding(value)
+        parameter = None if held is None else self.parameter_of(held)
+        limits = [x for a in value.args if (x := integer(a)) is not None] if isinstance(value, ast.Call) and _called(value) == "min" else []
         return (parameter, min(limits, default=2**31)) if parameter is not None else None
 
     def sides(self) -> list[ast.expr] | None:
@@ -270,6 +268,24 @@ class LaunchView:
 def integer(node: ast.expr | None) -> int | None:
     """A literal integer's value."""
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _power_of_two(node: ast.AST) -> ast.expr | None:
+    """What n is in ``next_power_of_2(n)``, ``1 << (n - 1).bit_length()`` or ``2 ** (n - 1).bit_length()``."""
+    if isinstance(node, ast.Call) and _called(node) == "next_power_of_2" and len(node.args) == 1:
+        return node.args[0]
+    if not isinstance(node, ast.BinOp) or (integer(node.left), type(node.op)) not in ((1, ast.LShift), (2, ast.Pow)):
+        return None
+    bits = node.right.func if isinstance(node.right, ast.Call) and not node.right.args else None
+    less = bits.value if isinstance(bits, ast.Attribute) and bits.attr == "bit_length" else None
+    one = isinstance(less, ast.BinOp) and isinstance(less.op, ast.Sub) and integer(less.right) == 1
+    return less.left if one and isinstance(less, ast.BinOp) else None
+
+
+def holding(node: ast.expr) -> ast.expr | None:
+    """What the code is the power of two to hold, itself or in a call such as ``min(4096, ...)``."""
+    inside = ast.walk(node) if isinstance(node, ast.Call) else [node]
+    return next((held for n in inside if (held := _power_of_two(n)) is not None), None)
 
 
 def divisor(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

@@ -15,14 +15,15 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.constants import constant
 from kernelband.strategies.code import At, LaunchView, Loop, View
 from kernelband.strategies.code.kernel import bound_names
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.launch import Edits, holding
+from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.view import moving
 
 ROW_BYTES = 65536
 
 
 class OneBlock:
-    """BLOCK = next_power_of_2(N) and ``N: tl.constexpr``, with warps to match."""
+    """BLOCK as the power of two that holds N, and ``N: tl.constexpr``, with warps to match."""
 
     name = "one_block"
 
@@ -102,23 +103,27 @@ def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int) 
             return None
         return [] if held[1] >= longest else _raised(launch, passed, held[1], limit)
     bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
-    written = ast.unparse(bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else passed)
-    if "next_power_of_2" in written:
-        return [] if f"next_power_of_2({ast.unparse(length)})" in written else None
+    other = holding(bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else passed)
+    if other is not None:
+        return [] if ast.unparse(other) == ast.unparse(length) else None
     knob = launch.knob(block)
-    triton = _triton(launch)
-    if knob is None or triton is None:
+    if knob is None:
         return None
     at = knob.places[0][1]
     statement = next((n for n in launch.module.around(at) if isinstance(n, ast.stmt)), None)
     parameter_or_constant = statement is None or isinstance(statement, ast.FunctionDef) or statement in launch.module.tree.body
     if isinstance(passed, ast.Name) and (parameter_or_constant or not _known(launch, length, statement)):
         at = passed  # written at the launch instead, where the length is known
-    return [(launch.module.path, launch.module.replace(at, f"min({limit}, {triton}.next_power_of_2({launch.module.code(length)}))"))]
+    # ``triton.next_power_of_2`` is the same number, but takes the host many times as long.
+    edits = [launch.module.replace(at, f"min({limit}, 1 << ({atom(length)} - 1).bit_length())")]
+    note = launch.module.after(statement, []) if isinstance(statement, ast.Assign) and statement.value is at else None
+    if note is not None and statement is not None and note.span.start == launch.module.span(statement).end:
+        edits.append(Edit(note.span, f"  # the power of two that holds a row, up to {ROW_BYTES // 1024} KB"))
+    return [(launch.module.path, e) for e in edits]
 
 
 def _raised(launch: LaunchView, passed: ast.expr, present: int, limit: int) -> Edits | None:
-    """``min(4096, next_power_of_2(N))`` with a limit that holds the row."""
+    """``min(4096, ...)`` with a limit that holds the row."""
     bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
     value = bound[0].value if bound and isinstance(bound[0], ast.Assign) else passed
     literals = [n for n in ast.walk(value) if isinstance(n, ast.Constant) and n.value == present]
@@ -135,12 +140,3 @@ def _known(launch: LaunchView, length: ast.expr, statement: ast.stmt | None) -> 
             if bound.lineno >= statement.lineno and name in bound_names(bound):
                 return False
     return True
-
-
-def _triton(launch: LaunchView) -> str | None:
-    for node in ast.walk(launch.module.tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == "triton":
-                    return alias.asname or alias.name
-    return None

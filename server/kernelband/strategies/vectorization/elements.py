@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.launch import Edits, holding
 from kernelband.strategies.code.view import moving
 
 ELEMENTS = (16, 8, 32, 4)
@@ -38,7 +38,7 @@ def power_of_two(view: View, launch: LaunchView) -> str | None:
         value = bindings[0].value
     if _shifted(value):
         return launch.module.code(passed) if isinstance(passed, ast.Name) else f"({launch.module.code(passed)})"
-    computed = any(isinstance(n, ast.Call) and ast.unparse(n.func).endswith("next_power_of_2") for n in ast.walk(value))
+    computed = holding(value) is not None
     # A minimum or maximum with another number keeps it one only when that number is.
     plain = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in ("next_power_of_2", "min", "max")
     return launch.module.code(passed) if computed and plain else None
