@@ -50,7 +50,9 @@ def sizes(view: View, launch: LaunchView) -> tuple[Size, ...]:
     found: list[Size] = []
     for name in sorted((n for n in launch.arguments if n in kernel.parameters), key=lambda n: n not in ends):
         value = launch.arguments[name]
-        if name not in OPTIONS and launch.knob(name) is None and _short(value) and (_from_shapes(launch, value) or (name in ends and _parameter(launch, value))):
+        if name in OPTIONS or launch.knob(name) is not None or not _short(value):
+            continue
+        if _from_shapes(launch, value) or (name in ends and _parameter(launch, value)):
             found.append(Size(launch.module.code(value), parameter=name))
     for axis, side in enumerate(launch.sides() or ()):
         if _short(side) and _from_shapes(launch, side):
