@@ -221,7 +221,7 @@ class _Check:
         wrong, total, ratio, worse = found.wrong, found.total, None, False
         if exact is not None:
             ratio = found.error / found.original_error if found.original_error > 0 else (1.0 if found.error == 0 else None)
-            within = found.error <= allowed_error(mine.dtype, found.original_error, rms)
+            within = found.error <= allowed_error(mine.dtype, found.original_error, rms, close=not found.wrong and not found.odd)
             worse = self.numerics == "reassociates" and not within
             wrong = 0 if within and not found.odd else wrong
         row = {

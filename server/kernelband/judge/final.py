@@ -149,7 +149,7 @@ class _Final:
         checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together)
         room.fresh = False
         finalist.checked.append(checked)
-        correctness, finalist.said = judge_check(checked, finalist.candidate.numerics)
+        correctness, finalist.said = judge_check(checked)
         if correctness != "passed":
             finalist.result = Result(correctness=correctness, reason=finalist.said, stage="final")
 

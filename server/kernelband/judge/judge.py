@@ -66,7 +66,7 @@ class Judge:
         checked: list[CheckResult] = []
         try:
             checked.append(self.check(executor, candidate, self.task.of_role("check", "time"), sets=self.settings.check_sets, fresh=fresh))
-            correctness, reason = judge_check(checked[-1], candidate.numerics)
+            correctness, reason = judge_check(checked[-1])
             if correctness != "passed":
                 return self._verdict(candidate, Result(correctness=correctness, reason=reason, stage="screening"), [], checked, start)
             block = self.measure(executor, candidate, cases, self.settings.first_pairs, Place("screening", process))
@@ -100,7 +100,7 @@ class Judge:
                 return THOROUGH if quick else self.settings.programs
 
             checked.append(check(executor, candidate, cases, sets=1, settings=self.settings, programs=programs))
-            correctness, reason = judge_check(checked[-1], candidate.numerics)
+            correctness, reason = judge_check(checked[-1])
         except KernelBandError as error:
             return self._verdict(candidate, self.faulty(error, bool(checked)), [], checked, start)
         not_exercised = tuple(checked[-1]["not_exercised"])
@@ -184,7 +184,7 @@ class Judge:
             return result
         self.tell(f"{candidate.id[:8]} is faster than the hardware allows: checking it again on everything.")
         checked.append(self.check(executor, candidate, self.task.of_role("check", "time", "held_out"), sets=None))
-        correctness, reason = judge_check(checked[-1], candidate.numerics)
+        correctness, reason = judge_check(checked[-1])
         if correctness == "passed":
             return evolve(result, reason=f"{result.reason} It passed a second check on all {len(checked[-1]['cases'])} inputs.")
         return evolve(result, correctness=correctness, reason=f"{result.reason} {reason}")

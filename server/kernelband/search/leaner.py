@@ -22,7 +22,7 @@ from kernelband.strategies import Facts, Numerics, Proposal
 
 #: An edit that made its parent less than so many times faster in screening is noise to a reader of the patch.
 GAIN = 1.01
-_ORDER: tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")
+_STRICTEST_FIRST: tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")
 
 
 @frozen
@@ -95,14 +95,14 @@ def rewrite(planned: Plan, author: Author, program: Program, facts: Facts, find:
             at = find(patch.apply(base))
         except KernelBandError:  # the kernel is out of sight
             return None
-    last = made[-1]
+    last, classes = made[-1], [p.numerics for p in made]
     without = ", ".join(f"{t.strategy}.{t.move}" for t in planned.dropped)
     return Proposal(
         last.strategy,
         last.move,
         {**last.parameters, "after": [p.key for p in made[:-1]], "without": [t.number for t in planned.dropped]},
         patch,
-        max((p.numerics for p in made), key=lambda n: _ORDER.index(n)),
+        max(classes, key=_STRICTEST_FIRST.index),
         "; ".join(p.what.rstrip(".") for p in made),
         f"the edits of {without} on the way to the fastest variant gained less than {100 * (GAIN - 1):.0f} %",
     )

@@ -55,7 +55,7 @@ def test_of_equals_the_plain_one_comes_first() -> None:
 
 
 class Layers:
-    """Doubles BLOCK (a gain up to 256) only after a comment was added, which gains half a percent: every fast variant carries the comment."""
+    """Doubles BLOCK (a gain up to 256) only after a comment, which gains half a percent, was added: every fast variant carries it."""
 
     name = "layers"
     free = True

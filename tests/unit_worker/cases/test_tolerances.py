@@ -36,6 +36,31 @@ def test_another_order_of_a_sum_is_not(operands):
     assert verdict(a @ b, other, "reassociates").wrong == 0
 
 
+def errors(a, b, mine):
+    """(the variant's error against float64, what it may be) of a product."""
+    exact = a.double() @ b.double()
+    found = measure(a @ b, mine, torch.zeros(mine.shape, dtype=torch.bool), tolerance(mine.dtype, "reassociates", 1.0, 0.0), exact)
+    close = not found.wrong
+    return found.error, tolerances.allowed_error(mine.dtype, found.original_error, float(exact.square().mean().sqrt()), close=close)
+
+
+def test_more_sums_in_a_row_are_no_loss_of_precision_and_ten_bits_are(operands):
+    a, b = operands
+    one_by_one = torch.zeros(96, 64)
+    for i in range(512):
+        one_by_one += a[:, i : i + 1] * b[i : i + 1]
+    error, allowed = errors(a, b, one_by_one)
+    assert error <= allowed
+    error, allowed = errors(a, b, tf32(a) @ tf32(b))
+    assert error > 10 * allowed
+
+
+def test_half_types_keep_to_twice_the_originals_error():
+    assert tolerances.allowed_error(torch.float16, 1.0, 0.0, close=True) == 2.0
+    assert tolerances.allowed_error(torch.float32, 1.0, 0.0, close=False) == 2.0
+    assert tolerances.allowed_error(torch.float32, 1.0, 0.0, close=True) == 8.0
+
+
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int8, torch.bool, torch.int64])
 def test_integers_are_exact(dtype):
     a = torch.ones(10, dtype=dtype)
