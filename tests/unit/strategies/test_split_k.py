@@ -48,6 +48,10 @@ SPOILED = {
     "programs may return early": (PRODUCT, ("    # Along K\n", "    if pid_m > pid_n:\n        return\n    # Along K\n")),
     "the result is the caller's": (PRODUCT, ("    c = torch.empty((M, N), device=a.device, dtype=a.dtype)\n", "    c = a.out\n")),
     "the result is laid out like another": (PRODUCT, ("torch.empty((M, N), device=a.device, dtype=a.dtype)", "torch.empty_like(a)")),
+    "the result is someone's buffer": (PRODUCT, ("torch.empty((M, N), device=a.device, dtype=a.dtype)", "a.pool.empty((M, N))")),
+    "the result has another name": (PRODUCT, ("    c = torch.empty(", "    c = d = torch.empty(")),
+    "the result is made in some calls": (PRODUCT, ("    c = torch.empty(", "    if M > 1:\n        c = torch.empty(")),
+    "the blocks are known too late": (PRODUCT, ("    product_kernel[grid](\n", "    BLOCK_M = 2 * BLOCK_M\n    product_kernel[grid](\n")),
     "the result holds something": (PRODUCT, ("    BLOCK_M, BLOCK_N", "    c.fill_(1.0)\n    BLOCK_M, BLOCK_N")),
     "the launch makes a part of the result": (
         SCALED_PRODUCTS,
@@ -70,6 +74,76 @@ def test_keeps_away(why, tmp_path):
     ast.parse(text.replace(old, new))
     assert splits(text, tmp_path)
     assert not splits(text.replace(old, new), tmp_path), why
+
+
+GRIDS = {
+    "the launch's own": (
+        "(triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)",
+        "product_kernel[(tiles, SPLIT_K)](",
+        "tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)",
+    ),
+    "of two sides": (
+        "grid = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N), len(a.names)",
+        "grid = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N), len(a.names), SPLIT_K",
+        "tiles = -(-M // BLOCK_M) * -(-N // BLOCK_N) * len(a.names)",
+    ),
+    "on lines of its own": (
+        "grid = (\n        triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),  # tiles\n    )",
+        None,
+        None,
+    ),
+    "with a line for each side": (
+        "grid = (\n        (M + BLOCK_M - 1) // BLOCK_M * ((N + 31) // 32),\n    )",
+        "        (M + BLOCK_M - 1) // BLOCK_M * ((N + 31) // 32), SPLIT_K,",
+        "tiles = -(-M // BLOCK_M) * -(-N // 32)",
+    ),
+    "a variable": (
+        "num_tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)\n    grid = (num_tiles,)",
+        "grid = (num_tiles, SPLIT_K)",
+        "SPLIT_K = 16 if num_tiles < 132 and K >= 512 else 1",
+    ),
+    "a function": (
+        "grid = lambda m: (triton.cdiv(M, m['BLOCK_M']) * triton.cdiv(N, m['BLOCK_N']),)",
+        "grid = lambda m: (triton.cdiv(M, m['BLOCK_M']) * triton.cdiv(N, m['BLOCK_N']), SPLIT_K)",
+        "tiles = -(-M // BLOCK_M) * -(-N // BLOCK_N)",
+    ),
+    "a function with a name": (
+        "def grid(m):\n        return (triton.cdiv(M * 1, m['BLOCK_M'] * 1) * triton.cdiv(N, m['BLOCK_N']),)",
+        "return (triton.cdiv(M * 1, m['BLOCK_M'] * 1) * triton.cdiv(N, m['BLOCK_N']), SPLIT_K)",
+        "tiles = -(-M * 1 // (BLOCK_M * 1)) * -(-N // BLOCK_N)",
+    ),
+    "a function that reads more": ("grid = lambda m: (f(m) * triton.cdiv(N, m['BLOCK_N']),)", None, None),
+}
+
+
+@pytest.mark.parametrize("how", GRIDS)
+def test_ways_to_write_a_grid(how, tmp_path):
+    grid, *wanted = GRIDS[how]
+    old = "    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)\n    product_kernel[grid]("
+    new = f"    product_kernel[{grid}](" if grid.startswith("(") else f"    {grid}\n    product_kernel[grid]("
+    assert old in PRODUCT
+    program = program_of(PRODUCT.replace(old, new), tmp_path)
+    found = [p for p in strategy("fusion").propose(program, row_facts(program, **FEW)) if p.move == "split_k"]
+    if wanted == [None, None]:
+        assert not found
+    else:
+        lines = [x.strip() for x in found[0].patch.apply(program.texts)[program.kernel.place.path].splitlines()]
+        assert {w.strip() for w in wanted} <= set(lines)
+
+
+def test_a_grid_function_may_stand_before_the_blocks(tmp_path):
+    text = PRODUCT.replace("    grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)\n", "")
+    grid = '    grid = lambda m: (triton.cdiv(M, m["BLOCK_M"]) * triton.cdiv(N, m["BLOCK_N"]),)\n'
+    text = text.replace("    c = torch.empty(", f"{grid}    c = torch.empty(")
+    program = program_of(text, tmp_path)
+    found = next(p for p in strategy("fusion").propose(program, row_facts(program, **FEW)) if p.move == "split_k")
+    after = found.patch.apply(program.texts)[program.kernel.place.path]
+    assert (
+        after.index("BLOCK_M, BLOCK_N, BLOCK_K = 32")
+        < after.index("tiles = ")
+        < after.index("parts = ")
+        < after.index("product_kernel[grid]")
+    )
 
 
 def test_the_number_of_parts_follows_what_is_idle(tmp_path):

@@ -13,7 +13,8 @@ from kernelband.strategies.fusion.partial_sums import added_up, torch_name
 
 SPLIT, STRIDE = "SPLIT_K", "stride_split"
 TILES, PARTS = "tiles", "parts"
-MAKERS = {"empty": "new_empty", "new_empty": "new_empty", "zeros": "new_zeros", "new_zeros": "new_zeros"}
+#: What makes a new, contiguous tensor, and the method that makes the parts as it was made.
+MAKERS = {"empty": "new_empty", "zeros": "new_zeros"}
 HARMLESS = frozenset({"shape", "size", "stride", "numel", "dtype", "device", "element_size", "ndim", "dim"})
 MOST_AXES = 3
 
@@ -31,14 +32,16 @@ def host_edits(view: View, out: str, split: int, walk: tuple[str, int]) -> Edits
     """
     launch = view.launches[0]
     module, torch, statement = launch.module, torch_name(launch), launch.module.parents.get(launch.call)
-    result, size = launch.arguments.get(out), launch.arguments.get(walk[0])
-    if launch.host is None or torch is None or not isinstance(statement, ast.Expr) or not isinstance(result, ast.Name) or size is None:
+    result, size, count = launch.arguments.get(out), launch.arguments.get(walk[0]), _count(launch)
+    if torch is None or launch.host is None or not isinstance(statement, ast.Expr) or size is None or count is None:
         return None
-    maker, at, count = _maker(launch, result, statement), _place(launch, statement, size), _count(launch)
-    added = launch.add_arguments([f"{STRIDE}={result.id}.numel()", f"{SPLIT}={SPLIT}"])
-    if maker is None or at is None or count is None or added is None or _taken(launch):
+    if not isinstance(result, ast.Name):
         return None
     tiles, grid = count
+    maker, at = _maker(launch, result, statement, torch), _place(launch, statement, f"({tiles}, {ast.unparse(size)})")
+    added = launch.add_arguments([f"{STRIDE}={result.id}.numel()", f"{SPLIT}={SPLIT}"])
+    if maker is None or at is None or added is None or _taken(launch):
+        return None
     named = tiles.isidentifier()
     few = f"{tiles if named else TILES} < {view.facts.device.multiprocessors}"
     head = [
@@ -60,11 +63,11 @@ def _taken(launch: LaunchView) -> bool:
     return bool(names & {SPLIT, TILES, PARTS})
 
 
-def _maker(launch: LaunchView, result: ast.Name, statement: ast.stmt) -> str | None:
+def _maker(launch: LaunchView, result: ast.Name, statement: ast.stmt, torch: str) -> str | None:
     """The method that makes the parts; None unless the host function makes the result itself, contiguous, and reads it after the launch."""
     module, bound = launch.module, launch.bindings(result.id)
     first = bound[0] if len(bound) == 1 else None
-    call = first.value if isinstance(first, ast.Assign) and isinstance(first.targets[0], ast.Name) else None
+    call = first.value if isinstance(first, ast.Assign) and [ast.unparse(t) for t in first.targets] == [result.id] else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or first not in _ahead(launch, statement):
         return None
     start, end = module.span(call).end, module.span(statement).end
@@ -72,7 +75,8 @@ def _maker(launch: LaunchView, result: ast.Name, statement: ast.stmt) -> str | N
     early = [n for n in reads if start < module.span(n).start < end]
     if any(not isinstance(p := module.parents.get(n), ast.Attribute) or p.attr not in HARMLESS for n in early):
         return None
-    return None if any(k.arg in (None, "out", "memory_format") for k in call.keywords) else MAKERS.get(call.func.attr)
+    maker = MAKERS.get(call.func.attr, "") if ast.unparse(call.func.value) == torch else call.func.attr
+    return maker if maker in MAKERS.values() and not any(k.arg in (None, "out", "memory_format") for k in call.keywords) else None
 
 
 def _ahead(launch: LaunchView, statement: ast.stmt) -> list[ast.stmt]:
@@ -86,15 +90,15 @@ def _ahead(launch: LaunchView, statement: ast.stmt) -> list[ast.stmt]:
     return found
 
 
-def _place(launch: LaunchView, statement: ast.stmt, size: ast.expr) -> ast.stmt | None:
-    """What the number of programs is computed before: the grid's statement; the launch, where that is too early and the grid a function."""
+def _place(launch: LaunchView, statement: ast.stmt, reads: str) -> ast.stmt | None:
+    """What the number of programs is computed before: the grid's own statement, or the launch, which is what calls a grid's function."""
+    ahead = [*_ahead(launch, statement), statement]
     around = next((n for n in launch.module.around(launch.grid) if isinstance(n, ast.stmt)), statement)
-    at = around if launch.host in launch.module.around(around) and isinstance(around, ast.Assign) else statement
-    names = {n.id for e in (size, launch.grid) for n in ast.walk(e) if isinstance(n, ast.Name)}
-    known = all(b.lineno < at.lineno for n in names for b in launch.bindings(n))
-    if known and (at is statement or at in _ahead(launch, statement)):
-        return at
-    return statement if launch.meta is not None else None
+    names = {n.id for n in ast.walk(ast.parse(reads)) if isinstance(n, ast.Name)}
+    for at in (around, statement) if launch.meta is not None else (around,):
+        if isinstance(at, ast.Assign | ast.Expr) and at in ahead and all(b.lineno < at.lineno for n in names for b in launch.bindings(n)):
+            return at
+    return None
 
 
 def _count(launch: LaunchView) -> tuple[str, list[Edit]] | None:
@@ -124,7 +128,7 @@ def _outside(launch: LaunchView, node: ast.expr) -> str | None:
     pair = divisor(node)
     if pair is not None:
         size, block = _outside(launch, pair[0]), _outside(launch, pair[1])
-        return None if size is None or block is None else f"-(-{size} // {block})"
+        return None if size is None or block is None else f"-(-{size} // {f'({block})' if '*' in block else block})"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         left, right = _outside(launch, node.left), _outside(launch, node.right)
         return None if left is None or right is None else f"{left} * {right}"
