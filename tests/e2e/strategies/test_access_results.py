@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelband.strategies import strategy
+from tests.e2e.strategies.test_fusion_results import differences
 from tests.unit.strategies import access_samples
 from tests.unit.strategies.samples import again, program_of
 
@@ -80,3 +81,29 @@ def test_equal_results(name, tmp_path):
     results = dict(zip([*texts, "broken"], run([*texts.values(), broken]), strict=True))
     assert results.pop("broken") is not None
     assert {k: r for k, r in results.items() if r is not None} == {}
+
+
+@pytest.mark.parametrize("worker", [".worker", ".worker-newest"])
+def test_cache_hints_compile(worker, tmp_path):
+    """The interpreter has no caches: that Triton takes a hint where it stands, and ptxas the instruction, only a compilation shows."""
+    python = str(ROOT / worker / "bin" / "python")
+    run_all = "\n\ndef results():\n    return list(outputs())\n"
+    told: set[str] = set()
+    for name in ("wide", "persistent rows", "row walk"):
+        program = program_of(SAMPLES[name][0], tmp_path)
+        path, given = program.kernel.place.path, SAMPLES[name][1](program)
+        texts = {"original": program.texts[path]}
+        for proposal in (p for p in strategy("access_layout").propose(program, given) if p.move == "cache_hints"):
+            child = again(program, proposal.patch.apply(program.texts), tmp_path)
+            texts[proposal.key] = child.texts[path]
+            more = (p for p in strategy("access_layout").propose(child, given) if p.move == "cache_hints")
+            texts |= {f"{proposal.key} + {p.key}": p.patch.apply(child.texts)[path] for p in more}
+        found = differences([text + run_all for text in texts.values()], "sm_90", python)
+        assert {k: r for k, r in zip(texts, found, strict=True) if r is not None} == {}
+        told |= set(texts)
+    assert {k.partition("=")[2] for k in told if "+" not in k} >= {"stream)", "stores)", "stream_and_stores)", "past_l1)"}
+    both = SAMPLES["wide"][0].replace(
+        "tl.load(x_ptr + offs, mask=mask", 'tl.load(x_ptr + offs, mask, cache_modifier=".cg", eviction_policy="evict_first"'
+    )
+    assert both != SAMPLES["wide"][0]
+    assert differences([SAMPLES["wide"][0] + run_all, both + run_all], "sm_90", python)[1] is not None
