@@ -256,6 +256,8 @@ class LineTraffic(_LineTrafficMore):
 
 class _LaunchFactsMore(TypedDict, total=False):
     lines: List[LineTraffic]  # from the interpreter
+    arithmetic: Optional[int]  # instructions of one lane on floats outside products and functions (cpu/traffic.py); old runs have none
+    functions: Optional[Dict[str, int]]  # evaluations by name, "exp", "exp2", "div", "libdevice.tanh"; old runs have none
     unique_bytes: Optional[int]  # loaded and stored, each element counted once: what memory must move at least
     guessed_bytes: Optional[int]  # loaded and stored as far as a few programs tell, also where they differ: for weights, never a claim
 

@@ -7,14 +7,16 @@ from typing import Literal
 from attrs import frozen
 
 from kernelband.hardware import Device
-from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, estimate
+from kernelband.hardware.arithmetic import instructions, special, special_names
+from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, MARGIN, estimate
 from kernelband.hardware.roofline import Roofline, roofline
-from kernelband.hardware.units import duration, operations, size
+from kernelband.hardware.units import count, duration, operations, size
 from kernelband.hardware.work import Work
 
 Kind = Literal["unusable", "unknown", "launch", "memory", "cache", "compute", "spills", "idle"]
 
 IDLE = 0.5  # share of the multiprocessors' slots filled, below which the grid is the first thing to say
+MOST_NAMES = 3  # of functions
 LOCAL = 2.0  # sectors touched over the fewest, from which coalescing is worth saying
 
 
@@ -32,7 +34,8 @@ def bound(device: Device, work: Work) -> Roofline | None:
     if work.dram_bytes is None:
         return None
     products = {work.dtype or "float16": work.dot_flops} if work.dot_flops else {}
-    return roofline(device, work.dram_bytes, work.flops or 0.0, products)
+    counted, functions = instructions(device, work), special(device, work) or 0.0
+    return roofline(device, work.dram_bytes, work.flops or 0.0, products, instructions=counted, special=functions)
 
 
 def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> Bottleneck:
@@ -50,7 +53,8 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
         text = f"Registers: {spilled} bytes per thread go to memory and back, with {work.facts['registers']} registers in use."
         return Bottleneck("spills", text, also)
     filled = work.waves(device).filled
-    limit = estimate(device, work).limit
+    estimated = estimate(device, work)
+    limit = estimated.limit
     if limit == "launch" or (light.limit == "launch" and filled >= IDLE):
         text = f"The launch: the work alone would take {duration(light.us)}, a launch takes about {duration(device.launch_us)}."
         return Bottleneck("launch", text, also)
@@ -61,21 +65,27 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
         return Bottleneck("idle", text, also)
     if limit == "cache":
         moved = size(work.moved_bytes or 0)
-        text = f"The caches: {moved} pass through them where memory must move only {size(work.dram_bytes or 0)}. Larger blocks reuse more."
-        return Bottleneck("cache", text, also)
+        text = f"The caches: {moved} pass through them where memory must move only {size(work.dram_bytes or 0)}."
+        worth = estimated.terms["cache"] >= MARGIN * estimated.terms["compute"]
+        return Bottleneck("cache", f"{text} {'Larger blocks reuse more.' if worth else 'Computing takes nearly as long.'}", also)
     if limit == "compute":
-        return Bottleneck("compute", _compute(work, light) + reached, also)
+        return Bottleneck("compute", _compute(device, work, light) + reached, also)
     rate = f"{device.dram_bytes_per_s / 1e9:.0f} GB/s"
     text = f"Memory: it has to move {size(work.dram_bytes or 0)}, {duration(light.memory_us)} at {rate}.{reached}"
     return Bottleneck("memory", text, also)
 
 
-def _compute(work: Work, light: Roofline) -> str:
+def _compute(device: Device, work: Work, light: Roofline) -> str:
     if work.dot_flops and work.facts["tensor_core"] is None:
         return f"Arithmetic: {operations(work.dot_flops or 0)} of matrix products without tensor cores."
-    if light.tensor_us >= light.arithmetic_us:
+    if light.tensor_us >= max(light.arithmetic_us, light.special_us):
         return f"Tensor cores: {operations(work.dot_flops or 0)} in {work.dtype or 'float16'}, {duration(light.tensor_us)} at peak."
-    return f"Arithmetic: {operations(work.flops or 0)} outside matrix products, {duration(light.arithmetic_us)} at peak."
+    if light.special_us > light.arithmetic_us:
+        names = ", ".join(special_names(device, work)[:MOST_NAMES])
+        return f"Special functions ({names}): {count(special(device, work) or 0)} of them, {duration(light.special_us)} at peak."
+    counted = instructions(device, work)
+    what = operations(work.flops or 0) if counted is None else f"{count(counted)} instructions on floats"
+    return f"Arithmetic: {what} outside matrix products, {duration(light.arithmetic_us)} at peak."
 
 
 def _also(device: Device, work: Work) -> tuple[str, ...]:

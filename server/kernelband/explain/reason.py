@@ -20,7 +20,7 @@ _TIME = re.compile(r", [\d.]+ (?:ns|us|ms|s) at (?:peak|[\d.]+ GB/s)")
 _ABOUT: Mapping[str, tuple[str, ...]] = {
     "memory": ("dram", "moved", "width", "sectors", "occupancy", "filled"),
     "cache": ("moved", "dram", "sectors"),
-    "compute": ("tensor cores", "serialized", "flops", "occupancy"),
+    "compute": ("tensor cores", "serialized", "special", "instructions", "flops", "occupancy"),
     "spills": ("spills", "occupancy"),
     "idle": ("filled", "occupancy"),
     "launch": ("launches",),

@@ -8,11 +8,26 @@ from typing import Literal
 
 from attrs import frozen
 
+from kernelband.hardware.arithmetic import instructions, special, special_names
 from kernelband.hardware.device import Device
-from kernelband.hardware.units import operations, size
+from kernelband.hardware.units import count, operations, size
 from kernelband.hardware.work import Work
 
-Kind = Literal["launches", "dram", "moved", "sectors", "width", "spills", "tensor cores", "serialized", "filled", "occupancy", "flops"]
+Kind = Literal[
+    "launches",
+    "dram",
+    "moved",
+    "sectors",
+    "width",
+    "spills",
+    "tensor cores",
+    "serialized",
+    "filled",
+    "occupancy",
+    "flops",
+    "instructions",
+    "special",
+]
 
 #: Smaller changes are not worth a sentence.
 CLEAR = 1.1
@@ -40,6 +55,8 @@ def changes(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tu
         _less("dram", "bytes that memory must move", _total(before, lambda w: w.dram_bytes), _total(after, lambda w: w.dram_bytes), size),
         _less("moved", "bytes loaded and stored", _total(before, lambda w: w.moved_bytes), _total(after, lambda w: w.moved_bytes), size),
         _less("flops", "floating-point operations", _total(before, _operations), _total(after, _operations), operations),
+        _instructions(device, before, after),
+        _less("special", f"special functions ({_names(device, before)})", *_both(before, after, device, special), count),
         _less("sectors", "memory sectors per access", _mean(before, lambda w: w.sectors), _mean(after, lambda w: w.sectors), _ratio),
         _width(before, after),
         _spills(before, after),
@@ -50,6 +67,24 @@ def changes(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tu
     ]
     clear = [c for c in found if c is not None and (c.gain >= CLEAR or c.gain <= 1 / CLEAR)]
     return tuple(sorted(clear, key=lambda c: -abs(math.log(c.gain))))
+
+
+def _both(
+    before: Sequence[Work], after: Sequence[Work], device: Device, of: Callable[[Device, Work], float | None]
+) -> tuple[float | None, float | None]:
+    return _total(before, lambda w: of(device, w)), _total(after, lambda w: of(device, w))
+
+
+def _instructions(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Change | None:
+    """Unless there are fewer or more operations by the same factor: that says it all."""
+    found = _less("instructions", "instructions on floats outside matrix products", *_both(before, after, device, instructions), count)
+    old, new = _total(before, lambda w: w.flops), _total(after, lambda w: w.flops)
+    same = found is not None and old and new and 1 / CLEAR < found.gain * new / old < CLEAR
+    return None if same else found
+
+
+def _names(device: Device, side: Sequence[Work]) -> str:
+    return ", ".join(dict.fromkeys(name for work in side for name in special_names(device, work)))
 
 
 def _count(count: float) -> str:

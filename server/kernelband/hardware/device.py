@@ -13,7 +13,8 @@ from kernelband_worker.wire import Target
 class Device:
     """A GPU to measure on or to predict for. Rates are peaks of the data sheet unless ``measured``.
 
-    Units: bytes, bytes/s, FLOP/s, microseconds.
+    Units: bytes, bytes/s, FLOP/s, operations/s, microseconds. ``fp32_flops`` counts a multiply-add as two; ``instructions_per_s`` are
+    float32 instructions of one lane, ``special_per_s`` exponentials, reciprocals and roots of one lane.
     """
 
     key: str  # "h100", as in --gpu
@@ -33,6 +34,8 @@ class Device:
     dram_bytes_per_s: float
     l2_bytes_per_s: float
     fp32_flops: float
+    instructions_per_s: float
+    special_per_s: float
     tensor_flops: dict[str, float]  # by operand dtype: "float16", "bfloat16", "tf32", "int8", "float8"
     launch_us: float
     measured: bool = False

@@ -4,6 +4,10 @@ Sources. Per multiprocessor limits: CUDA C++ Programming Guide, "Technical Speci
 CDNA 4 ISA reference guides. Rates: the data sheet or whitepaper named at each entry; dense, at boost clock, tensor rates with 32-bit
 accumulators. Sparse figures of data sheets are halved. L2 rates are published for few GPUs: the A100 whitepaper's 5120 bytes per clock is
 taken for the A100; for other NVIDIA GPUs 32 bytes per clock and multiprocessor, an estimate; AMD publishes 2 KiB per clock and die.
+Special functions: 16 per clock and multiprocessor for compute capability 8.0 to 12.0 (CUDA C++ Programming Guide, "Throughput of Native
+Arithmetic Instructions": reciprocal, reciprocal root, base-2 logarithm and exponential); on AMD they take four times as long as other
+instructions of a SIMD (LLVM AMDGPU backend, SISchedule.td: WriteTrans32), which is 16 per clock and compute unit too. Instructions: half
+the float32 rate, which counts multiply-adds; a quarter on AMD, whose data sheets count multiply-adds of two packed values.
 ``launch_us`` is the shortest time between launch and end of a kernel that does nothing, an estimate too.
 """
 
@@ -18,6 +22,7 @@ from kernelband.hardware.device import Device
 GIB = 2**30
 MIB = 2**20
 KIB = 2**10
+SPECIAL = 16  # special functions per clock and multiprocessor or compute unit
 
 
 def _nvidia(
@@ -50,6 +55,8 @@ def _nvidia(
         dram_bytes_per_s=gbs * 1e9,
         l2_bytes_per_s=32 * sms * ghz * 1e9,
         fp32_flops=fp32 * 1e12,
+        instructions_per_s=fp32 * 1e12 / 2,
+        special_per_s=SPECIAL * sms * ghz * 1e9,
         tensor_flops={dtype: rate * 1e12 for dtype, rate in tensor.items()},
         launch_us=3.0,
     )
@@ -77,6 +84,8 @@ def _amd(
         dram_bytes_per_s=gbs * 1e9,
         l2_bytes_per_s=2048 * dies * ghz * 1e9,
         fp32_flops=fp32 * 1e12,
+        instructions_per_s=fp32 * 1e12 / 4,
+        special_per_s=SPECIAL * cus * ghz * 1e9,
         tensor_flops={dtype: rate * 1e12 for dtype, rate in matrix.items()},
         launch_us=5.0,
     )

@@ -114,6 +114,8 @@ def _relative(gpu: Gpu) -> Device:
         dram_bytes_per_s=near.dram_bytes_per_s * scale,
         l2_bytes_per_s=near.l2_bytes_per_s * scale,
         fp32_flops=near.fp32_flops * scale,
+        instructions_per_s=near.instructions_per_s * scale,
+        special_per_s=near.special_per_s * scale,
         tensor_flops={k: v * scale for k, v in near.tensor_flops.items()},
     )
 

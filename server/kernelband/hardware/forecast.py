@@ -2,13 +2,16 @@
 
 The formula, per launch, in microseconds::
 
-    t = launch + max(memory, cache, (tensor + arithmetic) / filled) * meeting + spills
+    t = launch + max(memory, cache, compute / filled) * meeting + spills
 
     memory      dram_bytes * sectors / (B_dram * e)   e = min(1, bytes in flight / bytes needed in flight), Little's law
     cache       moved_bytes * sectors / B_l2
     spills      spilled bytes of all threads / B_l2: a thread can't go on before its registers are back, so nothing hides them
+    compute     max(tensor, other) + min(tensor, other) / n, n programs at once on a multiprocessor: a program's products and what it
+                computes from them take turns, and only another program fills the gap
     tensor      dot_flops / (peak * s)                s = 1 for the architecture's own instruction, 0.6 for an older one, half if serialized
-    arithmetic  flops / peak of float32
+    other       max(instructions / B_instructions, special / B_special)   of floats outside products: what a compiler makes of them, with
+                what each function costs (``arithmetic``); an exponential is one special operation and four instructions, exp2 only the one
     meeting     1 + (warps / 32)^3 / 2 where warps exchange values through shared memory, without matrix products: they wait for the last
                 one (H200, root mean square of rows of 8 to 16 KB: 32 warps take 1.5 times as long as 8, 16 warps 1.06 times)
     filled      share of the slots that the grid fills (wave quantisation); for memory and cache only of a grid that leaves multiprocessors
@@ -16,10 +19,11 @@ The formula, per launch, in microseconds::
 
 Bytes in flight on a multiprocessor are resident warps x lanes x width of a load x loads per thread (8 at most); needed are
 B_dram x latency / multiprocessors. Latency is taken as 0.8 us (loaded DRAM latency, microbenchmarks of Ampere and Hopper agree within
-0.6-1 us). Terms that one side lacks are left out on both. Bank conflicts, L2 hits and instruction latency are not modelled: therefore the
-wide margin, and "unclear" unless a fact that belongs to the limiting term moved. A variant that is much better on some cases and no worse
-on the others is likely faster too. Where the original was timed, a case's ratio is raised to the square root of the share of its time
-that the formula explains: what it knows a tenth of, it can't promise much for.
+0.6-1 us). Of a case in which one side's traffic isn't known, cache and compute are left out on both sides. Bank conflicts, L2 hits,
+integer work and instruction latency are not modelled: therefore the wide margin, and "unclear" unless a fact that belongs to the limiting
+term moved. A variant that is much better on some cases and no worse on the others is likely faster too. Where the original was timed, a
+case's ratio is raised to the square root of the share of its time that the formula explains: what it knows a tenth of, it can't promise
+much for.
 """
 
 from __future__ import annotations
@@ -30,9 +34,9 @@ from typing import Literal
 
 from attrs import frozen
 
+from kernelband.hardware.arithmetic import compute
 from kernelband.hardware.changes import Change, Kind, changes
 from kernelband.hardware.device import Device
-from kernelband.hardware.roofline import tensor_rate
 from kernelband.hardware.work import Work
 
 Tier = Literal["likely faster", "unclear", "likely slower"]
@@ -43,14 +47,13 @@ MARGIN = 1.25  # of the score, below which nothing is claimed
 LEVEL = 0.97  # of a case's score, from which on it is no worse
 RELIEF = 0.25  # spilled bytes over the bytes that are moved, from which on it is a clear gain that they vanish
 LOADS_IN_FLIGHT = 8
-_OWN_INSTRUCTION = {90: "wgmma", 100: "tcgen05", 103: "tcgen05", "gfx942": "mfma", "gfx950": "mfma"}
 
 #: Which facts can move which term.
 _BELONGS: Mapping[Term, frozenset[Kind]] = {
     "launch": frozenset({"launches"}),
     "memory": frozenset({"launches", "dram", "sectors", "width", "occupancy", "filled", "spills"}),
     "cache": frozenset({"launches", "moved", "sectors", "width", "filled", "spills"}),
-    "compute": frozenset({"tensor cores", "serialized", "flops", "filled", "spills", "occupancy"}),
+    "compute": frozenset({"tensor cores", "serialized", "flops", "instructions", "special", "filled", "spills", "occupancy"}),
 }
 
 
@@ -65,14 +68,17 @@ class Forecast:
 
 @frozen
 class Estimate:
-    """Of one launch, in microseconds; for ranking only. ``limit`` is the largest term."""
+    """Of one launch, in microseconds; for ranking only. ``limit`` is the largest term; ``terms`` without the launch."""
 
     us: float
     limit: Term
+    terms: Mapping[Term, float]
 
 
-def estimate(device: Device, work: Work, *, traffic: bool = True) -> Estimate:
-    """The formula. ``traffic`` False leaves the cache term out, for comparing with a side that lacks it."""
+def estimate(device: Device, work: Work, *, traffic: bool = True, functions: bool = True) -> Estimate:
+    """The formula. For comparing with a side that lacks them, ``traffic`` False leaves out what only counts of traffic tell, cache and
+    compute, and ``functions`` False takes operations for instructions.
+    """
     held = work.occupancy(device)
     sectors = max(1.0, (work.sectors or 1.0) if traffic else 1.0)
     width = (work.bits or 32.0) / 8
@@ -83,30 +89,25 @@ def estimate(device: Device, work: Work, *, traffic: bool = True) -> Estimate:
     filled = work.waves(device)
     busy = max(filled.filled, 1e-3)
     idle = busy if filled.count <= 1 else 1.0
-    compute = _tensor_seconds(device, work) + (work.flops or 0.0) / device.fp32_flops
-    terms: dict[Term, float] = {"memory": memory / idle, "cache": moved / device.l2_bytes_per_s / idle, "compute": compute / busy}
+    computed = compute(device, work, functions=functions).together(_beside(device, work)) if traffic else 0.0
+    terms: dict[Term, float] = {"memory": memory / idle, "cache": moved / device.l2_bytes_per_s / idle, "compute": computed / busy}
     largest = max(terms, key=lambda term: terms[term])
     meets = work.facts["shared_bytes"] > 0 and not (work.dot_flops or work.facts["tensor_core"])
     meeting = 1.0 + 0.5 * (work.facts["num_warps"] / 32) ** 3 if meets else 1.0
     body = 1e6 * (terms[largest] * meeting + _spilled(work) / device.l2_bytes_per_s / idle)
-    return Estimate(device.launch_us + body, largest if body > device.launch_us else "launch")
+    in_us: dict[Term, float] = {term: 1e6 * seconds for term, seconds in terms.items()}
+    return Estimate(device.launch_us + body, largest if body > device.launch_us else "launch", in_us)
+
+
+def _beside(device: Device, work: Work) -> int:
+    """Programs at once on a multiprocessor: those that fit, if there are so many."""
+    return max(1, min(work.occupancy(device).programs, math.ceil(work.programs / device.multiprocessors)))
 
 
 def _spilled(work: Work) -> float:
     """Bytes that all threads of a launch spill and fetch back, once each."""
     each = (work.facts["spill_store_bytes"] or 0) + (work.facts["spill_load_bytes"] or 0)
     return float(each * work.facts["num_warps"] * work.facts["target"]["warp_size"] * work.programs)
-
-
-def _tensor_seconds(device: Device, work: Work) -> float:
-    if not work.dot_flops:
-        return 0.0
-    kind = work.facts["tensor_core"]
-    if kind is None:
-        return work.dot_flops / device.fp32_flops
-    own = _OWN_INSTRUCTION.get(device.arch, "mma")
-    strength = (1.0 if kind == own else 0.6) * (0.5 if work.serialized else 1.0)
-    return work.dot_flops / (tensor_rate(device, work.dtype or "float16") * strength)
 
 
 def forecast(device: Device, before: Sequence[Work], after: Sequence[Work], took_us: Mapping[str, float] | None = None) -> Forecast:
@@ -148,14 +149,15 @@ def _score(
     device: Device, before: Sequence[Work], after: Sequence[Work], took_us: Mapping[str, float] | None = None
 ) -> tuple[float, frozenset[Term]]:
     """Geometric mean over cases of estimated time before over after, and what limits the original."""
-    traffic = all(w.moved_bytes is not None for w in (*before, *after))
     ratios: list[float] = []
     limits: set[Term] = set()
     for case in dict.fromkeys(w.case for w in before):
-        old = [estimate(device, w, traffic=traffic) for w in before if w.case == case]
-        new = [estimate(device, w, traffic=traffic) for w in after if w.case == case]
-        if not new:
+        first, second = [w for w in before if w.case == case], [w for w in after if w.case == case]
+        if not second:
             continue
+        traffic = all(w.moved_bytes is not None for w in (*first, *second))
+        counted = all(w.functions is not None for w in (*first, *second))
+        old, new = ([estimate(device, w, traffic=traffic, functions=counted) for w in side] for side in (first, second))
         was, is_ = sum(e.us for e in old), sum(e.us for e in new)
         known = min(1.0, was / took_us[case]) if took_us and took_us.get(case) else 1.0
         ratios.append((was / is_) ** math.sqrt(known))

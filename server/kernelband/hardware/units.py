@@ -13,6 +13,11 @@ def operations(count: float) -> str:
     return _scaled(count, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"))
 
 
+def count(value: float) -> str:
+    """Anything that is counted: ``268 million``."""
+    return _scaled(value, ("", "thousand", "million", "billion", "trillion")).strip()
+
+
 def duration(us: float) -> str:
     """Microseconds: ``3.2 us``, ``1.2 ms``. What is under a hundredth is called so."""
     if us < 0.01:

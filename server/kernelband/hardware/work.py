@@ -21,7 +21,8 @@ class Work:
     """A launch. Bytes and operations are of the whole grid; None where nothing is known.
 
     ``moved_bytes`` go through the caches, an element as often as the machine code asks for it; ``dram_bytes`` is the least that memory
-    must move. ``sectors`` is what accesses touch over the least they could (1 is fully coalesced).
+    must move. ``sectors`` is what accesses touch over the least they could (1 is fully coalesced). ``arithmetic`` and ``functions`` are
+    those of ``LaunchFacts``; both None in runs that didn't count them.
     """
 
     case: str
@@ -34,6 +35,8 @@ class Work:
     dot_flops: float | None = None
     dtype: str | None = None
     sectors: float | None = None
+    arithmetic: float | None = None
+    functions: dict[str, float] | None = None
 
     def occupancy(self, device: Device) -> Occupancy:
         """Of this launch's code."""
@@ -125,6 +128,8 @@ def _work(
         dot_flops=traffic["dot_flops"] if traffic else None,
         dtype=operand_dtype(tensors or traffic),
         sectors=traffic["sectors_per_request"] if traffic else None,
+        arithmetic=traffic.get("arithmetic") if traffic else None,
+        functions=_floats(traffic.get("functions")) if traffic else None,
     )
 
 
@@ -149,6 +154,10 @@ def _least(compulsory: float | None, moved: float | None, unique: float | None, 
         return float(compulsory)
     known = [float(count) for count in (compulsory, moved, unique, tensors) if count]
     return min(known) if known else None
+
+
+def _floats(counts: Mapping[str, int] | None) -> dict[str, float] | None:
+    return None if counts is None else {name: float(count) for name, count in counts.items()}
 
 
 def _sum(first: int | None, second: int | None) -> float | None:

@@ -8,6 +8,7 @@ from statistics import fmean
 from attrs import field, frozen
 
 from kernelband.hardware import Device
+from kernelband.hardware.arithmetic import compute
 from kernelband.hardware.forecast import Forecast, estimate, forecast
 from kernelband.hardware.roofline import tensor_rate
 from kernelband.hardware.work import Work, works
@@ -56,7 +57,7 @@ class Profiler:
 def headroom(device: Device, found: Sequence[Work], times_us: Mapping[str, float] | None) -> dict[str, float]:
     """1 - use of each resource, averaged over cases: bytes and operations over what the device could do in the time that it took.
 
-    "sm" is the busier of tensor cores and other arithmetic. Resources of which nothing is known are left out.
+    "sm" is the busiest of tensor cores, other arithmetic and special functions. Resources of which nothing is known are left out.
     """
     use: dict[str, list[float]] = {"sm": [], "dram": [], "l2": []}
     for case in dict.fromkeys(w.case for w in found):
@@ -70,7 +71,8 @@ def headroom(device: Device, found: Sequence[Work], times_us: Mapping[str, float
             use["l2"].append(sum(w.moved_bytes or 0.0 for w in mine) / device.l2_bytes_per_s / took)
         if any(w.flops is not None or w.dot_flops is not None for w in mine):
             dots = sum((w.dot_flops or 0.0) / tensor_rate(device, w.dtype or "float16") for w in mine)
-            use["sm"].append(max(dots, sum((w.flops or 0.0) / device.fp32_flops for w in mine)) / took)
+            others = [compute(device, w) for w in mine]
+            use["sm"].append(max(dots, sum(c.arithmetic for c in others), sum(c.special for c in others)) / took)
     return {name: min(1.0, max(0.0, 1 - fmean(values))) for name, values in use.items() if values}
 
 

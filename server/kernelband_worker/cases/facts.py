@@ -112,6 +112,8 @@ def launch_facts(event: Any, target: Function) -> Dict[str, Any]:
         "stores_bytes": getattr(counted, "stores_bytes", None),
         "flops": getattr(counted, "flops", None),
         "dot_flops": getattr(counted, "dot_flops", None),
+        "arithmetic": getattr(counted, "arithmetic", None),
+        "functions": getattr(counted, "functions", None),
         "sectors_per_request": getattr(traffic, "sectors_per_request", None),
         "unique_bytes": None if counted is None else counted.unique_loads_bytes + counted.unique_stores_bytes,
         "guessed_bytes": None if traffic is None else traffic.loads_bytes + traffic.stores_bytes,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Tuple
+import math
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import numpy as np
 import triton.language as tl
@@ -14,26 +15,28 @@ from kernelband_worker.cpu.guard import Launch
 
 _numpy_type: Callable[[Any], np.dtype] = interpreter._get_np_dtype
 
-#: Operations on floats that count as one floating-point operation per element.
-_ARITHMETIC = frozenset(
-    getattr(np, name)
-    for name in (
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "fmod",
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-    )
-) | {np.sin, np.cos}
+
+def _divide_rn(x: Any, y: Any) -> Any:
+    """The division that ``tl.div_rn`` asks for: the same numbers here, more instructions on a GPU."""
+    return np.divide(x, y)
+
+
+def _sqrt_rn(x: Any) -> Any:
+    """As ``_divide_rn``."""
+    return np.sqrt(x)
+
+
+_DIVISIONS = {np.divide: "div", _divide_rn: "div_rn"}
+#: Functions of floats that take several instructions, or special ones.
+_FUNCTIONS: Dict[Any, str] = {getattr(np, name): name for name in ("exp", "exp2", "log", "log2", "sqrt", "sin", "cos", "fmod")}
+_FUNCTIONS.update({_sqrt_rn: "sqrt_rn"})
+_ADDITIONS = frozenset({np.add, np.subtract})
+#: Operations on floats that take an instruction.
+_SIMPLE = frozenset({np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin})
+#: Instructions that are no floating-point operations.
+_COMPARISONS = frozenset({np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.where})
+#: Of each element that is divided, once its divisor is inverted.
+_DIVIDING = 3
 
 
 class Builder(InterpreterBuilder):
@@ -113,51 +116,96 @@ class Builder(InterpreterBuilder):
 
     # ------------------------------------------------------------ arithmetic
 
-    def _count(self, result: Any, op: Any) -> Any:
-        if op in _ARITHMETIC and result.data.dtype.kind == "f" and self.launch is not None:
-            self.launch.counter.operations(result.data.size)
+    def _count(self, op: Any, result: Any, *operands: Any) -> Any:
+        """Count one operation, of which ``result`` is computed from ``operands``, all as the program sees them."""
+        if self.launch is None:
+            return result
+        counter, size, elements = self.launch.counter, _distinct(result, *operands), result.data.size
+        fused = [take_product(x) for x in operands]
+        if op in _COMPARISONS and _is_float(operands[-1]):
+            counter.instructions(size * _width(operands[-1]))
+        elif not _is_float(result):
+            return result
+        elif op is np.clip:
+            counter.instructions(2 * size * _width(result))
+        elif op in _DIVISIONS:
+            counter.operations(elements)
+            counter.evaluated(_DIVISIONS[op], min(size, _distinct(operands[1])))
+            counter.instructions(_DIVIDING * size)
+        elif op in _FUNCTIONS:
+            counter.operations(elements)
+            counter.evaluated(_FUNCTIONS[op], size)
+        elif op in _SIMPLE:
+            counter.operations(elements)
+            if not (op in _ADDITIONS and any(fused)):
+                counter.instructions(size * _width(result))
+            if op is np.multiply:
+                result.product = True
         return result
 
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
-        if is_bf16(lhs) or is_bf16(rhs):
-            return lower(self._count(super().binary_op(lift(lhs), lift(rhs), op), op))
-        return self._count(super().binary_op(lhs, rhs, op), op)
+        narrow = is_bf16(lhs) or is_bf16(rhs)
+        result = lower(super().binary_op(lift(lhs), lift(rhs), op)) if narrow else super().binary_op(lhs, rhs, op)
+        return self._count(op, result, lhs, rhs)
 
     def unary_op(self, arg: Any, op: Any) -> Any:
-        if is_bf16(arg):
-            return lower(self._count(super().unary_op(lift(arg), op), op))
-        return self._count(super().unary_op(arg, op), op)
+        result = lower(super().unary_op(lift(arg), op)) if is_bf16(arg) else super().unary_op(arg, op)
+        return self._count(op, result, arg)
 
     def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
         if is_bf16(lhs) or is_bf16(rhs) or is_bf16(other):
-            return lower(super().ternary_op(lift(lhs), lift(rhs), lift(other), op))
-        return super().ternary_op(lhs, rhs, other, op)
+            return self._count(op, lower(super().ternary_op(lift(lhs), lift(rhs), lift(other), op)), lhs, rhs, other)
+        return self._count(op, super().ternary_op(lhs, rhs, other, op), lhs, rhs, other)
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
-        if self.launch is not None and z.data.dtype.kind == "f":
-            self.launch.counter.operations(2 * max(x.data.size, y.data.size, z.data.size))
+        if self.launch is not None and _is_float(z):
+            size = max(x.data.size, y.data.size, z.data.size)
+            self.launch.counter.operations(2 * size)
+            self.launch.counter.instructions(size * _width(z))
         if is_bf16(z):
             return lower(super().create_fma(lift(x), lift(y), lift(z)))
         return super().create_fma(x, y, z)
 
+    def create_precise_divf(self, lhs: Any, rhs: Any) -> Any:
+        return self.binary_op(lhs, rhs, _divide_rn)
+
+    def create_precise_sqrt(self, arg: Any) -> Any:
+        return self.unary_op(arg, _sqrt_rn)
+
     def create_erf(self, arg: Any) -> Any:
-        self._elements(arg)
+        self.evaluated("erf", arg.data.size)
         return lower(super().create_erf(lift(arg))) if is_bf16(arg) else super().create_erf(arg)
 
     def create_rsqrt(self, arg: Any) -> Any:
-        self._elements(arg)
+        self.evaluated("rsqrt", arg.data.size)
         return lower(super().create_rsqrt(lift(arg))) if is_bf16(arg) else super().create_rsqrt(arg)
 
-    def _elements(self, arg: Any) -> None:
+    def evaluated(self, function: str, count: int) -> None:
+        """Evaluations of a function by name, an operation each."""
         if self.launch is not None:
-            self.launch.counter.operations(arg.data.size)
+            self.launch.counter.operations(count)
+            self.launch.counter.evaluated(function, count)
 
     def create_dot(self, a: Any, b: Any, d: Any, *rest: Any, **named: Any) -> Any:
         if self.launch is not None:
             rows, inner, columns = a.data.shape[-2], a.data.shape[-1], b.data.shape[-1]
             self.launch.counter.operations(0)
             self.launch.counter.dot_flops += 2 * rows * inner * columns * int(np.prod(a.data.shape[:-2]))
-        return super().create_dot(lift(a), lift(b), d, *rest, **named)
+        result: Any = super().create_dot(lift(a), lift(b), d, *rest, **named)
+        result.product = True  # what is added to it goes into its accumulators
+        return result
+
+    # ------------------------------------------------------------ shapes
+
+    def create_splat(self, ret_ty: Any, arg: Any) -> Any:
+        result: Any = super().create_splat(ret_ty, arg)
+        result.distinct = 1
+        return result
+
+    def create_broadcast(self, arg: Any, shape: Any) -> Any:
+        result: Any = super().create_broadcast(arg, shape)
+        result.distinct = _distinct(arg)
+        return result
 
     # ------------------------------------------------------------ conversions
 
@@ -165,16 +213,28 @@ class Builder(InterpreterBuilder):
         return TensorHandle(encode(np.array([value], dtype=np.float32)), tl.bfloat16)
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:
+        return self._converted(src, self._cast(src, dst_type))
+
+    def _converted(self, src: Any, result: Any) -> Any:
+        """Count a conversion from or to floats."""
+        if self.launch is not None and src.dtype.scalar != result.dtype.scalar and (_is_float(src) or _is_float(result)):
+            self.launch.counter.instructions(_distinct(result, src) * _width(result))
+        return result
+
+    def _cast(self, src: Any, dst_type: Any) -> Any:
         if is_bf16(src):
-            return self.cast_impl(lift(src), dst_type) if dst_type.scalar != tl.bfloat16 else src
+            return self._cast(lift(src), dst_type) if dst_type.scalar != tl.bfloat16 else src
         if dst_type.scalar == tl.bfloat16:
             return TensorHandle(encode(src.data.astype(np.float32)), tl.bfloat16)
         return super().cast_impl(src, dst_type)
 
     def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        return self._converted(src, self._rounded(src, dst_type, rounding_mode))
+
+    def _rounded(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
         if is_bf16(src):
             lifted = lift(src)
-            return lifted if dst_type.scalar == tl.float32 else self.create_fp_to_fp(lifted, dst_type, rounding_mode)
+            return lifted if dst_type.scalar == tl.float32 else self._rounded(lifted, dst_type, rounding_mode)
         if dst_type.scalar == tl.bfloat16:
             wide = src if src.data.dtype.kind == "f" else super().create_fp_to_fp(src, tl.float32, rounding_mode)
             if rounding_mode == interpreter._ir.ROUNDING_MODE.RTZ:
@@ -182,6 +242,30 @@ class Builder(InterpreterBuilder):
                 return TensorHandle((whole >> np.uint32(16)).astype(np.uint16), tl.bfloat16)
             return TensorHandle(encode(wide.data), tl.bfloat16)
         return super().create_fp_to_fp(src, dst_type, rounding_mode)
+
+
+def _distinct(handle: Any, *operands: Any) -> int:
+    """Elements of a value that may differ, fewer than it has where it is broadcast, or computed from such; said on the value."""
+    if operands:
+        handle.distinct = min(handle.data.size, math.prod(map(_distinct, operands)))
+    return int(getattr(handle, "distinct", handle.data.size))
+
+
+def take_product(handle: Any) -> bool:
+    """Whether a value is a product that nothing has used yet: an addition is fused with it. From now on it is used."""
+    product = getattr(handle, "product", False)
+    if product:
+        handle.product = False
+    return product
+
+
+def _is_float(handle: Any) -> bool:
+    return isinstance(handle, TensorHandle) and (handle.data.dtype.kind == "f" or is_bf16(handle))
+
+
+def _width(handle: Any) -> float:
+    """Instructions of a lane for one element: 16-bit results are computed in pairs."""
+    return 0.5 if handle.data.dtype.itemsize == 2 else 1.0
 
 
 def _unmasked(name: str) -> Callable[..., Any]:

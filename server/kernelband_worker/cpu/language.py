@@ -19,7 +19,7 @@ from triton.runtime import interpreter
 from triton.runtime.jit import JITFunction
 
 from kernelband_worker.cpu import libdevice
-from kernelband_worker.cpu.builder import Builder
+from kernelband_worker.cpu.builder import Builder, take_product
 
 _MISSING = object()
 
@@ -66,7 +66,7 @@ class Language:
         jit.__call__ = lambda function, *args, **kwargs: language.body(function)(*args, **kwargs)
         for module in self._libdevice.values():
             for name in list(libdevice.names(module)):
-                setattr(module, name, libdevice.interpreted(name))
+                setattr(module, name, libdevice.interpreted(name, self.builder.evaluated))
 
     def _reducing(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Reductions and scans in float32 for bfloat16, counted once: n - 1 operations for n elements."""
@@ -80,12 +80,16 @@ class Language:
             counting = counter is not None and counter.counting
             if counter is not None:
                 counter.counting = False
+            product = take_product(values[0].handle)
             result = function(tuple(lifted) if several else lifted[0], *args, **kwargs)
             results = list(result) if isinstance(result, (tuple, list)) else [result]
             if counter is not None:
                 counter.counting = counting
                 if lifted[0].dtype.is_floating():
-                    counter.operations(max(0, lifted[0].handle.data.size - results[0].handle.data.size))
+                    count = max(0, lifted[0].handle.data.size - results[0].handle.data.size)
+                    counter.operations(count)
+                    if not (product and _is_sum(args, kwargs)):  # a sum of products is one of fused additions
+                        counter.instructions(count)
             back = [
                 value.to(tl.bfloat16) if at < len(narrow) and narrow[at] and value.dtype == tl.float32 else value
                 for at, value in enumerate(results)
@@ -131,7 +135,13 @@ class Language:
         """Names imported from libdevice: the module is patched for the launch, a name taken from it isn't."""
         for name, value in list(scope.items()):
             if callable(value) and getattr(value, "__module__", None) in self._libdevice:
-                scope[name] = libdevice.interpreted(getattr(value, "__name__", name))
+                scope[name] = libdevice.interpreted(getattr(value, "__name__", name), self.builder.evaluated)
+
+
+def _is_sum(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
+    """Whether a reduction, by its arguments after the input, is a sum."""
+    combine = kwargs.get("combine_fn", args[1] if len(args) > 1 else None)
+    return any(word in getattr(combine, "__name__", "") for word in ("sum", "add"))
 
 
 class _Now:

@@ -89,6 +89,13 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
 }
 
 
+#: An instruction or two, which aren't counted.
+_SHORT = (
+    "abs fabs floor ceil trunc rint nearbyint round copysign fmod fmax fmin max min isnan isinf isfinited finitef signbit fma fma_rn fdim "
+    "saturatef add_rn sub_rn mul_rn float2int_rn float2int_rd float2int_ru float2int_rz llrint popc clz"
+)
+
+
 def modules() -> Iterator[ModuleType]:
     """The modules that hold libdevice's functions in this Triton."""
     for name in _MODULES:  # older ones have no common module, some builds no AMD backend
@@ -110,8 +117,8 @@ def _tensor(value: Any) -> Any:
     return semantic.to_tensor(value, interpreter.interpreter_builder)
 
 
-def interpreted(name: str) -> Callable[..., Any]:
-    """Libdevice's function of that name on the interpreter's tensors."""
+def interpreted(name: str, evaluated: Callable[[str, int], None]) -> Callable[..., Any]:
+    """Libdevice's function of that name on the interpreter's tensors; ``evaluated`` counts its evaluations."""
     function = FUNCTIONS.get(name)
 
     def call(*args: Any, **named: Any) -> Any:  # noqa: ARG001 - Triton passes its builder by name
@@ -120,6 +127,8 @@ def interpreted(name: str) -> Callable[..., Any]:
         tensors = [_tensor(arg) for arg in args]
         dtype = tensors[0].dtype
         data = function(*(lift(tensor.handle).data for tensor in tensors))
+        if name not in _SHORT.split():
+            evaluated(f"libdevice.{name}", data.size)
         if data.dtype == bool:
             dtype = tl.int1
         elif data.dtype in (np.int32, np.int64) and dtype.is_floating():

@@ -12,6 +12,8 @@ SECTOR = 32
 #: Programs, spread over the grid, whose mean speaks for it even where they differ.
 MANY = 16
 _SPREAD = 32  # places per element up to which marking them is quicker than sorting
+#: Counts whose sum says how much a program did.
+_EFFECTS = ("loads", "stores", "flops", "dot_flops")
 
 
 @dataclass
@@ -35,6 +37,12 @@ class Traffic:
     ones count an element once (what memory must move at least). ``flops`` are floating-point operations outside ``tl.dot``: one per
     element of an addition, multiplication, division, comparison of size, root, exponential and so on, n - 1 for a reduction of n.
     ``dot_flops`` are 2 M N K per ``tl.dot``.
+
+    ``arithmetic`` and ``functions`` are the same work as a compiler writes it. ``arithmetic``: instructions of one lane, one per element
+    of an addition, multiplication, comparison, selection or conversion of floats, half of one where two 16-bit results share an
+    instruction, none for an addition that is fused with the multiplication or product before it. Work on integers isn't counted: most of
+    it makes addresses, of which a thread needs few. ``functions``: evaluations by name (``exp``, ``exp2``, ``div``, ``libdevice.tanh``);
+    what one costs is the device's business. A divisor that elements share is inverted once, and each element takes three instructions.
     """
 
     programs: int  # interpreted
@@ -45,6 +53,8 @@ class Traffic:
     unique_stores_bytes: int = 0
     flops: int = 0
     dot_flops: int = 0
+    arithmetic: int = 0
+    functions: Dict[str, int] = field(default_factory=dict)
     sectors_per_request: float = 1.0
     atomics: bool = False
     accesses: List[Access] = field(default_factory=list)
@@ -72,11 +82,13 @@ class Counter:
         self.counting = True
         self.detailed = True
         self.loads = self.stores = self.flops = self.dot_flops = 0
+        self.arithmetic = 0.0
+        self.functions: Dict[str, int] = {}
         self.atomics = False
         self._steps = 0
         self._ends = 0  # programs at the ends of the grid that ran
-        self._at_ends = [0.0, 0.0, 0.0, 0.0]  # what they counted
-        self._before = [0.0, 0.0, 0.0, 0.0]  # counted until the last program ended
+        self._at_ends: Dict[str, float] = {}  # what they counted
+        self._before: Dict[str, float] = {}  # counted until the last program ended
         self._each: List[float] = []  # bytes moved and operations of each program, in the order of running
         self._last: Optional[int] = None  # where in it the last program of the grid is, which may do less at the edge
         self._detailed = {"load": 0, "store": 0}  # bytes moved by detailed programs
@@ -94,6 +106,16 @@ class Counter:
         self._steps += 1
         if self.counting:
             self.flops += count
+
+    def instructions(self, count: float) -> None:
+        """Arithmetic of one lane, as a compiler writes it."""
+        if self.counting:
+            self.arithmetic += count
+
+    def evaluated(self, function: str, count: int) -> None:
+        """Evaluations of a function that takes more than an instruction."""
+        if self.counting:
+            self.functions[function] = self.functions.get(function, 0) + count
 
     def moved(self, kind: str, count: int, size: int) -> None:
         """``count`` elements of ``size`` bytes."""
@@ -128,12 +150,12 @@ class Counter:
     def program_done(self, *, end: bool = False) -> None:
         """Add up what a detailed program touched, each element once. ``end``: it was the first or the last of the grid."""
         counts = self._counts()
-        mine = sum(counts) - sum(self._before)
-        self._each.append(mine)
+        mine = {name: count - self._before.get(name, 0) for name, count in counts.items()}
+        self._each.append(sum(mine[name] for name in _EFFECTS))
         if end and self._ends:
             self._last = len(self._each) - 1
         if end:
-            self._at_ends = [total + now - was for total, now, was in zip(self._at_ends, counts, self._before)]
+            self._at_ends = {name: self._at_ends.get(name, 0) + count for name, count in mine.items()}
             self._ends += 1
         self._before = counts
         if not self.detailed:
@@ -156,22 +178,28 @@ class Counter:
             return self.ends_agree()
         return _about(min(others), max(others))
 
-    def _counts(self) -> List[float]:
-        return [self.loads, self.stores, self.flops, self.dot_flops]
+    def _counts(self) -> Dict[str, float]:
+        """Everything that is scaled to the grid; functions by ``()`` and their name."""
+        own = {name: float(getattr(self, name)) for name in (*_EFFECTS, "arithmetic")}
+        return {**own, **{f"(){name}": float(count) for name, count in self.functions.items()}}
 
-    def _of_grid(self, programs: int, total: int) -> List[float]:
-        """Bytes loaded and stored, operations and those of dots of the whole grid.
+    def _of_grid(self, programs: int, total: int) -> Dict[str, float]:
+        """The counts of the whole grid.
 
         The first and the last program count as themselves: the last one of many is the one that does less.
         """
         between = programs - self._ends
         if between <= 0:
-            return [count * total / programs if programs else 0.0 for count in self._counts()]
-        return [end + (count - end) * (total - self._ends) / between for count, end in zip(self._counts(), self._at_ends)]
+            return {name: count * total / programs if programs else 0.0 for name, count in self._counts().items()}
+        ends = self._at_ends
+        return {
+            name: ends.get(name, 0) + (count - ends.get(name, 0)) * (total - self._ends) / between for name, count in self._counts().items()
+        }
 
     def result(self, programs: int, total: int, region_bytes: List[int]) -> Traffic:
         """Scaled to the grid. A region's unique bytes never exceed the region: programs that share it load the same elements."""
-        loads, stores, flops, dot_flops = self._of_grid(programs, total)
+        grid = self._of_grid(programs, total)
+        loads, stores = grid["loads"], grid["stores"]
         unique = {"load": 0, "store": 0}
         for (kind, region), count in self._unique.items():
             # By bytes, not by programs: a program at the edge moves less than the others.
@@ -187,8 +215,10 @@ class Counter:
             round(stores),
             unique["load"],
             unique["store"],
-            round(flops),
-            round(dot_flops),
+            round(grid["flops"]),
+            round(grid["dot_flops"]),
+            round(grid["arithmetic"]),
+            {name[2:]: round(count) for name, count in sorted(grid.items()) if name.startswith("()")},
             sectors / fewest if fewest else 1.0,
             self.atomics,
             [

@@ -22,6 +22,22 @@ COPY = {"dram_bytes": 3.35e9, "moved_bytes": 3.35e9, "flops": 1e8, "dot_flops": 
         (make_work(**{**COPY, "dram_bytes": 1e4, "moved_bytes": 1e4, "flops": 100}), "launch", ["about 3 us"]),
         (make_work(dtype="float16", tensor_core="wgmma", **{**COPY, "dot_flops": 1e13}), "compute", ["10 TFLOP in float16"]),
         (make_work(**{**COPY, "dot_flops": 1e12}), "compute", ["without tensor cores"]),
+        (
+            make_work(arithmetic=1e9, functions={"exp2": 2e10, "div": 1e6}, **COPY),
+            "compute",
+            ["Special functions (exp2, division): 20 billion of them", "5.17 ms at peak"],
+        ),
+        (
+            make_work(arithmetic=1e11, functions={"exp": 2e10}, **COPY),
+            "compute",
+            ["Arithmetic: 200 billion instructions on floats outside matrix products, 5.97 ms at peak"],
+        ),
+        (make_work(**{**COPY, "moved_bytes": 2e10}), "cache", ["20 GB pass through them", "Larger blocks reuse more"]),
+        (
+            make_work(arithmetic=6e10, functions={"exp": 4e9}, **{**COPY, "moved_bytes": 2e10}),
+            "cache",
+            ["Computing takes nearly as long"],
+        ),
         (make_work(**{**COPY, "moved_bytes": 1e11}), "cache", ["100 GB pass through", "3.35 GB", "Larger blocks"]),
         (make_work(), "unknown", ["run it once under capture"]),
     ],

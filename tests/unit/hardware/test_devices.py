@@ -55,10 +55,18 @@ def test_table_is_sane():
         assert 1e11 < d.dram_bytes_per_s < 1e13
         assert d.tensor_flops["float16"] > d.fp32_flops
         assert d.l2_bytes_per_s > d.dram_bytes_per_s or d.key == "b200"
+        assert d.special_per_s < d.instructions_per_s <= d.fp32_flops / 2
     properties = driver_properties(find_device("h100"))
     assert properties["max_shared_mem"] == 232448
     assert properties["multiprocessor_count"] == 132
     assert 1_500_000 < properties["sm_clock_rate"] < 2_500_000
+
+
+def test_special_functions_are_an_eighth_to_a_quarter_of_other_instructions():
+    """16 of 64 lanes on an A100 and on AMD, of 128 on later ones; clocks of data sheets differ by some percent."""
+    for key, share in (("a100", 1 / 4), ("h100", 1 / 8), ("rtx4090", 1 / 8), ("b200", 1 / 8), ("mi300x", 1 / 4), ("mi355x", 1 / 4)):
+        device = find_device(key)
+        assert device.special_per_s / device.instructions_per_s == pytest.approx(share, rel=0.1), key
 
 
 def _gpu(**changed) -> dict:
@@ -95,6 +103,8 @@ def test_an_unknown_gpu_of_a_known_architecture_is_scaled_and_says_so():
     assert "estimated from NVIDIA L4" in device.name
     assert device.arch == 89
     assert device.fp32_flops == pytest.approx(30.3e12 * 46 / 58)
+    assert device.special_per_s == pytest.approx(find_device("l4").special_per_s * 46 / 58)
+    assert device.instructions_per_s == pytest.approx(device.fp32_flops / 2)
 
 
 def test_an_unknown_architecture_is_refused():

@@ -130,6 +130,51 @@ def test_what_the_formula_explains_little_of_is_promised_little(work):
     assert forecast(H100, before, after, {before[0].case: 0.5 * explained}).score == pytest.approx(free)
 
 
+#: Attention's inner loop: as many exponentials as a 989 TFLOP/s tensor core takes as long for, and seven instructions a score.
+SCORES = {"dram_bytes": 1e6, "moved_bytes": 1e6, "dot_flops": 1e12, "dtype": "float16", "tensor_core": "wgmma", "flops": 2e10}
+
+
+def test_exponentials_limit_what_tensor_cores_do_not(work):
+    before = work(arithmetic=3e10, functions={"exp": 4e9}, **SCORES)
+    assert estimate(H100, before).limit == "compute"
+    assert estimate(H100, before).us > 1.25 * estimate(H100, work(arithmetic=0, functions={}, **SCORES)).us
+    found = forecast(H100, [before], [work(arithmetic=3e10, functions={"exp2": 4e9}, code="b", **SCORES)])
+    assert found.score > 1.1
+    halved = forecast(H100, [before], [work(arithmetic=1e10, functions={"exp2": 1e9}, code="b", **SCORES)])
+    assert (halved.tier, halved.fact) == (
+        "likely faster",
+        "fewer instructions on floats outside matrix products: 50 billion before, 11 billion after",
+    )
+
+
+def test_a_multiprocessor_with_one_program_waits_for_each_of_its_units_in_turn(work):
+    """A tile whose registers leave room for no second program loses what programs beside each other hide."""
+    counted = {"arithmetic": 3e10, "functions": {"exp": 4e9}}
+    several = work(registers=128, warps=4, programs=4096, **counted, **SCORES)
+    alone = work(registers=255, warps=8, programs=2048, code="b", **counted, **SCORES)
+    assert (several.occupancy(H100).programs, alone.occupancy(H100).programs) == (4, 1)
+    found = forecast(H100, [several], [alone])
+    assert found.score < 0.8
+    assert forecast(H100, [alone], [several]).tier == "likely faster"
+    few = work(registers=128, warps=4, programs=132, **counted, **SCORES)  # room for four, and one is there
+    assert estimate(H100, few).us == pytest.approx(estimate(H100, work(registers=255, warps=8, programs=132, **counted, **SCORES)).us)
+
+
+def test_a_case_whose_traffic_one_side_lacks_is_compared_by_its_bytes_alone(work):
+    counted, blind = {"arithmetic": 3e10, "functions": {"exp": 4e9}, **SCORES}, {"dram_bytes": 1e6}
+    found = forecast(
+        H100,
+        [work(**counted), work(case="d", **counted)],
+        [work(code="b", **counted), work(case="d", code="b", **blind)],
+    )
+    assert found.score == pytest.approx(1.0)
+
+
+def test_where_one_side_counted_operations_only_both_are_compared_by_them(work):
+    old, new = work(**SCORES), work(arithmetic=3e10, functions={"exp": 4e9}, code="b", **SCORES)
+    assert forecast(H100, [old], [new]).score == forecast(H100, [new], [old]).score == pytest.approx(1.0)
+
+
 def test_many_warps_that_reduce_together_wait_for_each_other(work):
     few, many = (estimate(H100, work(**COPY, warps=n, shared=1024)).us for n in (8, 32))
     assert 1.3 < many / few < 1.7

@@ -20,6 +20,14 @@ def test_a_large_product_is_bound_by_tensor_cores():
     assert found.us == pytest.approx(2 * n**3 / 989.4e12 * 1e6)
 
 
+def test_what_its_instructions_and_functions_take_bounds_it_too():
+    h100 = find_device("h100")
+    found = roofline(h100, 1e6, flops=1e12, instructions=33.5e9)
+    assert (found.us, found.limit) == (pytest.approx(1000), "arithmetic")
+    found = roofline(h100, 1e6, flops=1e9, instructions=1e9, special=1e9)
+    assert (found.us, found.limit) == (pytest.approx(1e15 / h100.special_per_s), "special functions")
+
+
 def test_small_work_is_bound_by_the_launch():
     found = roofline(find_device("h100"), 4096)
     assert found.limit == "launch"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kernelband.hardware.work import works
 from tests.unit.hardware.conftest import make_work
 
@@ -46,6 +48,14 @@ def test_a_line_that_the_compiler_merged_into_another_moves_nothing():
 
 def test_every_line_with_an_instruction_counts():
     assert moved([line(5, 100), line(7, 100, "store")]) == 200
+
+
+@pytest.mark.parametrize("more", [{}, {"arithmetic": 7, "functions": {"exp": 3}}])
+def test_arithmetic_is_that_of_the_capture_where_it_counted_any(more):
+    launch = {"kernel": KERNEL, "tensors": {}, "loads_bytes": 1, "stores_bytes": 1, "flops": 9, "dot_flops": 0}
+    case = {"id": "c", "launches": [{**launch, "sectors_per_request": 1.0, **more}], "compulsory_bytes": 10}
+    (work,) = works([{"kernel": KERNEL, "key": "code", "case": "c", "grid": [1, 1, 1]}], {"code": make_work().facts}, [case])
+    assert (work.arithmetic, work.functions) == (more.get("arithmetic"), more.get("functions"))
 
 
 def test_unknown_lines_take_nothing_away():

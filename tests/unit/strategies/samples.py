@@ -31,6 +31,8 @@ H200 = Device(
     dram_bytes_per_s=4.8e12,
     l2_bytes_per_s=5.5e12,
     fp32_flops=67e12,
+    instructions_per_s=33.5e12,
+    special_per_s=3.9e12,
     tensor_flops={"float16": 989e12, "bfloat16": 989e12, "tf32": 494e12},
     launch_us=4.0,
 )

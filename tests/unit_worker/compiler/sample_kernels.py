@@ -63,3 +63,42 @@ def broken(x, BLOCK: tl.constexpr):
     at = x + tl.arange(0, BLOCK)
     value = tl.load(at)
     tl.store(at, broken_helper(value))
+
+
+from triton.language.extra import libdevice  # noqa: E402 - lines above have numbers in tests
+
+
+@triton.jit
+def evaluate(x, y, out, BLOCK: tl.constexpr, NAME: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    b = tl.load(y + at)
+    if NAME == "exp":
+        a = tl.exp(a)
+    elif NAME == "exp2":
+        a = tl.exp2(a)
+    elif NAME == "log":
+        a = tl.log(a)
+    elif NAME == "log2":
+        a = tl.log2(a)
+    elif NAME == "sqrt":
+        a = tl.sqrt(a)
+    elif NAME == "rsqrt":
+        a = tl.rsqrt(a)
+    elif NAME == "div":
+        a = a / b
+    elif NAME == "erf":
+        a = tl.erf(a)
+    elif NAME == "libdevice.exp":
+        a = libdevice.exp(a)
+    elif NAME == "libdevice.fast_expf":
+        a = libdevice.fast_expf(a)
+    elif NAME == "libdevice.fast_dividef":
+        a = libdevice.fast_dividef(a, b)
+    elif NAME == "libdevice.rsqrt":
+        a = libdevice.rsqrt(a)
+    elif NAME == "libdevice.sqrt":
+        a = libdevice.sqrt(a)
+    elif NAME == "libdevice.log":
+        a = libdevice.log(a)
+    tl.store(out + at, a + b)

@@ -103,3 +103,46 @@ def test_a_last_program_that_does_less_stands_for_itself_only(program):
     traffic = mixed.events[0].traffic
     assert (traffic.programs, traffic.total) == (4, 100)
     assert (traffic.loads_bytes, traffic.stores_bytes) == (2 * 4 * n, 4 * n)
+
+
+ALL = 16 * 16  # elements of a block of 16 rows
+
+
+@pytest.mark.parametrize(
+    ("which", "instructions", "functions"),
+    [
+        ("nothing", 0, {}),
+        ("exp", 0, {"exp": ALL}),
+        ("exp2", 0, {"exp2": ALL}),
+        ("divided by each", 3 * ALL, {"div": ALL}),
+        ("divided by row", 3 * ALL + 15 * 16, {"div": 16}),  # and the maximum of each row
+        ("multiply and add", ALL, {}),
+        ("multiply, use and add", 2 * ALL + 15 * 16, {}),
+        ("sum of products", 2 * ALL, {}),  # the products with their sum, and the addition
+        ("select", 2 * ALL, {}),
+        ("narrow", (0.5 + 0.5 + 0.5 + 1) * ALL, {}),
+        ("product", 0, {}),
+        ("libdevice", 0, {"libdevice.tanh": ALL}),
+        ("indices", 0, {}),
+        ("precise", 3 * ALL, {"div_rn": ALL, "sqrt_rn": ALL}),
+    ],
+)
+def test_arithmetic_is_counted_as_a_compiler_writes_it(program, which, instructions, functions):
+    mixed = program("mixed")
+    x = torch.ones(16, 16, device="cuda")
+    with mixed.observe():
+        mixed.module.arithmetic[(1,)](x, x.clone(), torch.empty_like(x), WHICH=which, M=16, N=16)
+    traffic = mixed.events[0].traffic
+    assert traffic.functions == functions
+    assert traffic.arithmetic == instructions
+
+
+def test_functions_are_scaled_to_the_grid_with_its_ends_as_they_are(program):
+    mixed = program("mixed")
+    x = torch.rand(128 * 40, device="cuda")
+    with mixed.observe(programs=4):
+        mixed.module.run_dropout(x, 0.5, 7)
+    traffic = mixed.events[0].traffic
+    assert (traffic.programs, traffic.total) == (4, 40)
+    assert traffic.functions == {"div": 40}  # one divisor for all elements of a program
+    assert traffic.arithmetic % 40 == 0

@@ -160,3 +160,38 @@ def scans(x_ptr, out_ptr, index_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + BLOCK + offs, tl.associative_scan(x, 0, pair_sum))
     tl.store(index_ptr, tl.argmax(x, axis=0))
     tl.store(index_ptr + 1, tl.reduce(x, 0, pair_sum).to(tl.int32))
+
+
+@triton.jit
+def arithmetic(x_ptr, y_ptr, out_ptr, WHICH: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + at)
+    y = tl.load(y_ptr + at)
+    if WHICH == "exp":
+        x = tl.exp(x)
+    elif WHICH == "exp2":
+        x = tl.exp2(x)
+    elif WHICH == "divided by each":
+        x = x / y
+    elif WHICH == "divided by row":
+        x = x / tl.max(y, axis=1)[:, None]
+    elif WHICH == "multiply and add":
+        x = x * y + x
+    elif WHICH == "multiply, use and add":
+        product = x * y
+        x = product - tl.max(product, axis=1)[:, None]
+    elif WHICH == "sum of products":
+        x = tl.sum(x * y, axis=1)[:, None] + x
+    elif WHICH == "select":
+        x = tl.where(x > y, x, 0.0)
+    elif WHICH == "narrow":
+        x = (x.to(tl.float16) + y.to(tl.float16)).to(tl.float32)
+    elif WHICH == "product":
+        x += tl.dot(x, y)
+    elif WHICH == "libdevice":
+        x = libdevice.tanh(x)
+    elif WHICH == "indices":
+        x = tl.load(x_ptr + (at * 3 + 1) % (M * N))
+    elif WHICH == "precise":
+        x = tl.sqrt_rn(tl.div_rn(x, y))
+    tl.store(out_ptr + at, x)
