@@ -78,6 +78,17 @@ GOLDEN = [
 +    numerator = tl.exp2(row_minus_max * 1.4426950408889634)  # exp(x) = exp2(x * log2(e))""",
     ),
     (
+        "flash_attention",
+        "fusion.exp2()",
+        "reassociates",
+        """\
++    log2e = 1.4426950408889634  # exp(x) = exp2(x * log2e)
+-        p = tl.exp(qk - m_ij[:, None])
+-        alpha = tl.exp(m_i - m_ij)
++        p = tl.exp2((qk - m_ij[:, None]) * log2e)
++        alpha = tl.exp2((m_i - m_ij) * log2e)""",
+    ),
+    (
         "fused_softmax",
         "fusion.reciprocal()",
         "reassociates",

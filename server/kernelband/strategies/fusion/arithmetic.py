@@ -42,10 +42,10 @@ def _exp2(at: At) -> Iterator[Proposal | None]:
     view = at.view
     kernel, module = view.kernel, view.kernel.module
     edits: Edits = []
-    noted: set[int] = set()
     calls = kernel.calls({"exp"})
-    if any(t["dtype"] == "float64" for x in view.target_launches for t in x["tensors"].values()):
+    if not calls or any(t["dtype"] == "float64" for x in view.target_launches for t in x["tensors"].values()):
         return  # the constant is a float32
+    factor = LOG2E if len(calls) == 1 else kernel.free_name("log2e")
     for call in calls:
         if len(call.args) != 1 or call.keywords or not isinstance(call.func, ast.Attribute) or kernel.tl(call) != "exp":
             return  # all or none: a kernel with both is hard to read
@@ -54,21 +54,26 @@ def _exp2(at: At) -> Iterator[Proposal | None]:
             return
         edits += [
             (module.path, module.replace(call.func, f"{kernel.language}.exp2")),
-            (module.path, module.replace(call.args[0], f"{_operand(view, call.args[0])} * {LOG2E}")),
+            (module.path, module.replace(call.args[0], f"{_operand(view, call.args[0])} * {factor}")),
         ]
-        statement = next((n for n in module.around(call) if isinstance(n, ast.stmt)), None)
-        note = None if statement is None or statement.lineno in noted else module.after(statement, [])
-        if statement is not None and note is not None and module.span(statement).end == note.span.start:
-            noted.add(statement.lineno)
+    first = next(s for s in kernel.node.body if any(n in calls for n in ast.walk(s)))
+    if len(calls) > 1:
+        named = module.before(first, [f"{factor} = {LOG2E}  # exp(x) = exp2(x * {factor})"])
+        if named is None:
+            return
+        edits.append((module.path, named))
+    else:
+        statement = next(n for n in module.around(calls[0]) if isinstance(n, ast.stmt))
+        note = module.after(statement, [])
+        if note is not None and module.span(statement).end == note.span.start:
             edits.append((module.path, Edit(note.span, "  # exp(x) = exp2(x * log2(e))")))
-    if calls:
-        yield at.proposal(
-            {},
-            edits,
-            "reassociates",
-            "exp(x) becomes exp2(x * log2(e)).",
-            "exp is exp2 of a product on the GPU, with a comparison and two products more for each element to keep subnormal results.",
-        )
+    yield at.proposal(
+        {},
+        edits,
+        "reassociates",
+        "exp(x) becomes exp2(x * log2(e)).",
+        "exp is exp2 of a product on the GPU, with a comparison and two products more for each element to keep subnormal results.",
+    )
 
 
 def _operand(view: View, node: ast.expr) -> str:
