@@ -7,7 +7,7 @@ import ast
 from kernelband.source.model import Edit, Span
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.blocks import siblings
-from kernelband.strategies.code.launch import Edits, divisor, integer
+from kernelband.strategies.code.launch import Edits, divisor
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.fusion.partial_sums import added_up, torch_name
 
