@@ -134,5 +134,5 @@ def _outside(launch: LaunchView, node: ast.expr) -> str | None:
         return None if left is None or right is None else f"{left} * {right}"
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == launch.meta and isinstance(node.slice, ast.Constant):
         passed = launch.arguments.get(str(node.slice.value))
-        return ast.unparse(passed) if passed is not None and (isinstance(passed, ast.Name) or integer(passed) is not None) else None
+        return ast.unparse(passed) if isinstance(passed, ast.Name | ast.Constant) else None
     return None if any(isinstance(n, ast.Name) and n.id == launch.meta for n in ast.walk(node)) else atom(node)
