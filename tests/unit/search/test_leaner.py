@@ -75,7 +75,8 @@ class Layers:
         commented = "# aside" in text
         if strategy == "fusion" and not commented:
             add("comment", Edit(Span(len(text), len(text)), "# aside\n"))
-        if strategy == "tiling" and block < 256 and (commented or (len(already) != 0 or limit > 100) and not self.needed):
+        again = limit > 100  # asked for every proposal of a program: the search writes known edits again
+        if strategy == "tiling" and block < 256 and (commented or (again and not self.needed)):
             add("double", Edit(Span(*span), str(block * 2)), BLOCK=block * 2)
         new = [p for p in out if p.key not in already]
         return Draft(tuple(new[:limit]), exhausted=len(new) <= limit)
