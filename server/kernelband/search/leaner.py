@@ -95,7 +95,8 @@ def rewrite(planned: Plan, author: Author, program: Program, facts: Facts, find:
             at = find(patch.apply(base))
         except KernelBandError:  # the kernel is out of sight
             return None
-    last, classes = made[-1], [p.numerics for p in made]
+    last = made[-1]
+    classes: list[Numerics] = [p.numerics for p in made]
     without = ", ".join(f"{t.strategy}.{t.move}" for t in planned.dropped)
     return Proposal(
         last.strategy,
