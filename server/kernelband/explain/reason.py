@@ -74,7 +74,9 @@ def reason(device: Device, before: Sequence[Work], after: Sequence[Work], what: 
         took_us = took.before_us if took else 0.0
         limited = f"What is counted explains {share:.0f} % of the original's {duration(took_us)}: {_clause(first, timed=True)}."
     else:
-        who = "The original" if len(old) == 1 else f"The largest of the original's {len(old)} launches"
+        cases = len({w.case for w in before})
+        lead = f"On the longest of {cases} cases the" if cases > 1 else "The"
+        who = f"{lead} original" if len(old) == 1 else f"{lead} largest of the original's {len(old)} launches"
         limited = f"{who} was limited by {_clause(first, timed=took is not None)}{_reached(device, old, took.before_us if took else None)}."
     last = _limit(device, new, took.after_us if took else None) if new else None
     moved = _moved(changes(device, old, new), first.kind if first else "", what) if new else f"{_edit(what)}: what it moves isn't known."

@@ -32,6 +32,13 @@ def test_both_sentences_of_a_kernel_that_memory_limits():
     assert found.kinds == ("memory", "memory")
 
 
+def test_with_several_cases_it_says_which_one_the_figures_are_of():
+    small = evolve(make_work(**{**COPY, "dram_bytes": 1e8, "moved_bytes": 1e8}), case="small")
+    found = reason(H200, [small, make_work(**COPY)], [make_work(code="b", width=128, **COPY)], "num_warps 4 -> 8.", {})
+    assert found is not None
+    assert found.limited == "On the longest of 2 cases the original was limited by memory (it has to move 480 MB)."
+
+
 def test_what_speaks_about_the_limit_stands_first_and_the_price_is_named():
     before = make_work(spills=400, **COPY)
     after = make_work(code="b", width=64, **{**COPY, "moved_bytes": 2.4e8, "dram_bytes": 2.4e8})
