@@ -116,7 +116,8 @@ def moves(variants: Sequence[Mapping[str, Any]], number: int) -> list[str]:
     out: list[str] = []
     at = by_id.get(number)
     while at is not None and at["strategy"]:
-        out.insert(0, f"{at['strategy']}.{at['move']}")
+        together = [*at["parameters"].get("after", ()), f"{at['strategy']}.{at['move']}"]
+        out[:0] = [key.partition("(")[0] for key in together]
         at = by_id.get(at["parent"])
     return list(dict.fromkeys(out))
 

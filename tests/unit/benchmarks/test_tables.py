@@ -48,9 +48,9 @@ def shown(*, verified=True, correctness="passed"):
         "run": {"device": "NVIDIA H200 SXM", "summary": {"counts": {"proposed": 60, "compiled": 50, "executed": 2}}, "seconds_used": 70.4},
         "cases": [{"role": "time", "facts": case()}, {"role": "check", "facts": case()}],
         "variants": [
-            {"id": 0, "parent": None, "strategy": "", "move": ""},
-            {"id": 1, "parent": 0, "strategy": "tiling", "move": "tiles"},
-            {"id": 2, "parent": 1, "strategy": "pipeline", "move": "stages"},
+            {"id": 0, "parent": None, "strategy": "", "move": "", "parameters": {}},
+            {"id": 1, "parent": 0, "strategy": "tiling", "move": "tiles", "parameters": {}},
+            {"id": 2, "parent": 1, "strategy": "pipeline", "move": "stages", "parameters": {"after": ["fusion.exp2()"], "without": [1]}},
         ],
         "trials": [trial(1, 100.0, 1.0, time=0.4, waiting=0.6), trial(2, 101.0, 3.0, check=0.6, waiting=2.4)],
         "finals": [{"variant": 2, "verified": verified, "score": 1.5, "low": 1.4, "high": 1.6, "result": result}],
@@ -65,7 +65,7 @@ def test_a_row_says_everything_of_a_run():
         "310.0 → 215.0",
         "**1.50x** (1.40 to 1.60)",
         "46 → 69",
-        "tiling.tiles, pipeline.stages",
+        "tiling.tiles, fusion.exp2, pipeline.stages",
         "2",
     )
     assert made.cells[7:] == ("60 / 50 / 2", "25.0", "0 dropped, 0 in the final", "2.0", "75%", "70")
