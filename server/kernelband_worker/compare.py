@@ -28,6 +28,7 @@ from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.rounding import HALVES, within_rounding
+from kernelband_worker.cases.tuned import settle
 from kernelband_worker.exercised import Reached, edited, not_exercised
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.tolerances import allowed_error, measure, tolerance
@@ -104,6 +105,7 @@ class _Check:
             del prepared.bound[other]
         forget_out_of_bounds(self.state)
         try:
+            settle(self.state, variant)
             with reached.profiling():
                 live, returned = verify.run(
                     self.state, replay, prepared, variant, first=True, programs=self.programs, handler=self._listener(reached)

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from triton.compiler import CompiledKernel
 from triton.runtime.autotuner import Autotuner
@@ -20,6 +20,7 @@ from triton.runtime.jit import JITFunction
 from kernelband_worker import triton_versions
 from kernelband_worker.sources import real_path
 from kernelband_worker.state import State
+from kernelband_worker.tuning import PATIENCE_S, Choices, Chooser, Race, plain
 from kernelband_worker.wire import Function
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def observe(
     *,
     suppress: bool = False,
     programs: int = 64,
-    configs: Optional[Mapping[str, Mapping[str, Any]]] = None,
+    configs: Optional[Choices] = None,
+    tune: Optional[Race] = None,
+    patience_s: float = PATIENCE_S,
 ) -> Iterator[None]:
     """Call ``handler(event)`` after each launch inside the block.
 
@@ -69,15 +72,21 @@ def observe(
         handler: called on the thread that launched, while the launching functions are still on its stack.
         suppress: neither compile nor run; outputs stay as they are.
         programs: role cpu: at most so many programs of a launch are interpreted, 0 for all.
-        configs: the autotuner's recorded choice by ``module:qualname`` of the kernel, for where it can't time: suppressed or without a
-            GPU. Without one its first configuration is taken.
+        configs: what an autotuner's launches run with, where that is known (see ``tuning``); nothing is timed then. None: tuners time as
+            the program has them do, and where they can't (suppressed, without a GPU) the first configuration is taken.
+        tune: "new": new configurations are timed against the known one; "all": all of them.
+        patience_s: seconds that may take.
     """
     machine: Optional[Machine] = None
     if state.role == "cpu":
         from kernelband_worker.cpu.machine import machine_of
 
         machine = machine_of(state)
-    watch = Watch(state, handler, suppress=suppress, programs=programs, configs=configs or {}, machine=machine)
+    chooser = None
+    if configs is not None:
+        times = not suppress and machine is None
+        chooser = Chooser(configs, configurations, times=times, race=tune, seconds=patience_s)
+    watch = Watch(state, handler, suppress=suppress, programs=programs, chooser=chooser, machine=machine)
     with watch.installed():
         yield
 
@@ -92,16 +101,18 @@ class Watch:
         *,
         suppress: bool,
         programs: int,
-        configs: Mapping[str, Mapping[str, Any]],
         machine: Optional[Machine],
+        chooser: Optional[Chooser] = None,
     ) -> None:
         self._state = state
         self._handler = handler
         self._suppress = suppress
         self._programs = programs
-        self._configs = configs
+        self._chooser = chooser
         self._machine = machine
         self._timing = not suppress and machine is None  # whether an autotuner can time
+        if chooser is None and not self._timing:
+            self._chooser = Chooser({}, configurations, times=False)
         self._here = threading.local()  # a backward pass launches from a thread of its own
         self._run: Callable[..., Any]  # Triton's own entry points, once installed
         self._autotuner_run: Callable[..., Any]
@@ -124,6 +135,8 @@ class Watch:
             return watch._tuned(tuner, args, kwargs)
 
         def bench(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
+            if watch._chooser is not None and watch._chooser.too_late():
+                return [float("inf")] * 3  # as Triton answers for one that doesn't fit
             with watch._passing_over():
                 return watch._bench(tuner, *args, **kwargs)
 
@@ -217,28 +230,16 @@ class Watch:
     def _tuned(self, tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         tuners = self._here.__dict__.setdefault("tuners", [])
         tuners.append(tuner)
-        held = tuner.cache
         try:
-            if not self._timing and len(tuner.configs) > 1:
-                tuner.nargs = dict(zip(tuner.arg_names, args))
-                tuner.cache = _Chosen(self._choose(tuner, kwargs))
-            return self._autotuner_run(tuner, *args, **kwargs)
+            if self._chooser is None or len(tuner.configs) < 2:
+                return self._autotuner_run(tuner, *args, **kwargs)
+            kernel = tuner.fn
+            while not isinstance(kernel, JITFunction):
+                kernel = kernel.fn
+            function = self._function(kernel)
+            return self._chooser.run(self._autotuner_run, tuner, f"{function['module']}:{function['qualname']}", args, kwargs)
         finally:
-            tuner.cache = held
             tuners.pop()
-
-    def _choose(self, tuner: Autotuner, kwargs: Dict[str, Any]) -> Any:
-        kernel = tuner.fn
-        while not isinstance(kernel, JITFunction):
-            kernel = kernel.fn
-        function = self._function(kernel)
-        recorded = self._configs.get(f"{function['module']}:{function['qualname']}")
-        if recorded:
-            for config in tuner.configs:
-                known = config.all_kwargs()
-                if all(known.get(name) == value for name, value in recorded.items()):
-                    return config
-        return tuner.prune_configs(kwargs)[0]
 
     def _config(self, kernel: JITFunction[Any]) -> Optional[Dict[str, Any]]:
         for tuner in reversed(getattr(self._here, "tuners", [])):
@@ -267,18 +268,15 @@ class Watch:
         return found
 
 
-class _Chosen(Dict[Any, Any]):
-    """An autotuner's cache that has the answer for every key: nothing is timed, no hook of a trial run is called."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__()
-        self._config = config
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._config
+def configurations(name: str) -> Optional[List[Dict[str, Any]]]:
+    """Those of the original's kernel ``module:qualname``; None where it isn't autotuned, or not there by its name."""
+    module, _, qualname = name.partition(":")
+    found: Any = sys.modules.get(module)  # siblings have other names, and an original is loaded before them
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    while found is not None and not isinstance(found, Autotuner):
+        found = getattr(found, "fn", None)
+    return None if found is None else [plain(config) for config in found.configs]
 
 
 class Specialised:

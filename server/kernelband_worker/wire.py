@@ -183,6 +183,7 @@ class _SessionParamsMore(TypedDict, total=False):
     store: str  # folder under Hello.scratch for recorded cases, shared by the executors of a run
     cache: str  # folder for Triton's compile cache of the run
     seed: int
+    tuning: str  # role gpu: "all": all configurations of a variant's autotuner compete; else those that are new, and the original's choice
     target: Target  # for roles cpu and compile: what is specialised for
     device_properties: Dict[str, int]  # for roles cpu and compile: what the driver reports of the target
 
@@ -274,7 +275,7 @@ class LaunchFacts(_LaunchFactsMore):
     constants: Dict[str, Any]  # constexpr arguments by name
     scalars: Dict[str, Any]  # run-time numbers by name
     tensors: Dict[str, TensorFacts]  # pointer arguments by name
-    config: Optional[Dict[str, Any]]  # the autotuner's choice
+    config: Optional[Dict[str, Any]]  # the autotuner's choice; the original is pinned to it from then on
     target: bool  # launches the kernel that is optimized
     loads_bytes: Optional[int]  # from the interpreter, scaled from sampled programs to the grid
     stores_bytes: Optional[int]

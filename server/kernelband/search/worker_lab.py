@@ -168,11 +168,14 @@ class WorkerLab:
         self.measuring().restart()
 
     def fresh(self, name: str) -> Executor:
-        """An executor of its own, started by its first call. Names are not used twice."""
-        return self._executor(name, "gpu" if self.measured else "cpu")
+        """An executor of its own, started by its first call, in which all configurations of an autotuned variant compete: for the final.
+        Names are not used twice.
+        """
+        return self._executor(name, "gpu" if self.measured else "cpu", {**self._session, "tuning": "all"})
 
-    def _executor(self, name: str, role: str) -> Executor:
-        return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=self._session, variants=self._files)
+    def _executor(self, name: str, role: str, session: SessionParams | None = None) -> Executor:
+        session = self._session if session is None else session
+        return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=session, variants=self._files)
 
     def close(self) -> None:
         """End the worker with all its processes."""

@@ -16,8 +16,11 @@ from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open
 from kernelband_worker.cases.tensors import same_bytes
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.tuning import Choices, distance, recorded
 from kernelband_worker.wire import Function
 
+#: in ``State.kept``: what was chosen, by variant and timing case
+SETTLED = "settled"
 #: attribute of a recorder that holds the function it wraps
 ORIGINAL = "__kernelband_original__"
 
@@ -201,9 +204,21 @@ class ReplayCase:
         return wrong
 
     @property
-    def configs(self) -> Dict[str, Dict[str, Any]]:
-        """The autotuner's recorded choices, for where it can't time."""
-        return {f"{x['kernel']['module']}:{x['kernel']['qualname']}": x["config"] for x in self.case["launches"] if x["config"]}
+    def configs(self) -> Choices:
+        """What the tuner chose for the original's launches; of a neighbour those of the case that it was made of."""
+        origin = self.case["neighbour_of"]
+        return recorded(self.case["launches"]) if origin is None else open_case(self._state, origin).configs
+
+    def choices(self, variant: Optional[str]) -> Choices:
+        """What a variant's launches run with: its own choice for this case, else for the nearest timing case, else the original's choice.
+
+        Its own are there once it is settled (``tuned``).
+        """
+        settled: Dict[str, Choices] = self._state.kept.get(SETTLED, {}).get(variant, {})
+        near = self.case["neighbour_of"] if self.case["neighbour_of"] in settled else self.case["id"]
+        if near not in settled and variant is not None:
+            near = min(settled, key=lambda case: distance(self.case, open_case(self._state, case).case), default=near)
+        return settled.get(near, self.configs)
 
     def modules(self, variant: Optional[str]) -> Callable[[str], Any]:
         """Modules by name as the variant sees them, for what a tree refers to."""

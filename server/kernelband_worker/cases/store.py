@@ -2,6 +2,7 @@
 
     blobs/<sha256>             bytes of a storage, of a pickled argument tree, of generator states
     cases/<id>.json            StoredCase
+    choices/<name>.json        configurations that an autotuner chose (tuned.py)
 
 Everything is private to the user (0700, 0600) and written whole or not at all, so that a killed executor leaves no half case.
 """
@@ -57,7 +58,7 @@ class Store:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        for name in ("", "blobs", "cases"):
+        for name in ("", "blobs", "cases", "choices"):
             path = self.folder / name
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -111,6 +112,15 @@ class Store:
         trees: List[Dict[str, Any]] = data.pop("sets")
         sets = [TreeRecord(t["tree"], [StorageRecord(**r) for r in t["storages"]], t["rng"], t["modes"]) for t in trees]
         return StoredCase(sets=sets, **data)
+
+    def choices(self, name: str) -> Optional[Dict[str, Any]]:
+        """Configurations that an autotuner chose, kept under that name; None where none are."""
+        path = self.folder / "choices" / f"{name}.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def keep_choices(self, name: str, chosen: Dict[str, Any]) -> None:
+        """Keep them for the other executors of the run."""
+        self._write(self.folder / "choices" / f"{name}.json", json.dumps(chosen).encode())
 
     def ids(self) -> List[str]:
         """The cases of this run, sorted."""

@@ -45,7 +45,7 @@ def run(
     """One call from restored inputs, fresh memory poisoned; its outputs (live tensors) and what it returned."""
     with followed(state):
         replay.restore(prepared)
-        with observe(state, handler, programs=programs, configs=replay.configs), effects.Poison(first):
+        with observe(state, handler, programs=programs, configs=replay.choices(variant)), effects.Poison(first):
             returned = replay.call(variant, prepared)
     return replay.outputs(prepared, returned), returned
 

@@ -50,9 +50,8 @@ def launches_of(state: State, variant: Optional[str], case: str) -> List[Any]:
     events: List[Any] = []
     replay = open_case(state, case)
     prepared = replay.inputs(0)
-    chosen = {f"{x['kernel']['module']}:{x['kernel']['qualname']}": x["config"] for x in replay.case["launches"] if x["config"]}
     try:
-        with observe(state, events.append, suppress=True, configs=chosen):
+        with observe(state, events.append, suppress=True, configs=replay.choices(variant)):
             replay.call(variant, prepared)
     except OperationFailed:
         raise

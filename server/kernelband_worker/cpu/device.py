@@ -78,7 +78,7 @@ def install(target: Target, properties: Optional[Mapping[str, int]] = None, name
     for attribute in ("do_bench", "do_bench_cudagraph"):
         shim.set(triton.testing, attribute, cuda.benchmark)
     shim.enter(mode)
-    watch = Watch(State("cpu", _nobody, _nobody), None, suppress=False, programs=64, configs={}, machine=machine)
+    watch = Watch(State("cpu", _nobody, _nobody), None, suppress=False, programs=64, machine=machine)
     shim.enter(watch.installed())
     return shim
 

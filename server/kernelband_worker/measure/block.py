@@ -11,6 +11,7 @@ from kernelband_worker.measure.plan import Plan, choose_method, make_plan
 from kernelband_worker.measure.probe import Probe, probe
 from kernelband_worker.measure.samplers import BatchSampler, EventSampler, JointSampler, Sampler, WallSampler
 from kernelband_worker.measure.warmup import warm_up
+from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import Pair
 
 FLUSHES = 5
@@ -48,7 +49,7 @@ def time_block(device: Device, sides_of: Callable[[int], Dict[str, Side]], wish:
         ready: called once the device is warm and before the first pair (clocks are read there).
 
     Raises:
-        OperationFailed: the call never stops compiling.
+        OperationFailed: the call never stops compiling, or tunes itself anew while it is timed.
     """
     first = sides_of(0)
     walls = warm_up(device, (first["A"], first["B"]), wish.warmup_s)
@@ -71,20 +72,33 @@ def _pairs(
         sides = first if input_set == 0 else sides_of(input_set)
         if plan.joint:
             joint = JointSampler(device, sides, plan.method == "wall")
+            tuned = device.tunings()
             for i in members:
                 seen = {letter: joint(letter) for letter in order(i, 0)}
                 on_device[i] = _pair(input_set, seen["A"][0], seen["B"][0])
                 on_host[i] = _pair(input_set, seen["A"][1], seen["B"][1])
+            _require_untuned(device, tuned)
             continue
         sampler: Sampler = WallSampler(device, sides) if plan.method == "wall" else EventSampler(device, sides, plan.sleep_us)
         batches = BatchSampler(device, sides, plan.batch)
         # Other inputs mean other addresses, and now and then another specialisation: one call of each side that doesn't count.
         run_pair("AB", sampler)
+        tuned = device.tunings()
         for i in members:
             on_device[i] = _pair(input_set, *run_pair(order(i, plan.quads), sampler))
             on_host[i] = _pair(input_set, *run_pair(order(i, 0), batches))
+        _require_untuned(device, tuned)
     indices = sorted(on_device)
     return tuple(on_device[i] for i in indices), tuple(on_host[i] for i in indices)
+
+
+def _require_untuned(device: Device, before: int) -> None:
+    if device.tunings() != before:
+        raise OperationFailed(
+            "It can't be timed: its autotuner timed configurations in calls that were being measured. "
+            "Give it a key that stays the same from call to call.",
+            "unsupported",
+        )
 
 
 def _pair(input_set: int, original_us: float, variant_us: float) -> Pair:

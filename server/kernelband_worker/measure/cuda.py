@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, cast
 
 import torch
 import triton
+from triton.runtime.autotuner import Autotuner
 
 CALIBRATION_CYCLES = 2_000_000  # about a millisecond
 L2_WHEN_UNKNOWN = 64 << 20
@@ -24,11 +25,15 @@ class CudaDevice:
         self._clean = torch.zeros(2 * l2_bytes // 4, dtype=torch.float32, device="cuda")
         self._sum = torch.zeros((), dtype=torch.float32, device="cuda")
         self._cycles_per_us: Optional[float] = None
-        self._compilations = 0
+        self._compilations = self._tunings = 0
         _count_compilations(self._compiled)
+        _count_tunings(self._tuned)
 
     def _compiled(self) -> None:
         self._compilations += 1
+
+    def _tuned(self) -> None:
+        self._tunings += 1
 
     def now(self) -> float:
         return time.perf_counter()
@@ -66,6 +71,20 @@ class CudaDevice:
 
     def compilations(self) -> int:
         return self._compilations
+
+    def tunings(self) -> int:
+        return self._tunings
+
+
+def _count_tunings(seen: Callable[[], None]) -> None:
+    """Calls ``seen`` for each configuration that an autotuner times; calls that tune nothing take no longer."""
+    bench: Callable[..., Any] = Autotuner._bench
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        seen()
+        return bench(*args, **kwargs)
+
+    setattr(Autotuner, "_bench", counted)  # noqa: B010 - a method of Triton's, for as long as this process measures
 
 
 def _count_compilations(seen: Callable[[], None]) -> None:

@@ -36,6 +36,10 @@ class Device(Protocol):
         """How many specialisations were compiled or loaded in this process so far."""
         ...
 
+    def tunings(self) -> int:
+        """How many configurations autotuners timed in this process so far."""
+        ...
+
 
 class Side:
     """One side of a comparison on one input set: the call, and how its mutated inputs come back."""

@@ -41,11 +41,14 @@ def _prepare_case(state: State, bench: Workbench, case_id: str, variant: Optiona
     """Call both sides once on each input set that there is room to keep: other addresses can mean other specialisations."""
     from kernelband_worker.cases.expected import kept_inputs
     from kernelband_worker.cases.replay import open_case
+    from kernelband_worker.cases.tuned import settle
     from kernelband_worker.measure.replayed import of_the_program, sides
 
     replay: Any = open_case(state, case_id)
     kept = input_sets(state)
     try:
+        for side in (None, variant):
+            settle(state, side)
         for input_set in range(max(1, replay.case["input_sets"])):
             if input_set and not kept.has_room(case_id, input_set, replay.case["memory_bytes"]):
                 return

@@ -46,14 +46,16 @@ def profile(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 def _profiles(state: State, wanted: ProfileParams, folder: Path) -> Tuple[List[KernelProfile], Optional[str], bool]:
     from kernelband_worker.cases.expected import kept_inputs
     from kernelband_worker.cases.replay import open_case
+    from kernelband_worker.cases.tuned import settle
     from kernelband_worker.measure.replayed import of_the_program, sides
 
     variant = wanted.get("variant")
     replay: Any = open_case(state, wanted["case"])
     side = sides(replay, kept_inputs(state, replay, 0), variant)["B"]
     try:
+        settle(state, variant)
         side.restore()
-        side.call()  # compiled, tuned and loaded: what is watched comes after
+        side.call()  # compiled and loaded: what is watched comes after
         note, usable, ncu = None, True, wanted.get("ncu")
         if ncu is not None:
             records, why = _records(state, side, folder, _targets(replay.case))

@@ -50,6 +50,7 @@ def time(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams) -> CaseTime:
     from kernelband_worker.cases.expected import kept_inputs
     from kernelband_worker.cases.replay import open_case
+    from kernelband_worker.cases.tuned import settle
     from kernelband_worker.measure.replayed import of_the_program, repeatable, sides
 
     replay: Any = open_case(state, case_id)
@@ -74,6 +75,8 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
         snapshots.append(bench.snapshot())
 
     try:
+        for side in (None, variant):
+            settle(state, side)  # nothing is tuned from here on
         with _no_collection():
             timing = time_block(bench.device, sides_of, wish, ready)
             snapshots.append(bench.snapshot())

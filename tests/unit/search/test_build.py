@@ -1,4 +1,4 @@
-"""A variant's compile jobs: the first failure ends the rest, and what was cancelled by it answers nobody twice."""
+"""Sessions of a lab's executors, and compile jobs: the first failure ends the rest, and what it cancelled answers nobody twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,34 @@ import pytest
 
 from kernelband.errors import WorkloadError
 from kernelband.hardware import find_device
-from kernelband.search.worker_lab import _Build
+from kernelband.search.worker_lab import WorkerLab, _Build
+from kernelband.source import Workspace
+
+
+class Opened:
+    """A worker that notes the sessions of its executors."""
+
+    def __init__(self) -> None:
+        self.hello = {"scratch": "/scratch/run", "cpus": 4}
+        self.sessions: dict[str, dict] = {}
+
+    def start_executor(self, name, *_):
+        pass
+
+    def call(self, name, operation, params, *_, **__):
+        if operation == "session/open":
+            self.sessions[name] = params
+        return {}
+
+
+def test_all_configurations_of_an_autotuned_variant_compete_in_the_final_only(tmp_path):
+    (tmp_path / "k.py").write_text("import triton\n")
+    worker = Opened()
+    lab = WorkerLab(worker, Workspace.for_file(str(tmp_path / "k.py"), {}), 0)
+    for executor in (lab._executor("main", "gpu"), lab.fresh("final-0")):
+        executor.call("check", {}, 1.0)
+    assert "tuning" not in worker.sessions["main"]
+    assert worker.sessions["final-0"] == {**worker.sessions["main"], "tuning": "all"}
 
 
 class Pool:

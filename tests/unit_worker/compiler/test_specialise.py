@@ -26,6 +26,9 @@ class Replay:
     def inputs(self, number):
         return number
 
+    def choices(self, variant):
+        return {}
+
     def call(self, variant, prepared):
         return self._function()
 

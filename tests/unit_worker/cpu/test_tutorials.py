@@ -34,7 +34,7 @@ def test_autotuned_matmul(program, dtype, activation):
     assert event.grid == (4 * 2, 1, 1)
     assert event.traffic.dot_flops == 8 * 3 * 2 * 32 * 64 * 32
     # the recorded choice is taken where there is one
-    with matmul.observe(programs=0, configs={"matmul_tutorial:matmul_kernel": {"BLOCK_SIZE_M": 64, "num_warps": 4}}):
+    with matmul.observe(programs=0, configs={"matmul_tutorial:matmul_kernel": [{"BLOCK_SIZE_M": 64, "num_warps": 4}]}):
         matmul.module.test_matmul(dtype, activation)
     assert matmul.events[-1].config["BLOCK_SIZE_M"] == 64
 

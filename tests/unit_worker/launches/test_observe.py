@@ -74,7 +74,7 @@ def test_an_autotuner_times_unseen_and_its_choice_is_told(session, gpu):
 def test_suppressed_autotuning_takes_the_first_or_the_recorded_configuration(session, gpu):
     with session.observe(suppress=True):
         session.launcher.launch_tuned(torch.ones(1000))
-    with session.observe(suppress=True, configs={"lw.kernels:tuned": {"BLOCK": 128}}):
+    with session.observe(suppress=True, configs={"lw.kernels:tuned": [{"BLOCK": 128}]}):
         session.launcher.launch_tuned(torch.ones(1000))
     assert [event.config["BLOCK"] for event in session.events] == [64, 128]
     assert gpu.launched == []

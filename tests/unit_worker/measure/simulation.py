@@ -21,6 +21,7 @@ class Program:
     elsewhere_us: float = 0.0  # on another stream
     restore_us: float = 1.0
     compiles: int = 0  # so many calls compile something first
+    tunes_every: int = 0  # so many calls its autotuner times a configuration
     calls: int = 0
     runs: int = 0
 
@@ -33,6 +34,7 @@ class SimulatedDevice:
     other: float = 0.0
     cold: bool = False
     compiled: int = 0
+    tuned: int = 0
     flushes: int = 0
     hiccup: Callable[[], float] = lambda: 0.0
     random: random.Random = field(default_factory=lambda: random.Random(0))
@@ -67,6 +69,9 @@ class SimulatedDevice:
     def compilations(self) -> int:
         return self.compiled
 
+    def tunings(self) -> int:
+        return self.tuned
+
     def _enqueue(self, us: float) -> tuple[float, float]:
         start = max(self.host, self.stream)
         self.stream = start + us
@@ -84,6 +89,9 @@ class SimulatedDevice:
         if program.calls <= program.compiles:
             self.compiled += 1
             self.host += 200_000.0
+        if program.tunes_every and program.calls % program.tunes_every == 0:
+            self.tuned += 1
+            self.host += 100_000.0
         self.host += program.host_us + self.hiccup()
         self.work(program)
         if program.elsewhere_us:

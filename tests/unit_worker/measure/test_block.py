@@ -165,3 +165,12 @@ def test_each_side_begins_equally_often():
 def test_pair_i_uses_set_i_modulo_n(pairs, sets):
     seen = {i: s for s, members in by_input_set(pairs, sets) for i in members}
     assert seen == {i: i % sets for i in range(pairs)}
+
+
+def test_an_autotuner_that_times_in_measured_calls_is_refused():
+    device = SimulatedDevice()
+    with pytest.raises(OperationFailed, match="key that stays the same"):
+        timed(Program(100.0), Program(100.0, tunes_every=40), device)
+    with pytest.raises(OperationFailed, match="key that stays the same"):
+        timed(Program(40_000.0), Program(40_000.0, tunes_every=4), device)
+    timed(Program(100.0), Program(100.0), device)  # what was tuned before is of no interest

@@ -1,0 +1,175 @@
+"""Which configuration an autotuned kernel runs with, and when its tuner may time (JUDGING, section 3).
+
+The original was tuned fully while the user's program ran under capture. What its tuner chose for a case is recorded, and pinned in every
+process: the baseline is its best configuration.
+
+A variant is tuned once in a run, on the timing cases, before it is checked or timed on any (``settle``): its new configurations against the
+one that the original's tuner chose there. With nothing new there is nothing to time: a kernel that was edited under an unchanged list is
+screened with the original's choice, which can only hide a gain. In the final (``SessionParams.tuning``) all its configurations compete, as
+they will in the user's hands, again once: what was chosen is kept in the store of the run, and pinned in the other processes.
+
+Every other case never tunes: a variant runs there with its choice for the nearest timing case, the original with its recorded one. Where
+nothing is known the first configuration that fits is taken. Without a GPU nothing can be timed: a variant is looked at with the recorded
+choice, or, where an edit replaced that, with the first new configuration.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple
+
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.errors import OutOfResources
+
+from kernelband_worker.cases.names import constant
+
+#: The configurations of each launch of a kernel in a case, in order, by ``module:qualname`` of the kernel.
+Choices = Mapping[str, Sequence[Optional[Mapping[str, Any]]]]
+#: Which configurations are timed: those that the original's list doesn't have against the known choice, or all.
+Race = Literal["new", "all"]
+
+#: Seconds that a variant's tuning may take on all timing cases together: what any deadline has to spare. What comes later can't win.
+PATIENCE_S = 10.0
+
+
+def plain(config: Any) -> Dict[str, Any]:
+    """A configuration as it is recorded."""
+    return {name: constant(value) for name, value in config.all_kwargs().items()}
+
+
+class Chooser:
+    """Chooses for the autotuned launches of one observed block.
+
+    Args:
+        choices: what is known.
+        originals: the configurations of the original's kernel of that name; None where it isn't autotuned.
+        times: whether an autotuner can time here.
+        race: what may be timed, None for nothing.
+        seconds: for timing, in the whole block.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        originals: Callable[[str], Optional[List[Dict[str, Any]]]],
+        *,
+        times: bool,
+        race: Optional[Race] = None,
+        seconds: float = PATIENCE_S,
+    ) -> None:
+        self._choices, self._originals, self._times, self._race = choices, originals, times, race
+        self._launches: Dict[str, int] = {}
+        self._seconds = seconds
+        self._started: Optional[float] = None
+
+    def run(self, launch: Callable[..., Any], tuner: Autotuner, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """What ``launch(tuner, *args, **kwargs)`` gives with the configuration of choice; ``name`` is the kernel's.
+
+        Raises:
+            OutOfResources: none fits the device.
+        """
+        tuner.nargs = dict(zip(tuner.arg_names, args))
+        known = self._known(tuner, name)
+        field = self._field(tuner, name, known, kwargs)
+        if self._race and self._times and len(field) > 1:
+            return self._raced(launch, tuner, field, args, kwargs)
+        tried: List[Any] = []
+        while True:
+            config = field[len(tried)]
+            try:
+                return self._pinned(launch, tuner, config, args, kwargs, keep=self._race is not None or config is known)
+            except OutOfResources:
+                tried.append(config)
+                field = [*tried, *(c for c in [*field, *tuner.prune_configs(kwargs)] if c not in tried)]
+                if len(field) == len(tried):
+                    raise
+
+    def too_late(self) -> bool:
+        """Whether the time for timing is over; asked before each configuration, and not for the first."""
+        if self._started is None:
+            self._started = time.monotonic()
+            return False
+        return time.monotonic() - self._started > self._seconds
+
+    def _known(self, tuner: Autotuner, name: str) -> Optional[Any]:
+        """The known choice for the next launch of the kernel, if its list has it."""
+        number = self._launches[name] = self._launches.get(name, -1) + 1
+        choices = self._choices.get(name) or [None]
+        wanted = choices[min(number, len(choices) - 1)]
+        return next((c for c in tuner.configs if wanted and all(plain(c).get(key) == value for key, value in wanted.items())), None)
+
+    def _field(self, tuner: Autotuner, name: str, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
+        """The configurations that may run, the most likely first: the known choice, new ones, and where there is neither, all that fit."""
+        first = [known] if known is not None else []
+        if first and self._race is None:
+            return first
+        listed = self._originals(name) or []
+        new = [c for c in tuner.configs if plain(c) not in listed and c not in first]
+        if first and not new and self._race != "all":
+            return first
+        fitting: List[Any] = tuner.prune_configs(kwargs)
+        new = [c for c in new if c in fitting]
+        if self._race == "all" or not (first or new):
+            return [*first, *new, *(c for c in fitting if c not in new and c not in first)]
+        return [*first, *new]
+
+    def _pinned(
+        self, launch: Callable[..., Any], tuner: Autotuner, config: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, keep: bool
+    ) -> Any:
+        """Without timing anything. What is kept stays in the tuner's memory, so that later calls find it there."""
+        held = tuner.cache
+        chosen = tuner.cache = _Chosen(config, held if self._times else {}, keep=keep)
+        try:
+            return launch(tuner, *args, **kwargs)
+        except OutOfResources:
+            chosen.forget()
+            raise
+        finally:
+            tuner.cache = held
+
+    def _raced(self, launch: Callable[..., Any], tuner: Autotuner, field: List[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """As Triton does it, among fewer."""
+        setattr(tuner, "prune_configs", lambda _: field)  # noqa: B010 - on this one object, for this one call
+        try:
+            return launch(tuner, *args, **kwargs)
+        finally:
+            delattr(tuner, "prune_configs")
+
+
+class _Chosen(Dict[Any, Any]):
+    """An autotuner's memory with an answer for every key: nothing is timed, no hook of a trial run called. What ``held`` knows stands."""
+
+    def __init__(self, config: Any, held: Dict[Any, Any], *, keep: bool) -> None:
+        super().__init__()
+        self._config, self._held, self._keep = config, held, keep
+        self._added: List[Any] = []
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._keep and key not in self._held:
+            self._held[key] = self._config
+            self._added.append(key)
+        return self._held.get(key, self._config)
+
+    def forget(self) -> None:
+        """The configuration doesn't fit the device."""
+        for key in self._added:
+            del self._held[key]
+
+
+def recorded(launches: Sequence[Mapping[str, Any]]) -> Dict[str, List[Optional[Dict[str, Any]]]]:
+    """What the tuner chose for each launch (wire.LaunchFacts) of a kernel that has one."""
+    found: Dict[str, List[Optional[Dict[str, Any]]]] = {}
+    for launch in launches:
+        if launch["config"]:
+            found.setdefault(f"{launch['kernel']['module']}:{launch['kernel']['qualname']}", []).append(launch["config"])
+    return found
+
+
+def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """How far apart the sizes of two cases (wire.Case) are: the sum over tensors of both of the logarithm of their elements' ratio."""
+    sizes = [{t["name"]: max(1, math.prod(t["shape"])) for t in case["tensors"]} for case in (one, other)]
+    return math.fsum(abs(math.log(sizes[0][name] / sizes[1][name])) for name in sizes[0].keys() & sizes[1].keys())

@@ -1,0 +1,125 @@
+"""What an autotuned launch runs with where choices are known, on a pretended GPU that counts what is timed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from triton.runtime.errors import OutOfResources
+
+from tests.unit_worker.launches.programs import KERNELS
+
+NAME = "lw.kernels:tuned"
+SMALL, LARGE = {"BLOCK": 64, "num_warps": 2}, {"BLOCK": 128, "num_warps": 8}
+LISTED = '[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128}, num_warps=8)]'
+
+
+def timed(gpu):
+    """How many configurations were."""
+    return round(100 - gpu.clock)
+
+
+def variant(session, configs=LISTED, body="tl.load(x_ptr + offs)"):
+    """``launch_tuned`` of a version with that list."""
+    text = KERNELS.replace(LISTED, configs).replace("tl.load(x_ptr + offs)", body)
+    session.loader.register(session.served.variant("v" * 64, lw__kernels=text))
+    return session.loader.resolve("v" * 64, session.served.function("lw.launcher", "launch_tuned"))
+
+
+@pytest.mark.parametrize(("known", "programs"), [(SMALL, 16), (LARGE, 8)])
+def test_a_known_choice_is_pinned_and_stays(session, gpu, known, programs):
+    x = torch.ones(1000)
+    with session.observe(configs={NAME: [known]}):
+        session.launcher.launch_tuned(x)
+    session.launcher.launch_tuned(x)  # as it is timed: nothing in between
+    assert {name: session.events[0].config[name] for name in known} == known
+    assert [args[0] for _, args in gpu.launched] == [programs] * 2
+    assert session.launcher.tuned.best_config.kwargs["BLOCK"] == known["BLOCK"]
+    assert timed(gpu) == 0
+
+
+def test_a_guess_is_not_kept(session, gpu):
+    x = torch.ones(1000)
+    with session.observe(configs={}):
+        session.launcher.launch_tuned(x)
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 0)
+    session.launcher.launch_tuned(x)
+    assert (session.launcher.tuned.best_config.kwargs["BLOCK"], timed(gpu)) == (128, 2)
+
+
+def test_what_the_tuner_knows_stands(session, gpu):
+    x = torch.ones(1000)
+    session.launcher.launch_tuned(x)
+    with session.observe(configs={NAME: [SMALL]}):
+        session.launcher.launch_tuned(x)
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (128, 2)
+
+
+def test_each_launch_of_a_kernel_has_its_own_choice(session, gpu):
+    with session.observe(configs={NAME: [SMALL, LARGE]}):
+        for size in (1000, 2000, 3000):
+            session.launcher.launch_tuned(torch.ones(size))
+    assert [event.config["BLOCK"] for event in session.events] == [64, 128, 128]
+    assert timed(gpu) == 0
+
+
+def test_a_kernel_that_was_edited_under_the_same_list_is_not_tuned(session, gpu):
+    launch = variant(session, body="tl.load(x_ptr + offs) + 1")
+    with session.observe(configs={NAME: [SMALL]}, tune="new"):
+        launch(torch.ones(1000))
+    launch(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 0)
+
+
+def test_a_choice_that_was_edited_is_not_tuned(session, gpu):
+    launch = variant(session, LISTED.replace("128", "256"))
+    with session.observe(configs={NAME: [LARGE]}, tune="new"):
+        launch(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (256, 0)
+
+
+def test_a_new_configuration_is_timed_against_the_known_choice_once(session, gpu):
+    more = LISTED[:-1] + ", " + ", ".join(f'triton.Config({{"BLOCK": {n}}}, num_warps=4)' for n in (256, 512)) + "]"
+    launch = variant(session, more)
+    with session.observe(configs={NAME: [SMALL]}, tune="new"):
+        launch(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (512, 3)
+    with session.observe(configs={NAME: [SMALL]}, tune="new"):
+        launch(torch.ones(1000))
+    assert (session.events[1].config["BLOCK"], timed(gpu)) == (512, 3)
+    assert "prune_configs" not in vars(session.loader.variant("v" * 64, "lw.kernels").tuned)
+
+
+def test_all_configurations_compete_where_that_is_asked_for(session, gpu):
+    launch = variant(session, LISTED.replace("64", "32"))
+    with session.observe(configs={NAME: [LARGE]}, tune="all"):
+        launch(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (32, 2)  # the known choice is timed first, and later ones look faster
+
+
+def test_the_original_without_a_record_is_tuned_fully(session, gpu):
+    with session.observe(configs={}, tune="new"):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (128, 2)
+
+
+def test_patience_ends_the_timing_of_a_long_list(session, gpu):
+    with session.observe(configs={}, tune="all", patience_s=-1.0):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 1)
+
+
+@pytest.mark.parametrize("configs", [{}, {NAME: [SMALL]}])
+def test_what_does_not_fit_gives_way_to_what_does(session, gpu, configs):
+    call = gpu.launcher_cls.__call__
+
+    def small(self, *args, **kwargs):
+        if args[0] == 16:
+            raise OutOfResources(300_000, 232_448, "shared memory")
+        call(self, *args, **kwargs)
+
+    gpu.launcher_cls.__call__ = small
+    with session.observe(configs=configs):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (128, 0)
+    session.launcher.launch_tuned(torch.ones(1000))
+    assert timed(gpu) == 1  # neither is remembered as a choice: the tuner tries both, and one of them fits

@@ -1,0 +1,136 @@
+"""How often a run's autotuners time configurations, in every operation and every process, and what they run with."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from triton.runtime.autotuner import Autotuner
+
+from kernelband_worker.cases.replay import ReplayCase, open_case
+from kernelband_worker.cases.store import open_store
+from kernelband_worker.cases.tuned import _autotuned
+from kernelband_worker.measure.cuda import _count_tunings
+from kernelband_worker.tuning import distance
+from tests.unit_worker.tuning.conftest import CHOSEN
+
+EDITED = "a" * 64, ("x * 2", "x + x")
+WIDER = "b" * 64, ('"BLOCK": 256', '"BLOCK": 512')  # the choice for the larger case, edited as ``tiling.tiles`` does it
+FAILS = "c" * 64, ('"BLOCK": 256', '"BLOCK": 512'), ("    y = torch.empty_like(x)", "    y = torch.no_such_function(x)")
+PLAIN = "d" * 64, ("@triton.autotune(", "@heuristic(")
+
+
+def by_size(executor, variant):
+    """BLOCK of each timing case."""
+    sizes = {case["id"]: case["tensors"][0]["shape"][0] for case in executor.cases}
+    return {sizes[case]: executor.choice(variant, case) for case in executor.ids("time")}
+
+
+def blocks(executor, variant, role):
+    """BLOCK with which each case of a role was checked, by size, from the original's or the variant's own memory and choices."""
+    found = {}
+    for case in executor.ids(role):
+        replay = open_case(executor.state, case)
+        (choice,) = replay.choices(variant)["doubling:double_kernel"]
+        found[replay.case["tensors"][0]["shape"][0]] = choice["BLOCK"]
+    return found
+
+
+@pytest.mark.parametrize("operation", ["check", "prepare", "time"])
+def test_the_original_is_never_tuned_again(start, operation):
+    executor = start()
+    if operation == "check":
+        assert all(case["ok"] for case in executor.check(None, "check", "time")["cases"])
+    else:
+        getattr(executor, operation)(None)
+    assert executor.timed == 0
+    assert by_size(executor, None) == {size: config["BLOCK"] for size, config in CHOSEN.items()}
+
+
+def test_neighbours_run_with_the_choice_of_the_case_that_they_were_made_of(start):
+    executor = start()
+    assert blocks(executor, None, "check") == {2049: 64, 2047: 64, 1024: 64}
+
+
+def test_a_trial_of_an_edited_kernel_tunes_nothing(start):
+    executor = start()
+    variant = executor.variant(*EDITED)
+    assert all(case["ok"] for case in executor.check(variant, "check")["cases"])
+    assert all(case["ok"] for case in executor.check(variant, "time")["cases"])
+    executor.time(variant)
+    assert executor.timed == 0
+    assert by_size(executor, variant) == by_size(executor, None) == {2048: 64, 4096: 256}
+
+
+def test_a_trial_of_an_edited_configuration_times_what_is_new_once_and_on_timing_cases_only(start):
+    executor = start()
+    variant = executor.variant(*WIDER)
+    executor.check(variant, "check")  # neighbours come first in a trial
+    assert executor.timed == 2  # on one case the new one against the known choice; on the other there is only the new one
+    executor.check(variant, "time")
+    executor.time(variant)
+    assert executor.timed == 2
+    assert by_size(executor, variant) == {2048: 512, 4096: 512}  # the pretended GPU favours what it times last
+    assert blocks(executor, variant, "check") == {2049: 512, 2047: 512, 1024: 512}
+    assert by_size(executor, None) == {2048: 64, 4096: 256}
+    again = start()
+    variant = again.variant(*WIDER)
+    again.time(variant)
+    assert again.timed == 2
+    assert by_size(again, variant) == {2048: 512, 4096: 512}
+
+
+def test_in_the_final_all_configurations_compete_once(start):
+    first = start("all")
+    variant = first.variant(*EDITED)
+    first.check(variant, "check", "time")
+    assert first.timed == 2 * 3
+    assert by_size(first, None) == {2048: 64, 4096: 256}  # the original keeps its own
+    for operation in ("time", "prepare"):
+        process = start("all")
+        getattr(process, operation)(process.variant(*EDITED))
+        assert process.timed == 2 * 3
+        assert by_size(process, variant) == by_size(first, variant)
+
+
+def test_a_variant_that_fails_in_its_first_call_is_a_result(start):
+    executor = start()
+    found = executor.check(executor.variant(*FAILS), "check", "time")["cases"]
+    assert {case["ok"] for case in found} == {False}
+    assert executor.timed == 0
+
+
+def test_what_autotuners_time_is_counted_inside_and_outside_of_observed_calls(start, monkeypatch):
+    monkeypatch.setattr(Autotuner, "_bench", Autotuner._bench)  # put back afterwards
+    seen = []
+    _count_tunings(lambda: seen.append(1))
+    executor = start()
+    variant = executor.variant(*WIDER)
+    executor.time(variant)
+    assert len(seen) == executor.timed == 2
+    executor.loader.variant(variant, "doubling").double(torch.ones(77))
+    assert len(seen) == executor.timed == 2 + 3
+
+
+def test_only_where_something_is_autotuned_are_programs_called_for_it(start):
+    executor = start()
+    cases = [open_case(executor.state, case) for case in executor.ids("time")]
+    assert _autotuned(executor.state, None, cases)  # by what was recorded
+    assert not _autotuned(executor.state, None, [])
+    assert _autotuned(executor.state, executor.variant(*EDITED), [])  # by what the edited file says
+    assert not _autotuned(executor.state, executor.variant(*PLAIN), [])
+
+
+def test_the_nearest_timing_case_is_the_one_of_similar_sizes(start):
+    executor = start()
+    one, other = ({**case, "neighbour_of": None} for case in executor.cases[:2])
+    assert distance(one, one) == 0.0
+    assert distance(one, other) == distance(other, one) > 0
+    stranger = {"tensors": [{"name": "x", "shape": [3500]}], "neighbour_of": None, "launches": [], "id": "s"}
+    assert distance(stranger, other) < distance(stranger, one)
+    variant = executor.variant(*WIDER)
+    executor.time(variant)
+    executor.state.kept["settled"][variant][other["id"]] = {"doubling:double_kernel": [{"BLOCK": 128}]}
+    known = open_case(executor.state, one["id"])
+    replay = ReplayCase(executor.state, open_store(executor.state), known.stored)
+    replay.case = stranger
+    assert replay.choices(variant) == {"doubling:double_kernel": [{"BLOCK": 128}]}
