@@ -4,10 +4,10 @@ A multiprocessor has units of its own for matrix products, for ordinary float32 
 and logarithm, reciprocal, roots). Ordinary instructions and special functions of a program are mixed by the compiler, and go on at the same
 time; a product and what is computed from it follow each other, and only another program can use the other unit meanwhile.
 
-What a function costs. NVIDIA: what Triton 3.6 and 3.9 compile for sm_80, 89, 90, 100 and 120, the same for all but an instruction or two
-(tests/unit_worker/compiler/test_functions.py compiles them again): an exponential is one special operation and four instructions around
-it that handle base and denormal numbers, exp2 the special operation alone, a logarithm a polynomial. AMD: the same for gfx942. Paths that
-only rare arguments take aren't counted.
+What a function costs. NVIDIA: what Triton 3.6 and 3.9 compile for sm_80, 89, 90, 100 and 120, the same for all but an instruction or two:
+an exponential is one special operation and four instructions around it that handle base and denormal numbers, exp2 the special operation
+alone, a logarithm a polynomial. AMD: the same for gfx942. Straight-line functions are compiled again by
+tests/unit_worker/compiler/test_functions.py; of those with branches every path counts that usual arguments take.
 """
 
 from __future__ import annotations
