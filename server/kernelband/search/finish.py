@@ -124,8 +124,8 @@ def confirm(s: Session) -> tuple[int, ...]:
 
 def bet(s: Session) -> int | None:
     """Predicted mode: the candidate to look at first, None when there is none that one would bet on."""
-    likely = [t for t in s.trials.values() if t.outcome == "likely_faster"]
-    return min(likely, key=lambda t: (s.frontier[t.number].seconds, t.number)).number if likely else None
+    likely = {t.number: s.speed(t.number) for t in s.trials.values() if t.outcome == "likely_faster"}
+    return next(iter(in_order(likely, {n: s.trials[n].edits for n in likely})), None)
 
 
 def arms_rows(s: Session) -> tuple[ArmRow, ...]:

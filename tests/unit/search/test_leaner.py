@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from attrs import evolve
 
 from kernelband.propose import Draft
-from kernelband.search.finish import in_order
+from kernelband.search.finish import bet, in_order
 from kernelband.search.leaner import Plan, chain_of, plan
-from kernelband.search.session import Trial
+from kernelband.search.session import Session, Trial
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Patch, Program, Span
 from kernelband.strategies import Facts, Proposal
@@ -52,6 +54,16 @@ def test_of_equals_the_plain_one_comes_first() -> None:
     assert in_order({1: 1.50, 2: 1.508, 3: 1.2}, {1: 2, 2: 5, 3: 1}) == (1, 2, 3)
     assert in_order({1: 1.40, 2: 1.50}, {1: 1, 2: 5}) == (2, 1)
     assert in_order({}, {}) == ()
+
+
+def test_a_bet_is_on_the_plain_one_too() -> None:
+    trials = {n: evolve(trial(n, 0), outcome=said, edits=edits) for n, said, edits in LIKELY}
+    speeds = {1: 1.5, 2: 1.505, 3: 3.0, 4: 1.2}
+    assert bet(cast("Session", SimpleNamespace(trials=trials, speed=speeds.__getitem__))) == 1
+    assert bet(cast("Session", SimpleNamespace(trials={}, speed=speeds.__getitem__))) is None
+
+
+LIKELY = ((1, "likely_faster", 1), (2, "likely_faster", 3), (3, "unclear", 1), (4, "likely_faster", 1))
 
 
 class Layers:
