@@ -18,7 +18,7 @@ from kernelband.judge.protocol import ORIGINAL, Dispatch, Rival, Side
 from kernelband.judge.result import Ratio
 from kernelband.judge.statistics import MARGIN
 from kernelband.search.candidate import Candidate
-from kernelband.search.leaner import chain_of
+from kernelband.search.leaner import STRICTEST_FIRST, chain_of
 from kernelband.search.session import Session, Trial
 from kernelband.strategies import Numerics
 from kernelband.strategies.code import View
@@ -29,8 +29,6 @@ from kernelband.strategies.tiling.two_ways import two_ways
 
 GAIN = 1.05  # of each side on its cases
 WORTH = 1.01  # expected of the choice over the best so far: less is the same to a reader of the patch
-
-_STRICTEST_FIRST: tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")
 
 
 @frozen
@@ -189,7 +187,7 @@ def prepare(s: Session, plan: Plan, *, both: bool) -> Candidate | None:
     parent, other = sorted((sides.small, sides.large), key=lambda n: (n not in s.preparer.strange, -s.speed(n), n))
     programs, facts = (s.programs.program(parent), s.programs.program(other)), (s.preparer.facts(parent), s.preparer.facts(other))
     classes: list[Numerics] = [t.numerics for n in (parent, other) for t in chain_of(s.trials, n)]
-    looser = max(classes, key=_STRICTEST_FIRST.index)  # at least one of the two isn't the original
+    looser = max(classes, key=STRICTEST_FIRST.index)  # at least one of the two isn't the original
     why, small = f"{plan.why[0].upper()}{plan.why[1:]}.", parent == sides.small
     if both:
         proposal = two_ways(programs, facts, sides, looser, why, small=small)

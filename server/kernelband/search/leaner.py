@@ -22,7 +22,7 @@ from kernelband.strategies import Facts, Numerics, Proposal
 
 #: An edit that made its parent less than so many times faster in screening is noise to a reader of the patch.
 GAIN = 1.01
-_STRICTEST_FIRST: tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")
+STRICTEST_FIRST: tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")
 
 
 @frozen
@@ -103,7 +103,7 @@ def rewrite(planned: Plan, author: Author, program: Program, facts: Facts, find:
         last.move,
         {**last.parameters, "after": [p.key for p in made[:-1]], "without": [t.number for t in planned.dropped]},
         patch,
-        max(classes, key=_STRICTEST_FIRST.index),
+        max(classes, key=STRICTEST_FIRST.index),
         "; ".join(p.what.rstrip(".") for p in made),
         f"the edits of {without} on the way to the fastest variant gained less than {100 * (GAIN - 1):.0f} %",
     )
