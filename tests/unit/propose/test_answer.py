@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +73,21 @@ def test_what_is_cut_off_is_not_used() -> None:
     answer = read("```python k\ndef k(): pass", LABELS)  # a server that says it is complete
     assert answer.variants == ()
     assert "cut off" in answer.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("title", "what"),
+    [
+        ("Variant 1: wider", "wider"),
+        ("Variant 12 - wider", "wider"),
+        ("**Variant (2):** wider", "wider"),
+        ("Candidate #3. wider", "wider"),
+        ("Variant: 1024 a program", "1024 a program"),  # a number of what it does is no number of a list
+        ("Variant 2: 8 warps", "8 warps"),
+    ],
+)
+def test_the_number_of_a_variant_is_not_its_name(title: str, what: str) -> None:
+    assert [v.what for v in read(f"## {title}\n```python k\ndef k(): pass\n```", LABELS).variants] == [what]
 
 
 def test_nothing_usable_is_said() -> None:

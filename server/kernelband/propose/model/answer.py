@@ -71,7 +71,9 @@ def read(text: str, labels: Iterable[str], *, complete: bool = True) -> Answer:
             title = _plain(tokens[at + 1])
             if not title.lower().lstrip("*_ ").startswith(("variant", "candidate", "option")) and not variants[-1].blocks:
                 continue
-            variants.append(_Reading(title=_sentence(re.sub(r"^\W*(?:variant|candidate|option)\b\W*\d*\W*", "", title, flags=re.I))))
+            variants.append(
+                _Reading(title=_sentence(re.sub(r"^\W*(?:variant|candidate|option)\b(?:[\s(#]*\d+\b)?\W*", "", title, flags=re.I)))
+            )
         elif token.type == "inline" and tokens[at - 1].type == "paragraph_open":
             variants[-1].hear(token.content)
         elif token.type == "fence":
