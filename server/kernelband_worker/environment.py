@@ -113,6 +113,7 @@ def _gpu(torch: Any, index: int, smi: List[Dict[str, str]]) -> Gpu:
     uuid = _uuid(facts, index)
     row = next((r for r in smi if r["uuid"] == uuid), {})
     free = _number(row.get("memory.free"))
+    total = int(facts.total_memory)
     limit = getattr(facts, "shared_memory_per_block_optin", 0) or _shared_limit(index)
     return {
         "index": index,
@@ -120,8 +121,9 @@ def _gpu(torch: Any, index: int, smi: List[Dict[str, str]]) -> Gpu:
         "name": str(facts.name),
         "capability": [int(facts.major), int(facts.minor)],
         "multiprocessors": int(facts.multi_processor_count),
-        "memory_bytes": int(facts.total_memory),
-        "free_bytes": free * 2**20 if free is not None else int(torch.cuda.mem_get_info(index)[0]),
+        "memory_bytes": total,
+        # nvidia-smi rounds to MiB: of an idle GPU it says a little more than there is.
+        "free_bytes": min(free * 2**20, total) if free is not None else int(torch.cuda.mem_get_info(index)[0]),
         "l2_bytes": int(getattr(facts, "L2_cache_size", 0)),
         "shared_limit_bytes": int(limit),
         "registers": int(getattr(facts, "regs_per_multiprocessor", 65536)),
