@@ -6,14 +6,15 @@ import ast
 
 from kernelband.strategies.code import Loop, View
 from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.trips import runs_once
 
 NAME = "pipeline"
 
 
 def load_loops(view: View) -> list[Loop]:
-    """Innermost counted loops that load blocks, ``static_range`` left out."""
+    """Innermost counted loops that load blocks and run more than once; ``static_range`` left out."""
     loops = [x for x in view.kernel.loops() if x.innermost and x.kind in ("builtin", "range")]
-    return [x for x in loops if any(not a.store and a.blocks for a in x.accesses)]
+    return [x for x in loops if any(not a.store and a.blocks for a in x.accesses) and not runs_once(view, x)]
 
 
 def hint(view: View, loop: Loop, name: str, value: str) -> Edits | None:

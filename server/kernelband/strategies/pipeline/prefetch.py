@@ -61,7 +61,7 @@ def _walk(view: View, loop: Loop) -> Walk | None:
     kernel = view.kernel
     if loop.has_dot or loop.step is None or loop.call.keywords or loop.node.orelse or any(a.store for a in loop.accesses):
         return None
-    if _single_trip(view, loop) or any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(loop.node)):
+    if any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(loop.node)):
         return None
     body = loop.node.body
     first = _assigned(body[0])
@@ -96,14 +96,6 @@ def _walk(view: View, loop: Loop) -> Walk | None:
     if not loads or len(loads) != sum(not a.store for a in loop.accesses) or len({p for s, _ in loads for p in _targets(s)}) != len(loads):
         return None
     return Walk(loop, first[0], kernel.module.code(arange), masks, tuple(loads))
-
-
-def _single_trip(view: View, loop: Loop) -> bool:
-    """The block holds the whole axis in every case."""
-    assert loop.step is not None
-    sizes = view.sizes(ast.unparse(loop.step))
-    ends = view.numbers(loop.stop.id) if isinstance(loop.stop, ast.Name) else []
-    return bool(sizes and ends) and max(ends) <= min(sizes)
 
 
 def _ends(load: ast.Call, indices: str, loop: Loop, masks: Mapping[str, ast.expr]) -> bool:

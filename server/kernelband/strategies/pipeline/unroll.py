@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
-from kernelband.strategies.code.launch import integer
+from kernelband.strategies.code.trips import trips
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.pipeline.loops import NAME, hints, lines, load_loops
 
@@ -45,38 +45,23 @@ def _unroll(at: At) -> Iterator[Proposal | None]:
         )
 
 
-def _trips(view: View, loop: Loop) -> int | None:
-    """Most iterations of a loop whose bounds are constants at compile time."""
-    values: list[list[int]] = []
-    for bound, default in ((loop.start, 0), (loop.stop, None), (loop.step, 1)):
-        literal = integer(bound)
-        if bound is None:
-            values.append([default] if default is not None else [])
-        elif literal is not None:
-            values.append([literal])
-        elif isinstance(bound, ast.Name) and bound.id in view.kernel.constexprs:
-            values.append(view.sizes(bound.id))
-        else:
-            return None
-    counts = [len(range(a, b, c)) for a in values[0] for b in values[1] for c in values[2] if c]
-    return max(counts) if counts else None
+def _trips(view: View, loop: Loop) -> int:
+    """Most iterations of a loop whose bounds are constants at compile time; 0 when they aren't."""
+    bounds = [x for x in (loop.start, loop.stop, loop.step) if x is not None]
+    if {n.id for x in bounds for n in ast.walk(x) if isinstance(n, ast.Name)} - view.kernel.constexprs - {view.kernel.language}:
+        return 0
+    return max(trips(view, loop), default=0)
 
 
 def _static_range(at: At) -> Iterator[Proposal | None]:
     view = at.view
     for loop in view.kernel.loops():
-        trips = _trips(view, loop)
-        if (
-            loop.innermost
-            and loop.kind in ("builtin", "range")
-            and trips is not None
-            and 2 <= trips <= STATIC_TRIPS
-            and not loop.call.keywords
-        ):
+        count = _trips(view, loop)
+        if loop.innermost and loop.kind in ("builtin", "range") and 2 <= count <= STATIC_TRIPS and not loop.call.keywords:
             yield at.proposal(
                 {"line": loop.node.lineno - view.kernel.node.lineno},
                 [(view.kernel.module.path, view.kernel.module.replace(loop.call.func, f"{view.kernel.language}.static_range"))],
                 "exact",
-                f"The loop at line {loop.node.lineno} is laid out in full ({trips} iterations).",
-                f"Its bounds are constants and it runs {trips} times at most: no counter, and addresses fold into constants.",
+                f"The loop at line {loop.node.lineno} is laid out in full ({count} iterations).",
+                f"Its bounds are constants and it runs {count} times at most: no counter, and addresses fold into constants.",
             )
