@@ -69,6 +69,13 @@ class Budget:
         """Whether another trial may begin; ``reserve`` are the seconds that the final needs."""
         return (self.trials is None or trials_done < self.trials) and self.left > reserve
 
+    def spare(self, trials_done: int, per_trial: float, reserve: float = 0.0) -> float:
+        """Seconds by which each trial that is left could take longer; 0 where the clock ends the run, infinite where only trials do."""
+        if self.trials is None:
+            return 0.0
+        count = max(self.trials - trials_done, 1)
+        return max(0.0, (self.left - reserve) / count - per_trial)
+
     def eta(self, trials_done: int, per_trial: float, reserve: float = 0.0) -> float | None:
         """Seconds until the end as far as one can tell: by trials at their median pace, or by the clock."""
         ends: list[float] = []

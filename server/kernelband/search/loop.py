@@ -21,6 +21,7 @@ from kernelband.search.attempts import Attempt
 from kernelband.search.candidate import Candidate
 from kernelband.search.events import ArmChosen, CandidatesCompiled, TrialEnded
 from kernelband.search.frontier import reward, reward_paper
+from kernelband.search.offer import offered
 from kernelband.search.preparer import Outlook, Prepared
 from kernelband.search.session import Session, Trial
 from kernelband.search.specials import Prepare, Specials
@@ -41,7 +42,7 @@ class Loop:
     light: float | None = None  # percent of the speed of light that the leader reaches
     _ahead: tuple[Choice, Future[Prepared]] | None = None
     _late: list[PullRow] = field(factory=list[PullRow])
-    _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers hang
+    _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers lag behind
     _early: Future[None] | None = None
     _outlook: Outlook = field(factory=Outlook)
     _specials: Specials = field(init=False, default=Factory(lambda self: Specials(self.s), takes_self=True))
@@ -92,7 +93,7 @@ class Loop:
         choice, future = ahead
         s.journal.emit(ArmChosen(self.step, choice.parent, choice.strategy, choice.reason))
         s.look()  # while the choice compiles
-        with s.journal.during("compile", len(s.trials) + 1, span="waiting"):
+        with s.journal.during("compile", len(s.trials) + 1, span="waiting"), s.preparer.demand.waiting(self._patience()):
             prepared = future.result()
         step = self._settle(choice, prepared)
         if not prepared.candidates:
@@ -159,15 +160,21 @@ class Loop:
         step = self.step
         self._stalled = {arm for arm in self._stalled if s.preparer.is_building(*arm)}
         with s.journal.clock.span("propose"):
-            members = tuple(self._informed(m) for m in s.frontier.members)
-            open_ = tuple(evolve(m, exhausted=m.exhausted | {name for v, name in self._stalled if v == m.variant}) for m in members)
-            choice = s.policy.ask(step, open_, log, s.options.seed)
-            patient = choice is None and bool(self._stalled)
-            if patient:
-                choice = s.policy.ask(step, members, log, s.options.seed)
+            members, patient = s.frontier.members, False
+            choice = None
+            if self._stalled and pending is None:  # the device waits: what is compiled goes first
+                choice = s.policy.ask(step, offered(members, self._outlook, self._stalled, only_ready=True), log, s.options.seed)
+            if choice is None:
+                choice = s.policy.ask(step, offered(members, self._outlook, self._stalled), log, s.options.seed)
+            if choice is None and self._stalled:
+                choice, patient = s.policy.ask(step, offered(members, self._outlook), log, s.options.seed), True
         if choice is None:
             return None
         return choice, background.submit(s.preparer.prepare, choice, s.policy.proposals, patient=patient)
+
+    def _patience(self) -> float:
+        """Seconds that the device may wait for better than what is compiled: as many as a trial can spare."""
+        return self.s.journal.budget.spare(self.s.spent, pace(self.s), self.reserve())
 
     def _why_stop(self) -> str:
         s = self.s
@@ -187,10 +194,6 @@ class Loop:
         self._outlook = outlook
         for parent, strategy in outlook.empty:
             self.s.frontier.exhaust(parent, strategy)
-
-    def _informed(self, member: Member) -> Member:
-        found = {name: score for (parent, name), score in self._outlook.forecasts.items() if parent == member.variant}
-        return evolve(member, forecasts=found) if found else member
 
     def _pending(self, step: int, choice: Choice, candidate: Candidate, number: int) -> Pull:
         # Nothing is known of it yet: counted as a pull without a reward, so that the next choice doesn't bet on the same card twice.

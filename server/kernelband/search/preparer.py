@@ -20,6 +20,7 @@ from kernelband.propose import Author, Informed, Tried
 from kernelband.search._base import Choice
 from kernelband.search._lab import Built, Lab
 from kernelband.search.candidate import Candidate
+from kernelband.search.demand import STALL_S, Demand
 from kernelband.search.ordering import Ordering
 from kernelband.search.programs import Programs
 from kernelband.search.stories import Stories
@@ -31,8 +32,7 @@ from kernelband_worker.wire import Case, CompileFacts, SpecialiseResult
 Rank = Callable[[Candidate], Forecast]
 #: Fresh proposals are added while fewer than this many compiled ones wait for the device.
 ENOUGH = 4
-#: Seconds without news from the compilers after which the device gets what is ready.
-STALL_S = 3.0
+LOOK_S = 0.1  # between two looks whether the device waits
 
 
 @frozen
@@ -69,6 +69,7 @@ class Preparer:
     strange: set[int] = field(factory=set[int])  # variants with code that a model wrote
     stories: Stories = field(factory=Stories)  # what was tried, for authors that learn
     seconds: dict[str, float] = field(factory=dict[str, float])  # spent here, by step; beside the device
+    demand: Demand = field(factory=Demand)
     _waiting: dict[tuple[int, str], list[Candidate]] = field(factory=dict[tuple[int, str], list[Candidate]])
     _dry: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
     _enough: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose author isn't asked again for the same choice
@@ -145,8 +146,8 @@ class Preparer:
                 proposed += self._propose(arm, limit, dropped)
             self._wait(arm, patient=patient or not self.lab.measured)  # without a device nothing is kept waiting
             dropped += self._collect()
-            if arm in self._building_arms:
-                break  # a straggler: the device gets what is ready, of this arm or another
+            if arm in self._building_arms or (not patient and self._is_urgent()):
+                break  # a straggler, or duplicates only: the device gets what is ready, of this arm or another
             if waiting and arm in self._enough:
                 break
             if limit == 1 and dropped:  # a policy of one proposal a choice pays for a failure: no second try
@@ -247,17 +248,23 @@ class Preparer:
         return {(c.parent, c.proposal.strategy) for _, c in self._building}
 
     def _wait(self, arm: tuple[int, str], *, patient: bool) -> None:
-        """Until everything of the arm is built, the budget is over, or, unless ``patient``, nothing has come for some time: one hanging
-        compiler must not keep the device waiting.
+        """Until everything of the arm is built, the budget is over, or, unless ``patient``, nothing has come for some time or the device
+        waits: one hanging compiler must not keep it waiting.
         """
-        start = time.monotonic()
+        start = news = time.monotonic()
         left = {job for job, c in self._building if (c.parent, c.proposal.strategy) == arm}
-        while left:
-            stall = min(float("inf") if patient else STALL_S, max(0.0, self.left()))
-            done, left = wait(left, timeout=None if stall == float("inf") else stall, return_when=FIRST_COMPLETED)
-            if not done:
+        while left and self.left() > 0:
+            done, left = wait(left, timeout=min(LOOK_S, max(0.0, self.left())), return_when=FIRST_COMPLETED)
+            now = time.monotonic()
+            news = now if done else news
+            if not patient and (now - news >= STALL_S or self._is_urgent()):
                 break
         self._spent("compile", start)
+
+    def _is_urgent(self) -> bool:
+        """The device has waited long enough, and something is compiled."""
+        ready = any(self._waiting.values()) or any(job.done() and not job.exception() for job, _ in self._building)
+        return ready and self.demand.urgent
 
     def _collect(self) -> list[tuple[Candidate, str]]:
         """Sort out what is built, in proposal order; the free failures of it.

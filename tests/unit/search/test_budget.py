@@ -43,6 +43,17 @@ def test_whichever_ends_first() -> None:
     assert not budget.allows(0)
 
 
+def test_seconds_to_spare() -> None:
+    clock = Clock()
+    assert Budget(None, 60.0, now=clock).spare(3, 1.0) == 0  # more trials fit in: none may take longer than it must
+    assert Budget(20, None, now=clock).spare(3, 1.0) == float("inf")
+    both = Budget(20, 60.0, now=clock)
+    assert both.spare(10, 1.0, reserve=20.0) == 3.0
+    assert both.spare(20, 1.0) == 59.0
+    clock.at += 50
+    assert both.spare(10, 1.0, reserve=20.0) == 0
+
+
 def test_a_resumed_run_has_what_is_left() -> None:
     clock = Clock()
     budget = Budget(None, 60.0, used=50.0, now=clock)

@@ -327,15 +327,24 @@ def test_no_budget_starts_nothing(world: World) -> None:
     assert not world.db.exists()
 
 
-def test_a_compiler_that_hangs_does_not_hold_up_the_device(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernelband.search.preparer.STALL_S", 0.05)
-    late: list[int] = []
+@pytest.mark.parametrize(
+    ("constant", "options"), [("preparer.STALL_S", {"trials": 30}), ("demand.BRIEF_S", {"trials": None, "seconds": 6.0})]
+)
+def test_a_compiler_that_hangs_does_not_hold_up_the_device(
+    world: World, monkeypatch: pytest.MonkeyPatch, constant: str, options: dict[str, Any]
+) -> None:
+    """Without news from it for some time, or, where the clock ends the run, once the device has waited for as long as a trial takes."""
+    for name in ("preparer.STALL_S", "demand.BRIEF_S", "demand.STALL_S"):
+        monkeypatch.setattr(f"kernelband.search.{name}", 60.0)
+    monkeypatch.setattr(f"kernelband.search.{constant}", 0.05)
+    start_s = time.monotonic()
+    late: list[float] = []
 
     def listen(event: Event) -> None:
         world.events.append(event)
         lab = world.labs[-1]
         if event.name == "trial_ended" and event.number == 2:  # the device had work; now the compiler comes back
-            late.extend(range(len(lab.stragglers)))
+            late.extend(time.monotonic() - start_s for _ in lab.stragglers)
             for future, built in lab.stragglers:
                 future.set_result(built)
 
@@ -343,8 +352,9 @@ def test_a_compiler_that_hangs_does_not_hold_up_the_device(world: World, monkeyp
         world.labs.append(FakeLab(workspace))
         return world.labs[-1]
 
-    ended = optimize(world.options(trials=30), world.db, listen, author=FakeAuthor(("straggler",)), start_lab=start)
-    assert late == [0]
+    ended = optimize(world.options(**options), world.db, listen, author=FakeAuthor(("straggler",)), start_lab=start)
+    (waited_s,) = late
+    assert waited_s < 5
     pulls = rows(world, ended.run)["pulls"]
     straggler = next(p for p in pulls if "straggler" in p.key)
     assert straggler.executed
