@@ -59,6 +59,8 @@ def main() -> int:
     by_policy = {name: found[i * len(files) : (i + 1) * len(files)] for i, name in enumerate(names)}
     header(landscapes)
     table(by_policy, landscapes)
+    if "kernelband" in by_policy and len(by_policy) > 1:
+        against(by_policy)
     if given.each:
         each(by_policy, landscapes)
     print(f"\n{given.seeds} seeds, {time.monotonic() - begin:.0f} s.")
@@ -84,9 +86,19 @@ def header(landscapes: list[Landscape]) -> None:
 
 def interval(values: list[float]) -> str:
     """Mean of logs as a ratio, with the 95 % interval of the mean."""
+    return "{:.3f} ({:.3f} to {:.3f})".format(*(exp(x) for x in bounds(values)))
+
+
+def percent(values: list[float]) -> str:
+    """The same as a gain in percent."""
+    return "{:+.2f}% ({:+.2f} to {:+.2f})".format(*(100 * (exp(x) - 1) for x in bounds(values)))
+
+
+def bounds(values: list[float]) -> tuple[float, float, float]:
+    """Mean, and its 95 % interval by Student's t."""
     centre = fmean(values)
     reach = t_quantile(0.975, len(values) - 1) * stdev(values) / sqrt(len(values)) if len(values) > 1 else float("nan")
-    return f"{exp(centre):.3f} ({exp(centre - reach):.3f} to {exp(centre + reach):.3f})"
+    return centre, centre - reach, centre + reach
 
 
 def table(by_policy: dict[str, list[Curves]], landscapes: list[Landscape]) -> None:
@@ -97,6 +109,17 @@ def table(by_policy: dict[str, list[Curves]], landscapes: list[Landscape]) -> No
         cells = [interval([fmean(c[seed][n - 1] for c in found) for seed in range(len(found[0]))]) for n in AT]
         share = fmean(c[seed][-1] for c in found for seed in range(len(c))) / best if best > 0 else 0.0
         print(f"| {name} | {' | '.join(cells)} | {share:.0%} |")
+
+
+def against(by_policy: dict[str, list[Curves]], reference: str = "kernelband") -> None:
+    """What the reference gains over each other policy, by pairs of runs with the same seed: where the interval holds 0, no difference."""
+    print(f"\n| {reference} gains over | {' | '.join(f'{n} trials' for n in AT)} |\n|{' --- |' * (len(AT) + 1)}")
+    for name, found in by_policy.items():
+        if name == reference:
+            continue
+        pairs = [list(zip(ours, theirs, strict=True)) for ours, theirs in zip(by_policy[reference], found, strict=True)]
+        gains = [[fmean(p[seed][0][n - 1] - p[seed][1][n - 1] for p in pairs) for seed in range(len(pairs[0]))] for n in AT]
+        print(f"| {name} | {' | '.join(percent(values) for values in gains)} |")
 
 
 def each(by_policy: dict[str, list[Curves]], landscapes: list[Landscape]) -> None:

@@ -61,11 +61,10 @@ def _labels(points: tuple[tuple[float, ...], ...], k: int, seed: int) -> tuple[i
         return tuple(cast("list[int]", kmeans_.fit_predict(np.array(points)).tolist()))
 
 
-def replay(frontier: Sequence[Member], log: Sequence[Pull], *, history: bool = True) -> Clusters:
+def replay(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
     """Walk through the log: a child inherits its parent's cluster; recluster when |P| >= 2K and TAU iterations are over.
 
-    Iterations are pulls that were executed or paid for, so free failures don't hurry the clock. When clusterings happen doesn't depend on
-    their labels: without ``history`` only the last one is computed.
+    Iterations are pulls that were executed or paid for, so free failures don't hurry the clock.
     """
     by_id = {m.variant: m for m in frontier}
     present: list[Member] = [m for m in frontier if m.variant == 0]
@@ -81,7 +80,7 @@ def replay(frontier: Sequence[Member], log: Sequence[Pull], *, history: bool = T
     labels = dict.fromkeys((m.variant for m in present[: sizes[0]]), 0)
     past: list[int] = []
     for position, size in enumerate(sizes):
-        if position in due and (history or position == max(due)):
+        if position in due:
             labels = kmeans(present[:size])
         if position < len(log):
             pull = log[position]
@@ -106,11 +105,9 @@ def _due(sizes: Sequence[int], log: Sequence[Pull]) -> set[int]:
     return out
 
 
-def representative(members: Sequence[Member], *, normalise: bool) -> Member:
-    """The member nearest the centroid. ``normalise=False`` measures in the features' own units, as published; the earliest wins a tie."""
+def representative(members: Sequence[Member]) -> Member:
+    """The member nearest the centroid, in the features' own units as published; the earliest wins a tie."""
     points = _matrix(members)
-    if normalise:
-        points = standardised(points)
     distance = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
     return members[int(distance.argmin())]
 

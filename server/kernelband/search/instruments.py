@@ -68,13 +68,13 @@ class Instruments:
             elapsed: seconds of the run.
         """
         members = frontier.members
-        clusters = replay(members, log, history=False)
+        clusters = replay(members, log)
         changed: list[int] = []
         for cluster in range(clusters.count):
             inside = clusters.members(cluster, members)
             if not inside:
                 continue
-            at = representative(inside, normalise=True).variant
+            at = representative(inside).variant
             if at in self._looked or self._refused or (self.seconds and self.seconds + LIMIT_S > SHARE * elapsed):
                 continue
             self._looked.add(at)

@@ -15,9 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+import attrs
 from attrs import field, frozen
 
 from kernelband.errors import UsageError
+from kernelband.hardware import Device, find_device
+from kernelband.hardware.work import Work
+from kernelband_worker.wire import CompileFacts
 
 FORMAT = 1
 #: Outcomes of nodes that can be parents: executed, and correct.
@@ -92,8 +96,25 @@ class Landscape:
     @cached_property
     def original_us(self) -> dict[str, float]:
         """Median of the original in the objective, by timing case."""
-        original = next(n for n in self.facts["nodes"] if n["id"] == 0)
-        return dict(original["times_us"][self.objective])
+        return dict(self._rows[0]["times_us"][self.objective])
+
+    @property
+    def device_us(self) -> dict[str, float]:
+        """The original's device time by timing case, in microseconds."""
+        return dict(self._rows[0]["times_us"]["device"])
+
+    def works(self, node: int) -> tuple[Work, ...]:
+        """A node's launches as a forecast takes them; empty where it didn't compile."""
+        row, device = self._rows[node], find_device(self.device)
+        names = {a.name for a in attrs.fields(Work)}
+        return tuple(
+            Work(facts=_facts(self.facts["facts"][x["key"]], x["key"], device), **{k: v for k, v in x.items() if k in names})
+            for x in row.get("launches", ())
+        )
+
+    @cached_property
+    def _rows(self) -> dict[int, dict[str, Any]]:
+        return {row["id"]: row for row in self.facts["nodes"]}
 
     def log(self, node: Node, objective: str | None = None) -> float:
         """Mean over timing cases of the node's log-ratio; 0 for the original."""
@@ -144,3 +165,11 @@ def _node(value: Mapping[str, Any]) -> Node:
         headroom=dict(value.get("headroom") or {}),
         what=value.get("what", ""),
     )
+
+
+def _facts(value: Mapping[str, Any], key: str, device: Device) -> CompileFacts:
+    """As ``surveyed.facts_to_json`` wrote them."""
+    names = ("opcode", "space", "store", "bits", "count", "line")
+    accesses = [{**dict(zip(names, access, strict=True)), "path": None} for access in value["accesses"]]
+    warnings = [{"code": code, "line": line} for code, line in value["warnings"]]
+    return cast("CompileFacts", {**value, "key": key, "target": device.target, "accesses": accesses, "warnings": warnings})

@@ -132,7 +132,7 @@ def test_the_table_from_the_command_line(tmp_path: Path) -> None:
     ]
     done = subprocess.run([*command, "--each"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    rows = [line for line in done.stdout.splitlines() if line.startswith("| kernelband")]
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| kernelband |")]
     assert len(rows) == 2
     assert "(" in rows[0]
     value = synthetic.document()

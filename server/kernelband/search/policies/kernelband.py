@@ -50,7 +50,7 @@ class KernelBand:
 
     def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:
         """The arm of the highest weighted score, and a parent by softmax of headroom, speed and forecast."""
-        clusters = replay(frontier, log, history=not self.mends.recount)
+        clusters = replay(frontier, log)
         rows = [r for r in self._rows(clusters, frontier, log) if r.arm.weight > 0]
         if not rows:
             return None
@@ -69,7 +69,7 @@ class KernelBand:
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
-        return tuple(r.arm for r in self._rows(replay(frontier, log, history=not self.mends.recount), frontier, log))
+        return tuple(r.arm for r in self._rows(replay(frontier, log), frontier, log))
 
     def _rows(self, clusters: Clusters, frontier: Sequence[Member], log: Sequence[Pull]) -> list[_Row]:
         seen = _Seen.of(clusters, log, self.mends)
@@ -105,7 +105,7 @@ class KernelBand:
         return max(-CLIP, min(CLIP, max(gains) + surprise)) if gains else None
 
     def _weights(self, members: Sequence[Member]) -> dict[str, tuple[float, str]]:
-        headroom = representative(members, normalise=self.mends.z_scores).headroom
+        headroom = representative(members).headroom
         if self.mends.soft_mask:
             return {spec.name: weight(spec, headroom) for spec in ARMS}
         return paper.mask(members, headroom)
@@ -139,13 +139,11 @@ class _Seen:
     @classmethod
     def of(cls, clusters: Clusters, pulls: Sequence[Pull], mends: Mends) -> _Seen:
         out = cls(mends)
-        labels = [clusters.labels.get(p.parent, 0) for p in pulls] if mends.recount else clusters.history
-        for label, pull in zip(labels, pulls, strict=True):
+        for label, pull in zip(clusters.history, pulls, strict=True):
             failed = pull.outcome in ("compile_error", "duplicate")
             if pull.executed or (failed and not mends.batch):
-                reward = pull.reward if mends.best_reward else pull.reward_paper
-                out.own.setdefault((label, pull.strategy), []).append(reward)
-                out.pooled.setdefault(pull.strategy, []).append(reward)
+                out.own.setdefault((label, pull.strategy), []).append(pull.reward)
+                out.pooled.setdefault(pull.strategy, []).append(pull.reward)
             elif failed:
                 out.free[pull.strategy] = out.free.get(pull.strategy, 0) + 1
         return out

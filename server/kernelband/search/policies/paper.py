@@ -86,7 +86,7 @@ def _rows(clusters: Clusters, frontier: Sequence[Member], pulls: Sequence[Pull])
 
 
 def _cluster_rows(cluster: int, members: Sequence[Member], means: dict[tuple[int, str], tuple[int, float]]) -> list[Arm]:
-    weights = mask(members, representative(members, normalise=False).headroom)
+    weights = mask(members, representative(members).headroom)
     rows: list[Arm] = []
     for arm in ARMS:
         n, mu = means.get((cluster, arm.name), (1, MU))
