@@ -7,6 +7,8 @@ PYTHON ?= python3
 PIP := -m pip --disable-pip-version-check --no-input
 BIN := .venv/bin
 STAGE := bash .ci/stage
+# Processes of the tests that may run side by side. Those with locks, kills and deadlines of their own run alone.
+JOBS ?= 2
 # A user's settings must not reach the proofs.
 export PYTHONDONTWRITEBYTECODE = 1
 
@@ -75,14 +77,15 @@ format: .venv/ready-test ## rewrite in the house style
 	$(BIN)/ruff format --quiet .
 
 unit: .venv/ready-test ## fast and pure
-	$(BIN)/python -m pytest -q tests/unit
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/unit
 
 unit-worker: .worker/ready-test .worker-newest/ready-test ## the worker's insides, on both Tritons
-	PYTHONPATH=server .worker/bin/python -m pytest -q tests/unit_worker
-	PYTHONPATH=server .worker-newest/bin/python -m pytest -q tests/unit_worker
+	PYTHONPATH=server .worker/bin/python -m pytest -q -n $(JOBS) tests/unit_worker
+	PYTHONPATH=server .worker-newest/bin/python -m pytest -q -n $(JOBS) tests/unit_worker
 
 e2e: .venv/ready-test .worker/ready system ## real processes
-	$(BIN)/python -m pytest -q tests/e2e tests/gpu -m "not stress"
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/e2e/strategies
+	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies -m "not stress"
 
 stress: .venv/ready-test .worker/ready system ## the long proofs
 	$(BIN)/python -m pytest -q -s tests/stress -m stress
