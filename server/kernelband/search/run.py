@@ -96,6 +96,10 @@ class _Run:
                 return self._search(store)
             except KeyboardInterrupt:
                 return self._end("interrupted", f"stopped by you: `kernelband optimize --resume {self.journal.run}` continues it", None, ())
+            except BrokenPipeError:  # whoever listened has gone: `kernelband optimize | head`
+                self.journal.listen = lambda _: None
+                reason = f"nobody read its output any more: `kernelband optimize --resume {self.journal.run}` continues it"
+                return self._end("interrupted", reason, None, ())
             except KernelBandError as error:
                 self._failed(store, error.message, lost=isinstance(error, WorkerError))
                 raise

@@ -215,6 +215,24 @@ def interrupted(world: World, name: str, count: int, options: Options | None = N
     return optimize(options or world.options(), world.db, stop, author=author or FakeAuthor(TROUBLES), start_lab=start)
 
 
+def test_a_reader_that_has_gone_interrupts(world: World) -> None:
+    def gone(event: Event) -> None:
+        world.events.append(event)
+        if any(e.name == "trial_ended" for e in world.events):
+            raise BrokenPipeError
+
+    def start(workspace: Any, **_: Any) -> Any:
+        world.labs.append(FakeLab(workspace))
+        return world.labs[-1]
+
+    ended = optimize(world.options(), world.db, gone, author=FakeAuthor(()), start_lab=start)
+    with world.store() as store:
+        row = runs.find(store, ended.run)
+    assert (row.state, row.reason) == ("interrupted", ended.reason)
+    assert "nobody read its output any more" in row.reason
+    assert world.run(options_of(world.db, ended.run), resume=ended.run).state == "finished"
+
+
 @pytest.mark.parametrize(
     ("name", "count"), [("trial_ended", 1), ("trial_ended", 4), ("cases_captured", 1), ("candidates_compiled", 3), ("final_ended", 1)]
 )
