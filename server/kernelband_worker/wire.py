@@ -341,9 +341,10 @@ class VariantFiles(TypedDict):
     files: List[VariantFile]
 
 
-class SpecialiseParams(TypedDict):
+class SpecialiseParams(TypedDict, total=False):
     variant: Optional[str]  # None: the original
     cases: List[str]
+    double: bool  # the original on float64 inputs, as checks run it for a reference; cases that have none are left out
 
 
 class _LaunchSpecMore(TypedDict, total=False):

@@ -26,7 +26,7 @@ from kernelband_worker.compiler.kernels import resolve
 from kernelband_worker.executor import OPERATIONS, main as serve
 
 def main():
-    serve({**OPERATIONS, "launched": "ahead_operations:launched"})
+    serve({**OPERATIONS, "launched": "ahead_operations:launched", "referred": "ahead_operations:referred"})
 
 def launched(state, params):
     hits = []
@@ -37,6 +37,13 @@ def launched(state, params):
     kernel = resolve(state, None, params["kernel"])
     loaded = [c for cache in kernel.device_caches.values() for c in cache[0].values()]
     return {"hits": hits, "registers": [c.n_regs for c in loaded], "spills": [c.n_spills for c in loaded]}
+
+def referred(state, params):
+    hits = []
+    triton.knobs.compilation.listener = lambda **told: hits.append(told["cache_hit"])
+    found = open_case(state, params["case"]).reference(0, 0)
+    torch.cuda.synchronize()
+    return {"hits": hits, "dtypes": sorted({str(t.dtype) for _, t in found or []})}
 """
 
 
@@ -66,9 +73,15 @@ def test_a_launch_finds_what_was_compiled_ahead(example: str, worker_python: str
         assert all(s["target"]["arch"] == device.arch for s in specs)
         with CompilePool(worker, session("ahead", target=device.target, device_properties={}), size=1) as pool:
             facts = [pool.submit({"variant": None, "launch": s, "target": device.target}, deadline_s=120).result() for s in specs]
+            if example == "fused_softmax":  # what its checks run for a reference
+                double = pool.submit({"variant": None, "cases": [case], "double": True}, operation="specialise", deadline_s=60).result()
+                for spec in double["launches"]:
+                    pool.submit({"variant": None, "launch": spec, "target": device.target}, deadline_s=120).result()
         assert not any(f["cache_hit"] for f in facts[:1])
         with Executor(worker, "launch", "gpu", gpu=0, session=session("ahead")) as second:
             seen = second.call("launched", {"case": case, "kernel": place}, 120)
+            if example == "fused_softmax":
+                assert second.call("referred", {"case": case}, 120) == {"hits": [True], "dtypes": ["torch.float64"]}
         assert seen["hits"]
         assert all(seen["hits"])
         assert set(seen["registers"]) <= {f["registers"] for f in facts}

@@ -57,6 +57,12 @@ class Lab(Protocol):
         """An executor of its own, with the session open: the final's ``MakeExecutor``."""
         ...
 
+    def build_references(self, cases: Sequence[Case]) -> None:
+        """Begin to compile what the original launches on float64 inputs, so that the first check doesn't. Nobody waits for it: where it
+        fails, the check finds that there is no reference.
+        """
+        ...
+
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
         """Learn what a variant (None: the original) launches on the replayable cases, with launches suppressed, and compile all of it;
         beside a GPU also count the traffic of the timing cases.

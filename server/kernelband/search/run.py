@@ -199,6 +199,8 @@ class _Run:
             compiled = baselines.read(lab, setup.program, about)
             session = self._session(judge, cases, about, compiled)
             loop = Loop(session, lambda: finish.reserve(session, capture_s))
+            if lab.measured and "reassociates" in setup.options.allowed:
+                lab.build_references(cases)
             if setup.earlier is None:
                 loop.look_ahead(0)  # compiled while the original is timed
             base = baselines.take(lab, judge, compiled, setup.options.objective)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -213,6 +214,21 @@ class WorkerLab:
         assert self._counters is not None
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
         return self._counters.submit(params, operation="traffic", deadline_s=COUNT_S if files is not None else SPECIALISE_S)
+
+    def build_references(self, cases: Sequence[Case]) -> None:
+        """One compilation for each distinct launch, while the original is timed. A kernel of many sizes compiled for 13 s in its first
+        check (fused softmax, 15 cases, H200).
+        """
+
+        def compile_all(job: Future[dict[str, Any]]) -> None:
+            if job.cancelled() or job.exception() is not None:
+                return
+            with contextlib.suppress(WorkerError):  # the run is over, and its compilers are closed
+                for launch in {x["key"]: x for x in cast("SpecialiseResult", job.result())["launches"]}.values():
+                    self.compilers.submit({"variant": None, "launch": launch, "target": self.device.target, "instructions": False})
+
+        params = {"variant": None, "cases": [c["id"] for c in cases if c["replayable"]], "double": True}
+        self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).add_done_callback(compile_all)
 
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
         """Specialise in the pool, then compile each distinct launch there; the first failure ends the rest of that variant.

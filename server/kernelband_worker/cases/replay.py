@@ -150,19 +150,11 @@ class ReplayCase:
 
     def reference(self, input_set: int, programs: int) -> Optional[List[Tuple[str, torch.Tensor]]]:
         """The outputs of the original on float64 inputs; None where it refuses them or computes in less all the same."""
-        record = self.stored.sets[input_set]
-        if record.modes.get("autocast") or any(t["dtype"].startswith("float8") for t in self.case["tensors"]):
+        prepared = self.doubled(input_set)
+        if prepared is None:
             return None
-        prepared = self.inputs(input_set)
-        for number in range(len(prepared.storages)):
-            dtypes = {getattr(torch, t["dtype"]) for t in self.case["tensors"] if t["storage"] == number}
-            if len(dtypes) == 1 and (dtype := dtypes.pop()).is_floating_point:
-                prepared.storages[number] = prepared.storages[number].view(dtype).double().view(torch.uint8)
-            elif any(d.is_floating_point for d in dtypes):
-                return None
         try:
-            bound = self.bind(None, prepared, double=True)
-            prepared.last = bound
+            prepared.last = self.bind(None, prepared, double=True)
             with followed(self._state), observe(self._state, lambda _event: None, programs=programs, configs=self.configs):
                 returned = self.call(None, prepared)
         except OperationFailed:
@@ -174,6 +166,23 @@ class ReplayCase:
         except Exception:  # noqa: BLE001
             return None  # most functions check their dtypes, in their own ways; then there is no reference
         return self.outputs(prepared, returned)
+
+    def doubled(self, input_set: int) -> Optional[Prepared]:
+        """``inputs`` with every float as float64, to be bound with ``double``; None where that can't be."""
+        record = self.stored.sets[input_set]
+        if record.modes.get("autocast") or any(t["dtype"].startswith("float8") for t in self.case["tensors"]):
+            return None
+        prepared = self.inputs(input_set)
+        for number, storage in enumerate(prepared.storages):
+            dtypes = {getattr(torch, t["dtype"]) for t in self.case["tensors"] if t["storage"] == number}
+            if len(dtypes) == 1 and (dtype := dtypes.pop()).is_floating_point:
+                if self._state.role == "compile":  # never touched
+                    prepared.storages[number] = torch.empty(storage.numel() // dtype.itemsize * 8, dtype=torch.uint8, device=storage.device)
+                else:
+                    prepared.storages[number] = storage.view(dtype).double().view(torch.uint8)
+            elif any(d.is_floating_point for d in dtypes):
+                return None
+        return prepared
 
     def changed(self, prepared: Prepared) -> List[str]:
         """Names of inputs that the original leaves alone and that don't hold their content any more."""
