@@ -1,0 +1,61 @@
+"""What the user's editor says: where things are, how long a run may take, what is shown.
+
+The same keys come with ``initializationOptions`` and in ``workspace/configuration`` under ``kernelband``. All of them are the user's own:
+a repository's files set none of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import attrs
+from attrs import frozen
+
+
+@frozen
+class Settings:
+    """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box". ``search_python``: that has the
+    search extra, if not the server's own. ``trials``, ``seconds``: of a run; seconds are 60 where neither is said.
+    """
+
+    db: str | None = None
+    python: str | None = None
+    worker: str | None = None
+    gpu: str | None = None
+    entry: str | None = None
+    search_python: str | None = None
+    trials: int | None = None
+    seconds: float | None = None
+    lens: bool = True
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {"trials": (int,), "seconds": (int, float), "lens": (bool,)}
+
+
+def read_settings(value: object, before: Settings | None = None) -> tuple[Settings, list[str]]:
+    """Settings from JSON, on top of those before, and one sentence for each key that is of the wrong kind. Unknown keys are passed over:
+    they are another version's.
+    """
+    settings = before or Settings()
+    if value is None:
+        return settings, []
+    if not isinstance(value, dict):
+        return settings, ["The settings of kernelband are no object, so the ones before stay."]
+    names = {a.name for a in attrs.fields(Settings)}
+    problems: list[str] = []
+    good: dict[str, Any] = {}
+    for key, given in cast("dict[str, Any]", value).items():
+        name = _snake(key)
+        if name not in names:
+            continue
+        kinds = _KINDS.get(name, (str,))
+        if given is None or (isinstance(given, kinds) and (bool in kinds or not isinstance(given, bool))):
+            good[name] = (given or None) if kinds == (str,) else getattr(Settings(), name) if given is None else given
+        else:
+            problems.append(f"kernelband.{key} should be a {kinds[-1].__name__} and is {given!r}: it is left as it was.")
+    return attrs.evolve(settings, **good), problems
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)

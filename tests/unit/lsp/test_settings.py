@@ -1,0 +1,42 @@
+"""Settings from any editor: what is of the wrong kind is said, and nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelband.lsp.settings import Settings, read_settings
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def test_keys_as_editors_write_them() -> None:
+    settings, problems = read_settings({"python": "/usr/bin/python3", "searchPython": "py", "trials": 20, "lens": False, "later": 1})
+    assert settings == Settings(python="/usr/bin/python3", search_python="py", trials=20, lens=False)
+    assert problems == []
+
+
+@pytest.mark.parametrize(("key", "value"), [("trials", "20"), ("trials", True), ("lens", 1), ("python", 3), ("seconds", [1])])
+def test_the_wrong_kind_is_said_and_left_out(key: str, value: object) -> None:
+    settings, problems = read_settings({key: value}, Settings(trials=5))
+    assert settings == Settings(trials=5)
+    assert len(problems) == 1
+    assert f"kernelband.{key}" in problems[0]
+
+
+def test_nothing_and_null_take_back() -> None:
+    before = Settings(trials=5, lens=False, python="p")
+    assert read_settings(None, before) == (before, [])
+    assert read_settings({"trials": None, "lens": None, "python": ""}, before)[0] == Settings()
+
+
+@given(JSON)
+def test_any_json_is_taken(value: object) -> None:
+    settings, problems = read_settings(value)
+    assert isinstance(settings, Settings)
+    assert all(p.endswith(".") for p in problems)
