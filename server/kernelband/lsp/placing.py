@@ -1,0 +1,235 @@
+"""A variant of another text, moved to the text at hand, or refused: only where the program that was verified still stands there.
+
+The program is kernel, helpers and host functions. What stands elsewhere in a file may change: it shifts the edits and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, cast
+
+from attrs import evolve, frozen
+
+from kernelband.errors import SourceError, StaleText
+from kernelband.history import source_key
+from kernelband.source import Workspace, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
+from kernelband.source.model import Edit, Patch, Program, Span
+from kernelband.source.tree import BOM
+
+ProgramOf = Callable[[Mapping[str, str]], Program]
+MODULE = "module"  # kind of the host that is a file's top level
+
+
+class Texts(Workspace):
+    """A workspace in which only the texts given may launch a kernel. Modules between them are still looked up on the disk."""
+
+    def files(self, near: str, limit: int = 5000) -> Iterator[str]:
+        """The texts, ``near`` first."""
+        yield from sorted(self._overlays, key=lambda p: (p != near, p))[:limit]
+
+
+def program_in(texts: Mapping[str, str], path: str, kernel: str) -> Program:
+    """The program of ``kernel`` in ``path`` among ``texts``; what the disk says of those paths doesn't matter.
+
+    Raises:
+        SourceError: there is no such kernel.
+    """
+    return find_program(Texts.for_file(path, texts), path, kernel)
+
+
+@frozen
+class _Unit:
+    """A function of the program, or a statement at the top level of a file: what an edit is tied to."""
+
+    path: str
+    key: tuple[str, str, int]  # role, qualname or text, and which of several
+    span: Span
+
+    def shown(self, text: str) -> str:
+        """Its name for people."""
+        first = text[self.span.start : self.span.end].partition("\n")[0].strip()
+        return self.key[1] if self.key[0] != "statement" else f"`{first[:60]}`"
+
+
+def place(
+    patch: Patch, base_texts: Mapping[str, str], current_texts: Mapping[str, str], program_of: ProgramOf, *, run: str = "it was made"
+) -> Patch:
+    """The variant as a patch of the current texts.
+
+    Args:
+        patch: relative to ``base_texts``.
+        base_texts: what the run started from.
+        current_texts: the texts at hand, by path. A file may have another name than it had.
+        program_of: finds the program in texts; gets both.
+        run: for people: ``run 1a2b3c4d``.
+
+    Raises:
+        StaleText: a function of the program, or what it reads, has changed; or an edit stands in text that has.
+    """
+    base = program_of(base_texts)
+    name = base.kernel.place.qualname
+    try:
+        current = program_of(current_texts)
+        for path in current.texts:
+            require_parsable(current.texts[path], path)
+    except SourceError as error:
+        raise StaleText(f"The variant of {name} can't be put into this text. {error.message}") from error
+    names = _paths(base, current)
+    before, after = _functions(base), {(u.path, u.key): u for u in _functions(current)}
+    for unit in before:
+        where = names.get(unit.path)
+        other = after.pop((where, unit.key), None) if where is not None else None
+        if other is None:
+            raise StaleText(f"{unit.key[1]} in {_file(unit.path)} is gone since {run}: verify it again.")
+        if _text(base, unit) != _text(current, other):
+            raise StaleText(f"{unit.key[1]} in {_file(other.path)} has changed since {run}: verify it again.")
+    for unit in after.values():
+        raise StaleText(f"{unit.key[1]} in {_file(unit.path)} is part of what runs {name}, but wasn't in {run}: verify it again.")
+    if source_key(base) != source_key(_named(current, {new: old for old, new in names.items()})):
+        where = _file(current.kernel.place.path)
+        raise StaleText(f"What {name} in {where} reads at the top level of the module has changed since {run}: verify it again.")
+    edits: dict[str, list[Edit]] = {}
+    for file in patch.files:
+        if file.path not in names:
+            raise StaleText(f"{_file(file.path)} is gone since {run}, and the variant edits it: restore it, or verify again.")
+        path = names[file.path]
+        old, new = base.texts[file.path], current.texts[path]
+        mark = len(current_texts[path]) - len(current_texts[path].removeprefix(BOM))
+        shift = _Shift(old, new, _units(base, file.path), _units(current, path), _file(path), run)
+        edits[path] = [shift.edit(e, mark) for e in file.edits]
+    return make_patch(current_texts, edits)
+
+
+@frozen
+class _Shift:
+    """Moves edits from the old text of a file to the new one."""
+
+    old: str
+    new: str
+    before: tuple[_Unit, ...]
+    after: tuple[_Unit, ...]
+    file: str
+    run: str
+
+    def edit(self, edit: Edit, mark: int) -> Edit:
+        """The edit where it belongs in the new text, ``mark`` characters further."""
+        by = mark + (0 if self.old == self.new else self._by(edit.span))
+        return Edit(Span(edit.span.start + by, edit.span.end + by), edit.new)
+
+    def _by(self, span: Span) -> int:
+        """How far. All text between the unit that the edit is tied to and the edit must still be there."""
+        unit = self._unit(span)
+        if unit is None:
+            raise StaleText(f"{self.file} has changed since {self.run} where the variant edits it: verify it again.")
+        counts = [Counter(u.key[:2] for u in units)[unit.key[:2]] for units in (self.before, self.after)]
+        other = next((u for u in self.after if u.key == unit.key), None) if counts[0] == counts[1] else None
+        if other is None:
+            raise StaleText(f"{unit.shown(self.old)} in {self.file} has changed since {self.run}: verify it again.")
+        by = other.span.start - unit.span.start
+        start, end = min(unit.span.start, span.start), max(unit.span.end, span.end)
+        if start + by < 0 or self.old[start:end] != self.new[start + by : end + by]:
+            raise StaleText(f"The lines beside {unit.shown(self.old)} in {self.file} have changed since {self.run}: verify it again.")
+        return by
+
+    def _unit(self, span: Span) -> _Unit | None:
+        """The smallest unit around the edit; else the last one that begins before it; else the first."""
+        around = [u for u in self.before if u.span.start <= span.start and span.end <= u.span.end]
+        if around:
+            return min(around, key=lambda u: (u.span.end - u.span.start, u.span.start != span.start))
+        return max((u for u in self.before if u.span.start <= span.start), key=lambda u: u.span, default=next(iter(self.before), None))
+
+
+def _functions(program: Program) -> list[_Unit]:
+    """Kernel, helpers and host functions. A launch at the top level has no function: the key of the source speaks for it."""
+    found = [("kernel", program.kernel.place, program.kernel.span)]
+    found += [("helper", h.place, h.span) for h in program.helpers]
+    found += [("host", h.place, h.span) for h in program.hosts if h.kind != MODULE]
+    seen = Counter[tuple[str, str, str]]()
+    out: list[_Unit] = []
+    for role, at, span in sorted(found, key=lambda x: (x[1].path, x[2])):
+        seen[role, at.path, at.qualname] += 1
+        out.append(_Unit(at.path, (role, at.qualname, seen[role, at.path, at.qualname]), span))
+    return sorted(out, key=lambda u: ("kernel", "helper", "host").index(u.key[0]))
+
+
+def _units(program: Program, path: str) -> tuple[_Unit, ...]:
+    """The functions in a file, and the statements of its top level, in order."""
+    text = program.texts[path]
+    seen = Counter[str]()
+    out = [u for u in _functions(program) if u.path == path]
+    for node in parse(text).children:
+        span = trimmed_span(node, text)
+        code = text[span.start : span.end]
+        if code.strip():
+            seen[code] += 1
+            out.append(_Unit(path, ("statement", code, seen[code]), span))
+    return tuple(sorted(out, key=lambda u: u.span))
+
+
+def _paths(base: Program, current: Program) -> dict[str, str]:
+    """What the files of the base are called now. A copy has the kernel under another name; what else it needs may have kept its own."""
+    out = {base.kernel.place.path: current.kernel.place.path}
+    for path in base.texts:
+        if path not in out and path in current.texts:
+            out[path] = path
+    homes = {u.key: u.path for u in _functions(current) if u.path not in out.values()}
+    for unit in _functions(base):
+        if unit.path not in out and unit.key in homes and homes[unit.key] not in out.values():
+            out[unit.path] = homes[unit.key]
+    return out
+
+
+def _named(program: Program, names: Mapping[str, str]) -> Program:
+    """The program with its files called otherwise: their order counts in its key."""
+
+    def moved(path: str) -> str:
+        return names.get(path, path)
+
+    return Program(
+        evolve(program.kernel, place=evolve(program.kernel.place, path=moved(program.kernel.place.path))),
+        tuple(evolve(h, place=evolve(h.place, path=moved(h.place.path))) for h in program.helpers),
+        tuple(evolve(h, place=evolve(h.place, path=moved(h.place.path))) for h in program.hosts),
+        {moved(path): text for path, text in program.texts.items()},
+    )
+
+
+def _text(program: Program, unit: _Unit) -> str:
+    return program.texts[unit.path][unit.span.start : unit.span.end]
+
+
+def _file(path: str) -> str:
+    return PurePath(path).name
+
+
+# ---------------------------------------------------------------- which variant is it?
+
+
+def recognise(
+    base_texts: Mapping[str, str], variants: Mapping[int, Patch], current_texts: Mapping[str, str], program_of: ProgramOf
+) -> int | None:
+    """Which variant the current texts are, 0 for the original, None for none of them. How the text is written doesn't matter.
+
+    Formatters also reindent docstrings, which are part of the syntax tree: they don't count here.
+    """
+    now = _key(current_texts, program_of)
+    texts = dict(base_texts)
+    every = [(0, Patch()), *sorted(variants.items())]
+    return next((n for n, patch in every if now is not None and _key(patch.apply(texts), program_of) == now), None)
+
+
+def _key(texts: Mapping[str, str], program_of: ProgramOf) -> str | None:
+    """None where the kernel isn't in the texts."""
+    plain = {path: text.removeprefix(BOM) for path, text in texts.items()}
+    same = make_patch(plain, {path: _docstrings(text) for path, text in plain.items()}).apply(plain)
+    try:
+        return source_key(program_of(same))
+    except SourceError:
+        return None
+
+
+def _docstrings(text: str) -> list[Edit]:
+    """Makes every docstring the same."""
+    found = (cast("Any", node).get_doc_node() for node in walk(parse(text)) if node.type in ("funcdef", "classdef", "file_input"))
+    return [Edit(node_span(node, text), '""') for node in found if node is not None]

@@ -1,0 +1,270 @@
+"""A variant in the text at hand: where it still belongs, byte for byte, and refused with a reason where it doesn't."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelband.errors import StaleText
+from kernelband.lsp.placing import place, program_in, recognise
+from kernelband.source import between, make_patch
+from kernelband.source.model import Edit, Patch, Program, Span
+
+PATH = "/nowhere/scale.py"
+BASE = '''"""Scales."""
+
+import torch
+import triton
+import triton.language as tl
+
+WARPS = 4
+OTHER = 1
+
+
+@triton.jit
+def twice(x):
+    return x * 2
+
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """Twice each element.
+
+      Indented by hand. \x20
+    """
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(y_ptr + at, twice(x), mask=at < n)
+
+
+class Scaler:
+    factor = 2
+
+    def run(self, x):
+        y = torch.empty_like(x)
+        n = x.numel()
+        scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64, num_warps=WARPS)
+        return y
+
+
+def unrelated(a):
+    return a + 1
+'''
+FASTER = BASE.replace("BLOCK=64", "BLOCK=1024").replace("cdiv(n, 64)", "cdiv(n, 1024)")
+WIDER = FASTER.replace("at < n)\n    tl.store", "at < n, other=0.0)\n    tl.store")
+
+
+def find(path: str = PATH, kernel: str = "scale_kernel"):
+    def found(texts: Mapping[str, str]) -> Program:
+        return program_in(texts, path if path in texts else next(iter(texts)), kernel)
+
+    return found
+
+
+def variant(text: str = WIDER) -> Patch:
+    return between({PATH: BASE}, {PATH: text})
+
+
+def placed(current: str, patch: Patch | None = None) -> str:
+    texts = {PATH: current}
+    return place(patch or variant(), {PATH: BASE}, texts, find(), run="run 1a2b3c4d").apply(texts)[PATH]
+
+
+def test_the_same_text_takes_the_same_patch() -> None:
+    assert place(variant(), {PATH: BASE}, {PATH: BASE}, find()) == variant()
+
+
+def test_what_changes_elsewhere_shifts_the_edits_and_stays() -> None:
+    elsewhere = "# mine  \r\n" + BASE.replace("return a + 1", "return a - 1  # \u00e9\U0001f600").replace(
+        "OTHER = 1", "import os\nOTHER = 2"
+    )
+    assert placed(elsewhere) == elsewhere.replace("cdiv(n, 64)", "cdiv(n, 1024)").replace("BLOCK=64", "BLOCK=1024").replace(
+        "at < n)\n    tl.store", "at < n, other=0.0)\n    tl.store"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("x * 2", "x * 3", "twice"),
+        ("tl.arange(0, BLOCK)", "tl.arange(0,  BLOCK)", "scale_kernel"),
+        ("y = torch.empty_like(x)", "y = torch.zeros_like(x)", "Scaler.run"),
+    ],
+)
+def test_a_function_that_changed_is_named(old: str, new: str, names: str) -> None:
+    with pytest.raises(StaleText) as refused:
+        placed(BASE.replace(old, new))
+    assert refused.value.message == f"{names} in scale.py has changed since run 1a2b3c4d: verify it again."
+
+
+def test_other_line_ends_are_another_text() -> None:
+    with pytest.raises(StaleText, match=r"scale_kernel in scale.py has changed"):
+        placed(BASE.replace("\n", "\r\n"))
+
+
+def test_a_global_that_the_program_reads_counts_and_another_one_does_not() -> None:
+    assert "BLOCK=1024" in placed(BASE.replace("OTHER = 1", "OTHER = 7"))
+    with pytest.raises(StaleText, match=r"What scale_kernel in scale.py reads at the top level of the module has changed"):
+        placed(BASE.replace("WARPS = 4", "WARPS = 8"))
+
+
+def test_a_function_that_is_gone_and_one_that_came_are_named() -> None:
+    with pytest.raises(StaleText, match=r"Scaler.run in scale.py is gone since run 1a2b3c4d"):
+        placed(BASE.replace("def run", "def go"))
+    more = BASE + "\n\ndef second(x, y):\n    scale_kernel[(1,)](x, y, 64, BLOCK=64)\n"
+    with pytest.raises(StaleText, match=r"second in scale.py is part of what runs scale_kernel, but wasn't in run 1a2b3c4d"):
+        placed(more)
+    with pytest.raises(StaleText, match=r"can't be put into this text. There is no kernel scale_kernel"):
+        placed(BASE.replace("def scale_kernel", "def other_kernel").replace("scale_kernel[", "other_kernel["))
+
+
+def test_text_that_does_not_parse_is_refused() -> None:
+    with pytest.raises(StaleText, match=r"syntax error in line"):
+        placed(BASE + "\ndef half(\n")
+
+
+def test_an_edit_of_an_import_or_a_global_moves_with_it() -> None:
+    patch = variant(FASTER.replace("import torch\n", "import math\nimport torch\n").replace("OTHER = 1", "OTHER = 1\nMORE = 2"))
+    moved = placed("# first\n" + BASE.replace("WARPS = 4", "WARPS = 4\n\n# a remark"), patch)
+    assert moved.startswith('# first\n"""Scales."""\n\nimport math\nimport torch\n')
+    assert "# a remark\nOTHER = 1\nMORE = 2\n" in moved
+    with pytest.raises(StaleText, match=r"`OTHER = 1` in scale.py has changed since run 1a2b3c4d"):
+        placed(BASE.replace("OTHER = 1", "OTHER = 3"), patch)
+    with pytest.raises(StaleText, match=r"`OTHER = 1` in scale.py has changed"):
+        placed(BASE + "OTHER = 1\n", patch)  # which of the two is meant isn't clear
+
+
+def test_a_new_function_between_two_others_moves_with_the_first() -> None:
+    at = BASE.index("    return x * 2") + len("    return x * 2")
+    patch = make_patch({PATH: BASE}, {PATH: [Edit(Span(at + 2, at + 2), "\ndef added():\n    pass\n\n")]})
+    assert "def added()" in placed("import os\n" + BASE, patch)
+    with pytest.raises(StaleText, match=r"The lines beside"):
+        placed(BASE.replace("    return x * 2\n", "    return x * 2\n# a word\n"), patch)
+
+
+def test_edits_before_the_first_statement_stay_in_front_of_it() -> None:
+    base = "# a header\nimport triton\n" + BASE.partition("import triton\n")[2].replace("torch.", "triton.")
+    patch = make_patch({PATH: base}, {PATH: [Edit(Span(0, 0), "# noqa\n")]})
+    texts = {PATH: base + "\n\nclass More: ...\n"}
+    assert place(patch, {PATH: base}, texts, find()).apply(texts)[PATH].startswith("# noqa\n# a header\n")
+
+
+def test_a_byte_order_mark_of_the_text_at_hand_counts_as_a_character() -> None:
+    current = "\ufeff" + BASE
+    assert placed(current) == "\ufeff" + WIDER
+
+
+def test_a_copy_under_another_name_takes_it() -> None:
+    current = {"/elsewhere/copy.py": "# a copy\n" + BASE}
+    moved = place(variant(), {PATH: BASE}, current, find())
+    assert moved.apply(current) == {"/elsewhere/copy.py": "# a copy\n" + WIDER}
+
+
+def test_hosts_in_other_files_count_and_move(tmp_path: Path) -> None:
+    kernel, host = str(tmp_path / "kernel.py"), str(tmp_path / "host.py")
+    head, _, tail = BASE.partition("class Scaler")
+    base = {kernel: head, host: "import torch\nimport triton\nfrom kernel import scale_kernel, WARPS\n\n\nclass Scaler" + tail}
+    assert {h.place.path for h in program_in(base, kernel, "scale_kernel").hosts} == {host}
+    after = {p: t.replace("BLOCK=64", "BLOCK=1024").replace("cdiv(n, 64)", "cdiv(n, 1024)") for p, t in base.items()}
+    patch = between(base, after)
+    moved = place(patch, base, {**base, host: "import os\n" + base[host]}, find(kernel))
+    assert [f.path for f in moved.files] == [host]
+    assert moved.apply({host: "import os\n" + base[host]}) == {host: "import os\n" + after[host]}
+    with pytest.raises(StaleText, match=r"Scaler.run in host.py is gone"):
+        place(patch, base, {kernel: head}, find(kernel))
+
+
+# ---------------------------------------------------------------- properties
+
+LINES = BASE.split("\n")
+FUNCTIONS = ("twice", "scale_kernel", "run")
+
+
+def inner_lines() -> tuple[frozenset[int], frozenset[int]]:
+    """Numbers of lines before which nothing may be put without changing a function or a statement; and those inside the program."""
+    tree = ast.parse(BASE)
+    busy, own = set[int](), set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            busy |= set(range(node.lineno, node.end_lineno or 0))  # 0-based: before any line after the first
+        if isinstance(node, ast.FunctionDef) and node.name in FUNCTIONS:
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            busy |= set(range(start, node.end_lineno or 0))
+            own |= set(range(start, (node.end_lineno or 0) - 1))
+    return frozenset(busy), frozenset(own)
+
+
+BUSY, OWN = inner_lines()
+FREE = sorted(set(range(len(LINES))) - BUSY)
+REMARKS = st.sampled_from(
+    ["", "# a remark", "zz = 1", "def zz():\n    return 3", "import zzz", "# \u2028 \f \x85 \U0001f600", "if zz:\n\tpass"]
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(FREE), REMARKS), max_size=8))
+def test_lines_put_outside_functions_keep_it_placeable(added: list[tuple[int, str]]) -> None:
+    lines = list(LINES)
+    for at, text in sorted(added, key=lambda x: -x[0]):
+        lines.insert(at, text)
+    current = "\n".join(lines)
+    after = placed(current)
+    old, new = ast.parse(current), ast.parse(after)
+    names = [n.name for n in ast.walk(old) if isinstance(n, ast.FunctionDef)]
+    assert names == [n.name for n in ast.walk(new) if isinstance(n, ast.FunctionDef)]
+    edited = {n.name: ast.dump(n) for n in ast.walk(ast.parse(WIDER)) if isinstance(n, ast.FunctionDef)}
+    for node in ast.walk(new):
+        if isinstance(node, ast.FunctionDef) and node.name in edited:
+            assert ast.dump(node) == edited[node.name]
+    rest = difflines(current, after)
+    assert all(any(word in x for word in ("BLOCK=64", "cdiv", "tl.load")) for x in rest)
+
+
+def difflines(old: str, new: str) -> list[str]:
+    """The lines that differ; both texts have the same number."""
+    return [a for a, b in zip(old.split("\n"), new.split("\n"), strict=True) if a != b]
+
+
+@given(st.sampled_from(sorted(OWN)), st.sampled_from(["# a remark", "    pass", "    zz = 1"]))
+def test_lines_put_into_the_program_are_refused(at: int, text: str) -> None:
+    lines = list(LINES)
+    lines.insert(at + 1, text)
+    with pytest.raises(StaleText):
+        placed("\n".join(lines))
+
+
+# ---------------------------------------------------------------- recognising
+
+
+def formatted(text: str) -> str:
+    """As ``ruff format`` writes it, with other lengths than this project's."""
+    command = [str(Path(sys.executable).with_name("ruff")), "format", "--isolated", "--line-length", "60", "-"]
+    return subprocess.run(command, input=text, text=True, capture_output=True, check=True, timeout=60).stdout
+
+
+VARIANTS = {1: between({PATH: BASE}, {PATH: FASTER}), 2: between({PATH: BASE}, {PATH: WIDER})}
+who = partial(recognise, {PATH: BASE}, VARIANTS, program_of=find())
+
+
+@pytest.mark.parametrize(("text", "number"), [(BASE, 0), (FASTER, 1), (WIDER, 2)])
+def test_formatted_text_is_recognised(text: str, number: int) -> None:
+    new = formatted(text)
+    assert new != text
+    assert "Indented by hand. \n" not in new, "the formatter changed the docstring, which is part of the syntax tree"
+    assert who(current_texts={PATH: text}) == number
+    assert who(current_texts={PATH: new}) == number
+    assert who(current_texts={PATH: new.replace("'", '"').replace("\n", "\r\n")}) == number
+
+
+def test_something_else_is_not_recognised() -> None:
+    assert who(current_texts={PATH: WIDER.replace("1024", "512")}) is None
+    assert who(current_texts={PATH: BASE.replace("x * 2", "x * 4")}) is None
+    assert who(current_texts={PATH: BASE.replace("scale_kernel", "renamed")}) is None
+    assert who(current_texts={PATH: WIDER.replace("unrelated", "elsewhere")}) == 2
