@@ -1,0 +1,139 @@
+"""Open documents: pygls' own, but with lines and columns as LSP has them.
+
+pygls 2.1 splits with ``str.splitlines``, which also ends lines at form feeds, U+2028 and the like; its documents then drift from the
+client's from the first edit below such a character. There is no setting for it, and the protocol builds its workspace by name in
+``initialize``. What it and every handler use afterwards is the protocol's public ``workspace`` property: ``Protocol`` answers it with
+``Documents``, a pygls workspace that makes our ``Document``. Opening, changing, closing and notebook sync stay pygls' code.
+
+    class Server(LanguageServer): ... super().__init__(..., protocol_cls=Protocol)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from re import Pattern
+
+from lsprotocol import types
+from pygls.protocol import LanguageServerProtocol
+from pygls.uris import to_fs_path
+from pygls.workspace import ServerTextPosition, ServerTextRange, TextDocument, Workspace
+from pygls.workspace.text_document import RE_END_WORD, RE_START_WORD
+
+from kernelband.lsp.text import Encoding, Lines
+from kernelband.source.encoding import decode
+
+
+class Document(TextDocument):
+    """A text document whose every position goes through ``Lines``. A cell of a notebook is one too.
+
+    pygls' "server positions" are lines from 0 and characters from 0.
+    """
+
+    _source: str | None
+    _held: Lines | None = None
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the client counts characters."""
+        return self.position_codec.encoding or types.PositionEncodingKind.Utf16
+
+    @property
+    def text_lines(self) -> Lines:
+        """The present text with its lines. Made once per text; the same object until the next change."""
+        text = self.source
+        if self._held is None or self._held.text is not text:
+            self._held = Lines(text)
+        return self._held
+
+    @property
+    def source(self) -> str:
+        """The text: the client's when the document is open, else the file's, else nothing.
+
+        Raises:
+            OSError: the document isn't open and its file can't be read.
+            SourceError: it isn't open and its file isn't text.
+        """
+        if self._source is not None:
+            return self._source
+        path = to_fs_path(self.uri)
+        return "" if path is None else decode(Path(path).read_bytes(), path)[0]
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines with their terminators; the last one, which has none, may be empty."""
+        held = self.text_lines
+        return tuple(held.text[start:end] for start, end in zip(held.starts, (*held.starts[1:], len(held.text)), strict=True))
+
+    def _apply_incremental_change(self, change: types.TextDocumentContentChangePartial) -> None:
+        self._held = self.text_lines.changed(change, self.encoding)
+        self._source = self._held.text
+
+    # ------------------------------------------------------------ positions
+    def offset_at_server_position(self, server_position: ServerTextPosition) -> int:
+        return self.text_lines.offset(_position(server_position), types.PositionEncodingKind.Utf32)
+
+    def offset_at_position(self, client_position: types.Position) -> int:
+        return self.text_lines.offset(client_position, self.encoding)
+
+    def server_position_at_offset(self, offset: int) -> ServerTextPosition:
+        at = self.text_lines.position(offset, types.PositionEncodingKind.Utf32)
+        return ServerTextPosition(at.line, at.character)
+
+    def client_position_at_offset(self, offset: int) -> types.Position:
+        return self.text_lines.position(offset, self.encoding)
+
+    def position_from_client_units(self, position: types.Position) -> ServerTextPosition:
+        return self.server_position_at_offset(self.offset_at_position(position))
+
+    def position_to_client_units(self, position: ServerTextPosition) -> types.Position:
+        return self.client_position_at_offset(self.offset_at_server_position(position))
+
+    def range_from_client_units(self, range: types.Range) -> ServerTextRange:  # noqa: A002 - the overridden method's name for it
+        return ServerTextRange(self.position_from_client_units(range.start), self.position_from_client_units(range.end))
+
+    def range_to_client_units(self, range: ServerTextRange) -> types.Range:  # noqa: A002 - the overridden method's name for it
+        return types.Range(self.position_to_client_units(range.start), self.position_to_client_units(range.end))
+
+    def word_at_position(
+        self, client_position: types.Position, re_start_word: Pattern[str] = RE_START_WORD, re_end_word: Pattern[str] = RE_END_WORD
+    ) -> str:
+        held, at = self.text_lines, self.offset_at_position(client_position)
+        line = held.line(at)
+        before, after = held.text[held.starts[line] : at], held.text[at : held.end(line)]
+        return re_start_word.findall(before)[0] + re_end_word.findall(after)[-1]
+
+
+def _position(at: ServerTextPosition) -> types.Position:
+    return types.Position(at.line, at.character)
+
+
+class Documents(Workspace):
+    """pygls' workspace over our documents."""
+
+    def _create_text_document(
+        self, doc_uri: str, source: str | None = None, version: int | None = None, language_id: str | None = None
+    ) -> TextDocument:
+        return Document(
+            doc_uri, source=source, version=version, language_id=language_id, sync_kind=self._sync_kind, position_codec=self.position_codec
+        )
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls' protocol over our workspace."""
+
+    _documents: Documents | None = None
+
+    @property
+    def workspace(self) -> Documents:
+        """Root, folders and encoding as the client's ``initialize`` gave them. Takes partial changes and whole ones, as they come.
+
+        Raises:
+            RuntimeError: before ``initialize``.
+        """
+        if self._documents is None:
+            given = super().workspace
+            self._documents = Documents(
+                given.root_uri, workspace_folders=[*given.folders.values()], position_encoding=given.position_encoding
+            )
+        return self._documents
