@@ -37,6 +37,9 @@ SECRET_NAMES = (
     "NETRC",
 )
 
+#: Marks every process of an editor's run, so that none outlives it: named like a secret, but none, and it must reach them all.
+RUN_MARK = "KERNELBAND_RUN_TOKEN"
+
 #: The way to the user's keys. The worker command may need it (ssh); a program under test never does.
 AGENTS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO")
 
@@ -44,7 +47,7 @@ AGENTS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO")
 def is_secret(name: str) -> bool:
     """Whether a variable of that name may hold a secret. Letter case doesn't matter."""
     upper = name.upper()
-    return any(fnmatch.fnmatchcase(upper, pattern) for pattern in SECRET_NAMES)
+    return upper != RUN_MARK and any(fnmatch.fnmatchcase(upper, pattern) for pattern in SECRET_NAMES)
 
 
 def scrubbed(environment: Mapping[str, str], *, agents: bool) -> Dict[str, str]:

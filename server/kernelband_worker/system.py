@@ -46,25 +46,32 @@ def signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def kill_marked(marker: str) -> List[int]:
-    """End every process of this user whose environment holds ``marker`` (``NAME=value``): those that left their group.
+def marked(marker: str) -> Iterator[int]:
+    """Every other process of this user whose environment holds ``marker`` (``NAME=value``), also those that left their group.
 
-    Linux only (reads /proc); elsewhere nothing. The caller itself is spared. Returns what was found.
+    Linux only (reads /proc); elsewhere nothing. A process that has ended and waits for its parent isn't among them.
     """
     if not LINUX:
-        return []
-    found: List[int] = []
+        return
     wanted = marker.encode()
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
             variables = Path("/proc", name, "environ").read_bytes().split(b"\0")
-            if wanted in variables:
-                os.kill(int(name), signal.SIGKILL)
-                found.append(int(name))
         except OSError:
             continue  # another user's, or just gone
+        if wanted in variables:
+            yield int(name)
+
+
+def kill_marked(marker: str) -> List[int]:
+    """End every process that ``marked`` finds, each as it is found. Returns those that were sent the signal."""
+    found: List[int] = []
+    for pid in marked(marker):
+        with contextlib.suppress(OSError):  # just gone
+            os.kill(pid, signal.SIGKILL)
+            found.append(pid)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import sys
 import threading
@@ -47,6 +48,7 @@ NEEDS = ("numpy", "sklearn")
 @db_option
 @click.option("--resume", metavar="RUN", help="Continue a run that was cut off.")
 @click.option("--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer).")
+@click.option("--run-id", metavar="ID", hidden=True, help="The id of the new run, for a front end that must know it beforehand.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event.")
 def optimize(target: str | None, db: str | None, resume: str | None, overlays: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Search for faster variants of a kernel and verify the best in fresh processes.
@@ -54,6 +56,9 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     Without a GPU in reach everything is predicted: candidates with the fact behind each, never a ratio or a time.
     Ctrl-C keeps everything; --resume continues.
     """
+    run_id = given["run_id"]
+    if run_id is not None and (resume is not None or re.fullmatch("[0-9a-f]{8}", run_id) is None):
+        raise UsageError(f"--run-id {run_id} can't be used: give a new run an id of 8 hexadecimal digits, and a resumed one none.")
     place = find_place(db)
     options = _options(target, resume, overlays, given, place.path)
     view = _view(as_json)
@@ -62,7 +67,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     from kernelband.search.run import optimize as search
 
     with view, _interruptible():
-        ended = search(options, place.path, view.hear, resume_run=resume)
+        ended = search(options, place.path, view.hear, resume_run=resume, run_id=run_id)
     view.finish(ended, place.path)
     return INTERRUPTED if ended.state == "interrupted" else 0
 

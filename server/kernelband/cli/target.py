@@ -44,8 +44,11 @@ def parse_overlays(given: Sequence[str]) -> dict[str, str]:
     """
     out: dict[str, str] = {}
     for item in given:
-        file, sign, path = item.partition("=")
-        if not (file and sign and path):
+        splits = [(item[:at], item[at + 1 :]) for at, sign in enumerate(item) if sign == "="]
+        file, path = next(
+            (s for s in splits if os.path.exists(s[1])), splits[0] if splits else ("", "")
+        )  # folders may have a = in their names
+        if not (file and path):
             raise UsageError(f"--overlay {item} is not of the form FILE=PATH: name the file and the one whose text stands for it.")
         try:
             out[os.path.realpath(file)] = Path(path).read_bytes().decode("utf-8")

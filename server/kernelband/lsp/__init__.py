@@ -1,13 +1,14 @@
 """The language server: everything that LSP can say, for any editor. One file a feature; state is on the server object.
 
-    text         positions by LSP's rules, for any encoding
-    documents    pygls documents over them
-    index        the kernels of each open document, parsed beside the loop
-    findings     what the history knows of a kernel
-    placing      a variant of another text, moved to the text at hand, or refused
-    child        one ``kernelband optimize`` process
-    runs         the live runs, and what is told of them
-    trust        which folders may run code
-    server       the server object
-    features/    one file a request
+text         positions by LSP's rules, for any encoding
+documents    pygls documents over them
+index        the kernels of each open document, parsed beside the loop
+findings     what the history knows of a kernel
+placing      a variant of another text, moved to the text at hand, or refused
+child        one ``kernelband optimize`` process
+liverun      what is known of a run, from its events
+runs         the live runs, and what is told of them
+trust        which folders may run code
+server       the server object
+features/    one file a request
 """

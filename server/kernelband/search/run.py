@@ -53,6 +53,7 @@ def optimize(
     listen: Listener,
     *,
     resume_run: str | None = None,
+    run_id: str | None = None,
     author: Author | None = None,
     start_lab: StartLab = WorkerLab.start,
 ) -> RunEnded:
@@ -63,6 +64,7 @@ def optimize(
         db: the database.
         listen: hears every event, from several threads.
         resume_run: the id of the run to continue.
+        run_id: the id that a new run gets, 8 hexadecimal digits; by default a random one.
         author: who writes variants; by default the one of the options.
         start_lab: starts the worker.
 
@@ -71,7 +73,7 @@ def optimize(
     """
     setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab)
     try:
-        return _Run(setup, author).go()
+        return _Run(setup, author, run_id or secrets.token_hex(4)).go()
     finally:
         setup.lab.close()
 
@@ -80,6 +82,7 @@ def optimize(
 class _Run:
     setup: Setup
     author: Author | None
+    new_id: str
     journal: Journal = field(init=False)
     session: Session | None = field(init=False, default=None)
     _done: threading.Event = field(init=False, factory=threading.Event)
@@ -153,7 +156,7 @@ class _Run:
         setup, options, lab, me = self.setup, self.setup.options, self.setup.lab, this_process()
         now = time.time()
         return RunRow(
-            id=secrets.token_hex(4),
+            id=self.new_id,
             created=now,
             kernel_key="",
             path=options.path,

@@ -119,6 +119,13 @@ def test_variants() -> None:
             parse_variant(bad)
 
 
+def test_an_overlay_of_a_folder_with_an_equals_sign(tmp_path: Path) -> None:
+    (tmp_path / "lr=1").mkdir()
+    (tmp_path / "lr=1" / "text").write_text("t")
+    file = tmp_path / "a=b" / "k.py"
+    assert parse_overlays([f"{file}={tmp_path}/lr=1/text"]) == {str(file): "t"}
+
+
 def test_an_overlay_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xff\xfe")
     with pytest.raises(SourceError, match="UTF-8"):

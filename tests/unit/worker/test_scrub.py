@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelband_worker.scrub import is_secret, scrubbed
+from kernelband_worker.scrub import RUN_MARK, is_secret, scrubbed
 
 SECRETS = """
 OPENAI_API_KEY OPENAI_BASE_URL ANTHROPIC_AUTH_TOKEN HF_TOKEN GITHUB_TOKEN GH_ENTERPRISE AWS_PROFILE AWS_SECRET_ACCESS_KEY my_secret_thing
@@ -27,3 +27,7 @@ def test_key_agents_only_where_ssh_needs_them() -> None:
     env = {"SSH_AUTH_SOCK": "/x", "PATH": "/bin", "HF_TOKEN": "t"}
     assert scrubbed(env, agents=True) == {"SSH_AUTH_SOCK": "/x", "PATH": "/bin"}
     assert scrubbed(env, agents=False) == {"PATH": "/bin"}
+
+
+def test_the_mark_of_a_run_reaches_all_its_processes() -> None:
+    assert scrubbed({RUN_MARK: "t", RUN_MARK + "_TOKEN": "t"}, agents=False) == {RUN_MARK: "t"}

@@ -1,0 +1,207 @@
+"""What is known of a run while it goes on, from its events (kernelband/search/events.py)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from attrs import Factory, define, field, frozen
+
+from kernelband.lsp.child import Event, Exit
+
+INTERRUPTED = 130  # the exit code of a search that was stopped before it had a row
+SEARCH_SHARE = 0.8  # of the whole; the rest is the final verification
+FINALIST_SHARE = 0.05  # at most three are verified, and nothing is left but to write it down
+TIERS = ("likely slower", "unclear", "likely faster")
+PREDICTED = ("likely_slower", "unclear", "likely_faster")  # outcomes of a trial that is right
+FIRST = {"start": "starting", "capture": "capturing", "baseline": "looking at the original"}
+NOTES = 100
+
+
+@frozen
+class Request:
+    """What is asked of a run. Paths are absolute, also those in ``entry`` and ``python``: the run has no folder of its user's.
+
+    ``text``: the buffer where it differs from the file; ``overlays``: the same of other files, path to text. With ``resume``, the id of a
+    run that was cut off, only budget, worker, python and db of the rest count.
+    """
+
+    uri: str
+    path: str
+    kernel: str
+    text: str | None = field(default=None, repr=False)
+    overlays: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    entry: str | None = None
+    trials: int | None = None
+    seconds: float | None = None
+    gpu: str | None = None
+    worker: str | None = None
+    python: str | None = None
+    db: str | None = None
+    resume: str | None = None
+
+
+@define(eq=False)
+class LiveRun:
+    """One run. ``state`` is ``running`` until nothing of its process is left, then as in the history: finished, interrupted or failed.
+
+    ``trials`` and ``seconds``: the budget; ``done``: trials so far; ``mode`` and ``device`` are None until the worker has answered.
+    ``leader``: the variant that looks best, 0 for the original. ``verified``: from the final, the best first. ``error``: one sentence.
+    """
+
+    id: str
+    request: Request
+    now: Callable[[], float] = time.monotonic
+    state: str = "running"
+    stopping: bool = False
+    phase: str = "start"
+    mode: str | None = None
+    device: str | None = None
+    entry: str = ""
+    trials: int | None = field(init=False, default=Factory(lambda self: self.request.trials, takes_self=True))
+    seconds: float | None = field(init=False, default=Factory(lambda self: self.request.seconds, takes_self=True))
+    done: int = 0
+    leader: int = 0
+    best: int | None = None  # the variant to look at first, at the end
+    verified: tuple[int, ...] = ()
+    notes: list[str] = field(factory=list[str])
+    counts: dict[str, int] = field(factory=dict[str, int])
+    reason: str = ""
+    error: str = ""
+    detail: str = ""
+    started: float = field(init=False, default=Factory(lambda self: self.now(), takes_self=True))
+    _ended: float | None = None
+    _end_state: str | None = None  # as the run itself said
+    _final: bool = False
+    _screened: dict[int, float] = field(factory=dict[int, float])
+    _ratios: dict[int, float] = field(factory=dict[int, float])  # of verified variants
+    _finals: int = 0
+    _tier: int = -1
+
+    # ------------------------------------------------------------ what others ask
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of its process is left."""
+        return self.state != "running"
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it was asked for; stands still at the end."""
+        return (self.now() if self._ended is None else self._ended) - self.started
+
+    @property
+    def fraction(self) -> float:
+        """How much is done, from 0 to 1, by trials or seconds, whichever is further; never goes back."""
+        if self.ended:
+            return 1.0
+        if self._final:
+            return SEARCH_SHARE + FINALIST_SHARE * min(self._finals, 3)
+        return SEARCH_SHARE * max((spent / whole for spent, whole, _ in self._budgets()), default=0.0)
+
+    @property
+    def score(self) -> float | None:
+        """Old time over new of the best: of the final once it is verified, before that of screening, which is no result. None where nothing
+        is measured, or nothing is faster.
+        """
+        if self.mode != "measured":
+            return None
+        if self._ratios:
+            return self._ratios.get(self.best or 0, max(self._ratios.values()))
+        return None if self._finals or self._end_state is not None else self._screened.get(self.leader)
+
+    @property
+    def tier(self) -> str | None:
+        """The best tier so far; predicted mode only."""
+        return TIERS[self._tier] if self._tier >= 0 else None
+
+    @property
+    def headline(self) -> str:
+        """A few words for a line above the kernel."""
+        if self.ended:
+            return self._conclusion()
+        if self.stopping:
+            return "stopping"
+        if self._final:
+            return "verifying"
+        if not self.done and (first := FIRST.get(self.phase)):
+            return first
+        best = f" · best {self.score:.2f}×" if self.score is not None else " · likely faster" if self.tier == TIERS[-1] else ""
+        return self._progress() + best
+
+    def _budgets(self) -> list[tuple[float, float, str]]:
+        """What is spent of each budget, the whole, and its unit; trials first."""
+        trials = [(min(self.done, self.trials), self.trials, "")] if self.trials else []
+        seconds = [(min(self.elapsed, self.seconds), self.seconds, " s")] if self.seconds else []
+        return [*trials, *seconds]
+
+    def _progress(self) -> str:
+        budgets = self._budgets()
+        if not budgets:
+            return f"{self.done} trials"
+        spent, whole, unit = max(budgets, key=lambda b: b[0] / b[1])
+        return f"{int(spent)}/{whole:g}{unit}"
+
+    def _conclusion(self) -> str:
+        if self.state != "finished":
+            return {"interrupted": "stopped"}.get(self.state, self.state)
+        if self.mode == "measured":
+            return f"verified {self.score:.2f}×" if self.verified and self.score is not None else "nothing verified"
+        return "likely faster" if self.best is not None else "no candidate"
+
+    # ------------------------------------------------------------ what its process says
+
+    def hear(self, event: Event) -> bool:
+        """Take an event; whether it is one that changes what is shown (what a program prints, say, is not)."""
+        match event["event"]:
+            case "run_started":
+                self.mode, self.device, self.entry = event["mode"], event["device"], event["entry"]
+                self.trials, self.seconds = event["trials"], event["seconds"]
+            case "phase_changed":
+                self.phase = event["phase"]
+                self._final = self._final or self.phase == "final"
+            case "noted":
+                self.notes = [*self.notes, event["text"]][-NOTES:]
+            case "candidates_compiled":
+                for what in ("proposed", "compiled", "failed", "duplicates"):
+                    self.counts[what] = self.counts.get(what, 0) + event[what]
+            case "trial_ended":
+                self._trial_ended(event)
+            case "final_ended":
+                self._final_ended(event)
+            case "run_ended":
+                self._end_state, self.reason, self.best = event["state"], event["reason"], event["best"]
+                self.verified, self.counts = tuple(event["verified"]), dict(event["counts"])
+            case "error":
+                self._end_state, self.error, self.detail = "failed", event["message"], event["detail"]
+            case _:
+                return False
+        return True
+
+    def end(self, exit_: Exit, last_words: str) -> None:
+        """Its process is gone. ``last_words``: the last line of its stderr."""
+        self._ended = self.now()
+        if self._end_state is None:
+            stopped = self.stopping or exit_.code == INTERRUPTED
+            self._end_state = "interrupted" if stopped else "failed"
+            self.reason = "stopped by you" if stopped else ""
+            if not stopped:
+                silent = f"The search ended with exit code {exit_.code} and said nothing: `kernelband optimize` in a terminal may show why."
+                self.error = exit_.problem or last_words or silent
+        self.state = self._end_state
+
+    def _trial_ended(self, event: Event) -> None:
+        self.done, self.leader = event["number"], event["best"]
+        self.counts["executed"] = self.counts.get("executed", 0) + 1
+        if self.mode == "measured":
+            if event["score"] is not None:
+                self._screened[event["variant"]] = event["score"]
+        elif event["outcome"] in PREDICTED:
+            self._tier = max(self._tier, PREDICTED.index(event["outcome"]))
+
+    def _final_ended(self, event: Event) -> None:
+        self._finals += 1
+        if event["verified"]:
+            self.verified = (*self.verified, event["variant"])
+            if event["score"] is not None:
+                self._ratios[event["variant"]] = event["score"]

@@ -1,0 +1,225 @@
+"""One process of a run: what it prints, how it ends, and that nobody outlives it. The process is a small program of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelband.lsp.child import LOG_BYTES, LOG_LINES, Child, Exit, Lines
+from kernelband_worker import system
+
+#: Before each program: ``say`` prints an event.
+BEGIN = """
+import json, os, signal, subprocess, sys, time
+def say(**event): print(json.dumps(event), flush=True)
+"""
+SLEEPER = "[sys.executable, '-c', 'import time; time.sleep(100)']"
+
+
+class Heard:
+    """What a child told."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.ends: list[Exit] = []
+        self.ended = asyncio.Event()
+
+    def end(self, end: Exit) -> None:
+        self.ends.append(end)
+        self.ended.set()
+
+    def names(self) -> list[str]:
+        return [e["event"] for e in self.events]
+
+
+def begin(program: str, cwd: str | None = None) -> tuple[Child, Heard]:
+    heard = Heard()
+    command = [sys.executable, "-c", BEGIN + textwrap.dedent(program)]
+    return Child.start(command, os.environ, heard.events.append, heard.end, cwd=cwd), heard
+
+
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        await asyncio.sleep(0.01)
+
+
+async def whole(program: str) -> tuple[Child, Heard]:
+    child, heard = begin(program)
+    await asyncio.wait_for(heard.ended.wait(), 20)
+    return child, heard
+
+
+def left(child: Child) -> list[int]:
+    return list(system.marked(child.marker))
+
+
+@pytest.mark.asyncio
+async def test_events_come_in_order_and_the_end_after_them() -> None:
+    _, heard = await whole("for i in range(500): say(event='tick', i=i)\nsys.exit(3)")
+    assert [e["i"] for e in heard.events] == list(range(500))
+    assert heard.ends == [Exit(3)]
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_an_event_is_log() -> None:
+    child, heard = await whole("""
+        print('warning: something'); print('[1, 2]'); print('{"no": "event"}'); print('{"event": 7}'); print('[' * 100000)
+        sys.stdout.buffer.write(b'\\xff\\xfe\\n\\n'); sys.stdout.flush()
+        say(event='after')
+        sys.stdout.write('{"event": "last"}')
+    """)
+    assert heard.names() == ["after", "last"]
+    assert [line[:18] for line in child.log] == [
+        "warning: something",
+        "[1, 2]",
+        '{"no": "event"}',
+        '{"event": 7}',
+        "[" * 18,
+        "\ufffd\ufffd",
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_line_of_many_megabytes_is_an_event() -> None:
+    _, heard = await whole("say(event='large', text='x' * 20_000_000)\nsay(event='small')")
+    assert heard.names() == ["large", "small"]
+    assert len(heard.events[0]["text"]) == 20_000_000
+
+
+@pytest.mark.asyncio
+async def test_the_last_lines_of_stderr_are_kept() -> None:
+    child, _ = await whole("for i in range(1000): print('line', i, file=sys.stderr)\nprint('y' * 10**6, end='', file=sys.stderr)")
+    assert len(child.errors) == LOG_LINES
+    assert child.errors[0] == "line 801"
+    assert child.errors[-1] == "y" * LOG_BYTES
+
+
+@pytest.mark.asyncio
+async def test_it_has_a_session_of_its_own_no_input_and_the_folder_that_is_named(tmp_path: Path) -> None:
+    heard = begin("say(event='me', sid=os.getsid(0) == os.getpid(), stdin=sys.stdin.read(), cwd=os.getcwd())", cwd=str(tmp_path))[1]
+    await asyncio.wait_for(heard.ended.wait(), 20)
+    assert heard.events == [{"event": "me", "sid": True, "stdin": "", "cwd": str(tmp_path)}]
+
+
+@pytest.mark.asyncio
+async def test_a_program_that_is_not_there_ends_with_the_reason() -> None:
+    heard = Heard()
+    child = Child.start(["/nowhere/python", "-c", ""], {}, heard.events.append, heard.end)
+    await asyncio.wait_for(heard.ended.wait(), 20)
+    assert heard.ends == [Exit(None, "/nowhere/python can't be started: No such file or directory")]
+    await child.cancel()
+
+
+@pytest.mark.asyncio
+async def test_one_that_listens_to_sigterm_says_its_last_words() -> None:
+    child, heard = begin("""
+        def stop(*_): say(event='run_ended'); sys.exit(130)
+        signal.signal(signal.SIGTERM, stop)
+        say(event='ready')
+        time.sleep(100)
+    """)
+    await until(lambda: heard.events)
+    await child.cancel()
+    assert heard.names() == ["ready", "run_ended"]
+    assert heard.ends == [Exit(130)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(not system.LINUX, reason="processes that left their group are found in /proc")
+async def test_one_that_ignores_sigterm_is_gone_in_two_seconds_with_all_it_started() -> None:
+    child, heard = begin(f"""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        inside = subprocess.Popen({SLEEPER})
+        outside = subprocess.Popen({SLEEPER}, start_new_session=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+                say(event='orphan', pid=os.getpid())
+                time.sleep(100)
+            os._exit(0)
+        say(event='ready', pids=[os.getpid(), inside.pid, outside.pid])
+        time.sleep(100)
+    """)
+    await until(lambda: len(heard.events) == 2)
+    ready = next(e for e in heard.events if e["event"] == "ready")
+    orphan = next(e for e in heard.events if e["event"] == "orphan")
+    await until(lambda: set(left(child)) >= {*ready["pids"], orphan["pid"]})
+    start = time.monotonic()
+    await child.cancel()
+    assert left(child) == []
+    assert time.monotonic() - start <= 2.0
+    assert heard.ends == [Exit(-9)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(not system.LINUX, reason="processes that left their group are found in /proc")
+async def test_one_that_dies_leaves_nobody_who_holds_its_pipes() -> None:
+    child, heard = begin(f"""
+        outside = subprocess.Popen({SLEEPER}, start_new_session=True)
+        say(event='ready')
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    start = time.monotonic()
+    await asyncio.wait_for(heard.ended.wait(), 20)
+    assert time.monotonic() - start < 10
+    assert heard.names() == ["ready"]
+    assert heard.ends == [Exit(-9)]
+    assert left(child) == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(not system.LINUX, reason="processes that left their group are found in /proc")
+async def test_kill_needs_no_loop() -> None:
+    child, heard = begin(f"outside = subprocess.Popen({SLEEPER}, start_new_session=True)\nsay(event='ready')\ntime.sleep(100)")
+    await until(lambda: heard.events)
+    child.kill()
+    end = time.monotonic() + 5
+    while left(child) and time.monotonic() < end:
+        time.sleep(0.01)  # the loop stands still
+    assert left(child) == []
+    await asyncio.wait_for(heard.ended.wait(), 20)
+
+
+@pytest.mark.asyncio
+async def test_cancel_at_once_and_twice() -> None:
+    child, heard = begin("time.sleep(100)")
+    await asyncio.gather(child.cancel(), child.cancel())
+    await child.cancel()
+    assert heard.ends == [Exit(-15)]
+
+
+@pytest.mark.asyncio
+async def test_a_listener_that_fails_stops_no_other_event() -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+    reported: list[BaseException] = []
+    seen: list[int] = []
+    ended = asyncio.Event()
+
+    def hear(event: dict[str, Any]) -> None:
+        if event["i"] == 1:
+            raise KeyError("i")
+        seen.append(event["i"])
+
+    command = [sys.executable, "-c", BEGIN + "for i in range(4): say(event='tick', i=i)"]
+    Child.start(command, os.environ, hear, lambda _: ended.set())
+    await asyncio.wait_for(ended.wait(), 20)
+    assert seen == [0, 2, 3]
+    assert [type(e) for e in reported] == [KeyError]
+
+
+def test_lines_of_pieces() -> None:
+    lines = Lines(5)
+    assert lines.feed(b"ab") == []
+    assert lines.feed(b"c\n\nlonger than five\nr") == [b"abc", b"", b"longe"]
+    assert (lines.rest(), lines.rest()) == (b"r", b"")
