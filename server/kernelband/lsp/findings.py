@@ -1,0 +1,304 @@
+"""What the history knows of a kernel. Read beside the event loop, a part at a time as it changes; answered from memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from kernelband.errors import HistoryError, SourceError
+from kernelband.history import Store, runs, source_key
+from kernelband.history.records import RunRow, from_row
+from kernelband.lsp.original import Original, read_original
+from kernelband.lsp.placing import program_in
+from kernelband.lsp.ranking import VariantFinding, read_variants
+from kernelband.search.patches import patch_from_json
+from kernelband.source.model import Patch
+
+MOST_RUNS = 1000  # of the history, the newest
+MOST_OF_A_KERNEL = 5  # runs whose variants are read
+WAIT_MS = 500  # for a database that another program holds
+KEYS_S = 0.1  # spent on source keys in one refresh; the rest follows in the next ones
+
+Signature = tuple[Any, ...]
+
+
+@frozen
+class RunFinding:
+    """A run. ``gpu`` is the name that the driver gave, "" where nothing ran on one; ``created`` seconds since the epoch."""
+
+    id: str
+    path: str
+    kernel: str
+    created: float
+    mode: str
+    device: str
+    gpu: str
+    state: str
+    reason: str
+    objective: str
+    seconds: float
+    trials: int
+    triton: str
+    torch: str
+    variants: tuple[VariantFinding, ...] = ()  # in the order of ``kernelband show``
+
+
+@frozen
+class Finding:
+    """The latest runs of a kernel, the newest first. Empty: nothing is known."""
+
+    path: str
+    qualname: str
+    runs: tuple[RunFinding, ...] = ()
+
+    @property
+    def telling(self) -> RunFinding | None:
+        """The newest run with something to show; the newest one where none has."""
+        return next((r for r in self.runs if r.variants), self.runs[0] if self.runs else None)
+
+
+@frozen
+class Applicable:
+    """What it takes to put variants into files: patches by number, relative to the texts that the run started from."""
+
+    run: str
+    path: str
+    kernel: str
+    base_texts: dict[str, str] = field(repr=False)
+    patches: dict[int, Patch] = field(repr=False)
+
+
+@frozen
+class _Kept:
+    """A run as it was read last. ``signature`` differs when any of its rows may."""
+
+    signature: Signature
+    row: RunRow = field(repr=False)
+    found: RunFinding
+    full: bool  # with its variants
+
+
+@frozen
+class _View:
+    """All that is answered from: replaced as a whole."""
+
+    problem: str = ""
+    kept: dict[str, _Kept] = field(factory=dict[str, _Kept])  # by run, the newest first
+    by_place: dict[tuple[str, str], tuple[str, ...]] = field(factory=dict[tuple[str, str], tuple[str, ...]])
+    keys: dict[str, str | None] = field(factory=dict[str, str | None])  # source key by run; None: its texts hold no such kernel
+
+
+class Findings:
+    """The history of one database. ``refresh``, ``load`` and ``original`` read it: call them in a thread. ``find`` only remembers."""
+
+    def __init__(self, db: Path) -> None:
+        self.db = db
+        self._lock = Lock()
+        self._view = _View()
+        self._store: Store | None = None
+        self._file: tuple[int, int] | None = None
+        self._version: int | None = None
+        self._same: dict[tuple[str, tuple[str, ...]], str | None] = {}  # source key by kernel and hashes of texts
+        self._originals: dict[str, tuple[Signature, Original]] = {}
+
+    @property
+    def problem(self) -> str:
+        """One sentence about a database that can't be read, "" when it can. What was known before is still answered."""
+        return self._view.problem
+
+    def find(self, path: str, qualname: str, key: str | None = None) -> Finding:
+        """Of the kernel in that file (a resolved path), and of every kernel with the same ``source_key``, whatever its file is called."""
+        view = self._view
+        ids = set(view.by_place.get((path, qualname), ()))
+        if key is not None:
+            ids |= {run for run, other in view.keys.items() if other == key}
+        found = [view.kept[run].found for run in view.kept if run in ids]
+        return Finding(path, qualname, tuple(found[:MOST_OF_A_KERNEL]))
+
+    def refresh(self) -> bool:
+        """Read what has changed. True when there may be something new to show. Never raises for a bad database: see ``problem``."""
+        with self._lock:
+            before = self._view
+            try:
+                self._view = self._read(before)
+            except HistoryError as error:
+                self._close()
+                if error.message != before.problem:
+                    self._view = evolve(before, problem=error.message)
+            return self._view is not before
+
+    def load(self, run: str, numbers: Iterable[int]) -> Applicable:
+        """The patches of a run's variants with its base texts.
+
+        Raises:
+            HistoryError: the run or a variant is gone, or the database can't be read.
+        """
+        with self._lock:
+            store = self._open_store()
+            row = runs.find(store, run)
+            patches: dict[int, Patch] = {}
+            for number in numbers:
+                found = store.rows("SELECT patch FROM variants WHERE run = ? AND id = ?", [row.id, number])
+                if not found:
+                    raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
+                patches[number] = patch_from_json(json.loads(found[0]["patch"]))
+            return Applicable(row.id, row.path, row.kernel, runs.base_texts(store, row.id), patches)
+
+    def original(self, run: str) -> Original | None:
+        """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
+
+        Raises:
+            HistoryError: the database can't be read.
+        """
+        with self._lock:
+            kept = self._view.kept.get(run)
+            if kept is None:
+                return None
+            known = self._originals.get(run)
+            if known is None or known[0] != kept.signature:
+                known = (kept.signature, read_original(self._open_store(), run, kept.row.kernel, kept.row.device))
+                self._originals[run] = known
+            return known[1]
+
+    def close(self) -> None:
+        """Close the database; ``refresh`` opens it again."""
+        with self._lock:
+            self._close()
+
+    # ------------------------------------------------------------ the file
+
+    def _close(self) -> None:
+        store, self._store, self._file, self._version = self._store, None, None, None
+        if store is not None:
+            store.close()
+
+    def _open_store(self) -> Store:
+        if self._store is None:
+            store = Store.read(self.db)
+            store.rows(f"PRAGMA busy_timeout = {WAIT_MS}")
+            self._store = store
+        return self._store
+
+    def _read(self, before: _View) -> _View:
+        try:
+            stat = os.stat(self.db)
+        except (FileNotFoundError, NotADirectoryError):
+            stat = None
+        except OSError as error:
+            raise HistoryError(f"The history {self.db} can't be used: {error.strerror}. Name another file with --db.") from error
+        if stat is None or stat.st_size == 0:  # none yet, or one that is being made
+            self._close()
+            return before if before == _View() else _View()
+        if (stat.st_dev, stat.st_ino) != self._file:
+            self._close()
+        store = self._open_store()
+        self._file = (stat.st_dev, stat.st_ino)
+        version = int(store.rows("PRAGMA data_version")[0]["data_version"])
+        changed = version != self._version or before.problem
+        view = self._runs(store, before) if changed else self._aged(before)
+        view = self._keyed(store, view)
+        self._version = version
+        return view
+
+    # ------------------------------------------------------------ runs
+
+    def _runs(self, store: Store, before: _View) -> _View:
+        """The runs with their variants; those that are as they were aren't read again."""
+        heads = store.rows(
+            f"SELECT id, path, kernel, state, phase, heartbeat FROM runs ORDER BY created DESC, id LIMIT {MOST_RUNS}"  # noqa: S608 - ours
+        )
+        counts = _by_run(store, "SELECT run, count(*), max(number) FROM trials GROUP BY run")
+        finals = _by_run(store, "SELECT run, count(*), sum(verified), total(score) FROM finals GROUP BY run")
+        decided = _by_run(store, "SELECT run, count(*), max(rowid) FROM decisions GROUP BY run")
+        places: dict[tuple[str, str], tuple[str, ...]] = {}
+        kept: dict[str, _Kept] = {}
+        now = time.time()
+        for head in heads:
+            run, at = str(head["id"]), (str(head["path"]), str(head["kernel"]))
+            places[at] = (*places.get(at, ()), run)
+            full = len(places[at]) <= MOST_OF_A_KERNEL
+            parts = (counts.get(run, ()), finals.get(run, ()), decided.get(run, ()))
+            signature: Signature = (head["state"], head["phase"], head["heartbeat"], *parts)
+            known = before.kept.get(run)
+            if known is not None and known.signature == signature and (known.full or not full):
+                kept[run] = known
+                continue
+            found = store.rows("SELECT * FROM runs WHERE id = ?", [run])
+            if found:  # else forgotten this moment
+                row = from_row(RunRow, found[0])
+                trials = int(parts[0][0]) if parts[0] else 0
+                about = evolve(_about(row, now, trials), variants=read_variants(store, run, row.mode) if full else ())
+                kept[run] = _Kept(signature, row, about, full)
+        if not before.problem and [*kept] == [*before.kept] and all(kept[run] is before.kept[run] for run in kept):
+            return self._aged(before)  # what was committed is nothing that is shown
+        return self._aged(_View("", kept, places, {r: k for r, k in before.keys.items() if r in kept}))
+
+    def _aged(self, view: _View) -> _View:
+        """A run whose process died reads ``interrupted``, which no row says."""
+        now = time.time()
+        changed: dict[str, _Kept] = {}
+        for run, kept in view.kept.items():
+            if kept.row.state == "running":
+                is_now = runs.effective(kept.row, now)
+                if is_now.state != kept.found.state:
+                    changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=is_now.reason))
+        return evolve(view, kept={**view.kept, **changed}) if changed else view
+
+    def _keyed(self, store: Store, view: _View) -> _View:
+        """Source keys of runs that have none yet, the newest first, for a while. Runs of the same texts share the work."""
+        todo = [run for run in view.kept if run not in view.keys]
+        if not todo:
+            return view
+        end = time.monotonic() + KEYS_S
+        shas: dict[str, list[str]] = {}
+        for r in store.rows("SELECT run, sha256 FROM texts ORDER BY run, path"):
+            shas.setdefault(r["run"], []).append(r["sha256"])
+        keys = dict(view.keys)
+        for run in todo:
+            row = view.kept[run].row
+            same = (f"{row.path}::{row.kernel}", tuple(shas.get(run, ())))
+            if same not in self._same:
+                if time.monotonic() > end:
+                    break
+                self._same[same] = _key(runs.base_texts(store, run), row)
+            keys[run] = self._same[same]
+        return evolve(view, keys=keys)
+
+
+def _key(texts: Mapping[str, str], row: RunRow) -> str | None:
+    try:
+        return source_key(program_in(texts, row.path, row.kernel))
+    except SourceError:
+        return None
+
+
+def _by_run(store: Store, sql: str) -> dict[str, tuple[Any, ...]]:
+    return {str(run): tuple(rest) for run, *rest in (r.values() for r in store.rows(sql))}
+
+
+def _about(row: RunRow, now: float, trials: int) -> RunFinding:
+    is_now = runs.effective(row, now)
+    gpus = list(dict.fromkeys(str(g.get("name", "")) for g in row.environment.get("gpus") or ())) if row.mode == "measured" else []
+    return RunFinding(
+        id=row.id,
+        path=row.path,
+        kernel=row.kernel,
+        created=row.created,
+        mode=row.mode,
+        device=row.device,
+        gpu=gpus[0] if len(gpus) == 1 else "",
+        state=is_now.state,
+        reason=is_now.reason,
+        objective=row.objective,
+        seconds=row.seconds_used,
+        trials=trials,
+        triton=str(row.environment.get("triton") or ""),
+        torch=str(row.environment.get("torch") or ""),
+    )

@@ -1,0 +1,152 @@
+"""A run's variants as ``kernelband show`` ranks them: figures of finals for what is measured, tiers for what is predicted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import TypedDict
+
+from attrs import evolve, frozen
+
+from kernelband.explain.compare import Step, because
+from kernelband.history import Store
+
+MOST_VARIANTS = 50  # of a predicted run, the likeliest
+TIERS = ("likely faster", "unclear", "likely slower")
+_SIDES = "json_extract(v.forecast, '$.parent_gains') AS gains, json_extract(v.forecast, '$.parent_costs') AS costs"
+
+
+class Said(TypedDict):
+    """What a variant says of itself."""
+
+    what: str
+    why: str
+    numerics: str
+    author: str
+
+
+@frozen
+class VariantFinding:
+    """A variant worth showing. Measured: ``ratio`` (original over variant, geometric mean) with its 95 % prediction interval, from final
+    rows of verified variants only. Predicted: ``tier`` with its ``fact``, and never a ratio.
+    """
+
+    run: str
+    number: int
+    what: str
+    why: str
+    moves: tuple[str, ...]  # ``strategy.move`` of each edit, the first one first
+    numerics: str
+    author: str
+    verified: bool = False
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    cases: int = 0  # that were timed
+    tier: str = ""
+    fact: str = ""
+    decision: str = ""  # "accept" | "reject": the last that a person said
+
+
+def read_variants(store: Store, run: str, mode: str) -> tuple[VariantFinding, ...]:
+    """Measured: those that were verified, or that a person decided on. Predicted: those with a tier.
+
+    Raises:
+        HistoryError: the database can't be read.
+    """
+    said = {
+        int(r["variant"]): str(r["decision"])
+        for r in store.rows("SELECT variant, decision FROM decisions WHERE run = ? ORDER BY at", [run])
+    }
+    return _predicted(store, run, said) if mode == "predicted" else _measured(store, run, said)
+
+
+def _measured(store: Store, run: str, said: Mapping[int, str]) -> tuple[VariantFinding, ...]:
+    finals = store.rows(
+        "SELECT variant, score, low, high, json_array_length(result, '$.cases') AS cases FROM finals WHERE run = ? AND verified", [run]
+    )
+    verified = {int(r["variant"]): r for r in finals}
+    wanted = verified.keys() | said.keys()
+    if not wanted:
+        return ()
+    tried = store.rows("SELECT number, variant, score FROM trials WHERE run = ?", [run])
+    rows = [t for t in tried if int(t["variant"]) in wanted]
+    rows.sort(key=lambda t: (t["variant"] not in verified, -(t["score"] or 0), t["number"]))  # the order of ``show``
+    texts, moves = _edits(store, run, [int(t["variant"]) for t in rows])
+    out: list[VariantFinding] = []
+    for t in rows:
+        number = int(t["variant"])
+        final = verified.get(number)
+        found = VariantFinding(run, number, **texts[number], moves=moves[number], decision=said.get(number, ""))
+        if final is not None:
+            figures = {side: final[side] for side in ("low", "high")}
+            found = evolve(found, verified=True, ratio=final["score"], cases=final["cases"] or 0, **figures)
+        out.append(found)
+    return tuple(out)
+
+
+def _predicted(store: Store, run: str, said: Mapping[int, str]) -> tuple[VariantFinding, ...]:
+    rows = store.rows(
+        "SELECT t.number, t.variant, coalesce(json_extract(v.forecast, '$.tier'), 'unclear') AS tier "
+        "FROM trials t JOIN variants v ON v.run = t.run AND v.id = t.variant WHERE t.run = ? "
+        "AND t.correctness = 'interpreted' AND t.fault = 'none'",
+        [run],
+    )
+    rows = [r for r in rows if r["tier"] in TIERS]
+    rows.sort(key=lambda r: (TIERS.index(r["tier"]), r["number"]))
+    rows = [r for i, r in enumerate(rows) if i < MOST_VARIANTS or r["variant"] in said]
+    numbers = [int(r["variant"]) for r in rows]
+    texts, moves = _edits(store, run, numbers)
+    facts = _facts(store, run, numbers)
+    return tuple(
+        VariantFinding(
+            run,
+            n,
+            **texts[n],
+            moves=moves[n],
+            tier=r["tier"],
+            fact=because(r["tier"], *facts[n]),
+            decision=said.get(n, ""),
+        )
+        for n, r in zip(numbers, rows, strict=True)
+    )
+
+
+def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, Step | None]]:
+    """The fact behind each tier, and what moved against the variant that it was made from."""
+    rows = store.rows(
+        f"SELECT v.id, v.parent, coalesce(json_extract(v.forecast, '$.fact'), '') AS fact, {_SIDES} FROM variants v "  # noqa: S608 - ours
+        f"WHERE v.run = ? AND v.id IN ({_marks(numbers)})",
+        [run, *numbers],
+    )
+    out: dict[int, tuple[str, Step | None]] = {}
+    for r in rows:
+        step: Step | None = None
+        if r["parent"]:
+            gains, costs = (None if r[side] is None else tuple(map(str, json.loads(r[side]))) for side in ("gains", "costs"))
+            step = Step(int(r["parent"])) if gains is None or costs is None else Step(int(r["parent"]), gains, costs)
+        out[int(r["id"])] = (str(r["fact"]), step)
+    return out
+
+
+def _edits(store: Store, run: str, numbers: Collection[int]) -> tuple[dict[int, Said], dict[int, tuple[str, ...]]]:
+    """What each variant says of itself, and the moves that led to it."""
+    above = {
+        int(r["id"]): (r["parent"], f"{r['strategy']}.{r['move']}")
+        for r in store.rows("SELECT id, parent, strategy, move FROM variants WHERE run = ? AND id", [run])
+    }
+    rows = store.rows(f"SELECT id, what, why, numerics, author FROM variants WHERE run = ? AND id IN ({_marks(numbers)})", [run, *numbers])  # noqa: S608 - ours
+    texts = {int(r["id"]): Said(what=r["what"], why=r["why"], numerics=r["numerics"], author=r["author"]) for r in rows}
+    moves: dict[int, tuple[str, ...]] = {}
+    for number in numbers:
+        names, at = list[str](), number
+        while at in above and len(names) <= len(above):
+            parent, name = above[at]
+            names.insert(0, name)
+            at = int(parent or 0)
+        moves[number] = tuple(names)
+    return texts, moves
+
+
+def _marks(numbers: Collection[int]) -> str:
+    return ", ".join("?" * len(numbers))

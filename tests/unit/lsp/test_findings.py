@@ -1,0 +1,362 @@
+"""What the history knows of a kernel: the right runs, in the order of ``show``, from memory, and calm about a bad database."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from rich.console import Console
+
+from kernelband.cli import show as command
+from kernelband.errors import HistoryError
+from kernelband.history import Store, runs, source_key, store, trials
+from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
+from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
+from kernelband.lsp.placing import program_in
+from kernelband.search.patches import patch_to_json
+from kernelband.source import between
+from tests.unit.history.rows import run_row, trial_row, variant_row
+
+TEXT = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, 1.0, mask=at < n)
+
+
+def run(x):
+    add[(1,)](x, 64, BLOCK=64)
+"""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "k.py")
+
+
+@pytest.fixture
+def findings(db: Path) -> Iterator[Findings]:
+    found = Findings(db)
+    yield found
+    found.close()
+
+
+def final(run: str, number: int, score: float, *, verified: bool = True, cases: int = 3) -> FinalRow:
+    result: dict[str, Any] = {"stage": "final", "cases": [{"case": str(i)} for i in range(cases)]}
+    return FinalRow(run, number, verified, score, score - 0.1, score + 0.1, result, seconds=1.0)
+
+
+def write(db: Path, row: RunRow, rows: trials.Rows | None = None, text: str = TEXT) -> None:
+    with Store.write(db) as history:
+        runs.begin(history, row, {row.path: text})
+        if rows is not None:
+            trials.write(history, rows)
+
+
+def measured(run: str, path: str, **more: Any) -> RunRow:
+    return run_row(
+        run, path=path, state="finished", environment={"triton": "3.6.0", "torch": "2.9", "gpus": [{"name": "NVIDIA H100 80GB"}]}, **more
+    )
+
+
+def variant(run: str, number: int, parent: int = 0, **more: Any) -> VariantRow:
+    row = variant_row(run, number)
+    return evolve(row, parent=parent, key=f"k{number}", what=f"what {number}", why=f"why {number}", **more)
+
+
+def trial(run: str, number: int, score: float = 1.2, **more: Any) -> TrialRow:
+    return evolve(trial_row(run, number), score=score, **more)
+
+
+def three(run: str) -> trials.Rows:
+    """Screening liked 3 best, but it wasn't verified; 2 stands on 1."""
+    return trials.Rows(
+        variants=(variant(run, 1), variant(run, 2, 1, strategy="pipeline", move="stages"), variant(run, 3)),
+        trials=(trial(run, 1, 1.3), trial(run, 2, 1.5), trial(run, 3, 1.9)),
+        finals=(final(run, 1, 1.61), final(run, 2, 1.44), final(run, 3, 1.01, verified=False)),
+    )
+
+
+def test_nothing_is_known_without_a_database(findings: Findings, path: str) -> None:
+    assert findings.refresh() is False
+    assert findings.problem == ""
+    assert findings.find(path, "add").runs == ()
+    assert findings.find(path, "add").telling is None
+    assert findings.original("a1b2c3") is None
+    with pytest.raises(HistoryError, match="There is no history yet"):
+        findings.load("a1b2c3", [1])
+
+
+def test_verified_variants_come_with_what_the_final_said(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1b2c3", path), three("a1b2c3"))
+    assert findings.refresh() is True
+    (run,) = findings.find(path, "add").runs
+    assert (run.id, run.mode, run.state, run.device, run.gpu, run.trials) == (
+        "a1b2c3",
+        "measured",
+        "finished",
+        "h100",
+        "NVIDIA H100 80GB",
+        3,
+    )
+    assert (run.triton, run.torch) == ("3.6.0", "2.9")
+    assert [v.number for v in run.variants] == [2, 1], "as show has them; what wasn't verified isn't shown"
+    second, first = run.variants
+    assert (second.ratio, second.low, second.high, second.cases) == (1.44, pytest.approx(1.34), pytest.approx(1.54), 3)
+    assert second.moves == ("tiling.blocks", "pipeline.stages")
+    assert (first.what, first.why, first.moves, first.tier, first.decision) == ("what 1", "why 1", ("tiling.blocks",), "", "")
+    assert findings.find(path, "sub").runs == ()
+    assert findings.find(path + "x", "add").runs == ()
+
+
+@pytest.mark.parametrize("mode", ["measured", "predicted"])
+def test_the_order_is_that_of_show(findings: Findings, db: Path, path: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = [1.2, 1.5, 1.1, 1.4, 1.5]
+    tiers = ["unclear", "likely slower", "likely faster", "unclear", "likely faster"]
+    rows = trials.Rows(
+        variants=tuple(variant("a1", n, forecast={"tier": t, "fact": f"fact {n}"}) for n, t in enumerate(tiers, 1)),
+        trials=tuple(trial("a1", n, s, correctness="passed" if mode == "measured" else "interpreted") for n, s in enumerate(scores, 1)),
+        finals=tuple(final("a1", n, 2.0 - n / 10) for n in range(1, 6)) if mode == "measured" else (),
+    )
+    write(db, measured("a1", path, mode=mode), rows)
+    findings.refresh()
+    out = io.StringIO()
+    monkeypatch.setattr(command, "console", lambda: Console(file=out, width=200, highlight=False))
+    with Store.read(db) as history:
+        command._run(history, runs.find(history, "a1"))
+    shown = [int(line.split()[0]) for line in out.getvalue().splitlines() if line.split()[:1] and line.split()[0].isdecimal()]
+    assert sorted(shown) == [1, 2, 3, 4, 5]
+    assert [v.number for v in findings.find(path, "add").runs[0].variants] == shown
+
+
+def test_a_prediction_has_a_tier_with_its_fact_and_no_figure(findings: Findings, db: Path, path: str) -> None:
+    known = {"tier": "likely faster", "fact": "fewer bytes", "score": 7.77}
+    child = {**known, "parent_gains": ["more warps"], "parent_costs": []}
+    rows = trials.Rows(
+        variants=(
+            variant("a1", 1, forecast=known),
+            variant("a1", 2, 1, forecast=child),
+            variant("a1", 3, forecast=known),
+            variant("a1", 4),
+        ),
+        trials=(
+            *(trial("a1", n, 9.9, correctness="interpreted", performance="not_measured") for n in (1, 2, 4)),
+            trial("a1", 3, 9.9, correctness="interpreted", fault="crashed"),
+        ),
+    )
+    write(db, measured("a1", path, mode="predicted"), rows)
+    findings.refresh()
+    (run,) = findings.find(path, "add").runs
+    assert run.gpu == ""
+    assert [(v.number, v.tier) for v in run.variants] == [(1, "likely faster"), (2, "likely faster"), (4, "unclear")]
+    assert [v.fact for v in run.variants[:2]] == ["fewer bytes", "against variant 1, more warps; against the original, fewer bytes"]
+    assert all((v.ratio, v.low, v.high, v.cases, v.verified) == (None, None, None, 0, False) for v in run.variants)
+    assert "7.77" not in repr(run)
+    assert "9.9" not in repr(run)
+
+
+def test_decisions_show_and_the_last_one_counts(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1", path), three("a1"))
+    findings.refresh()
+    with Store.read(db) as history:
+        trials.decide(history, "a1", 1, "reject")
+        trials.decide(history, "a1", 1, "accept")
+        trials.decide(history, "a1", 3, "accept")
+    assert findings.refresh() is True
+    decided = {v.number: (v.decision, v.verified, v.ratio) for v in findings.find(path, "add").runs[0].variants}
+    assert decided == {1: ("accept", True, 1.61), 2: ("", True, 1.44), 3: ("accept", False, None)}
+
+
+def test_the_newest_runs_come_first_and_what_is_forgotten_goes(findings: Findings, db: Path, path: str) -> None:
+    for n in range(MOST_OF_A_KERNEL + 2):
+        write(db, measured(f"a{n}", path, created=float(n)), three(f"a{n}") if n == 1 else None)
+    write(db, measured("b1", path, kernel="other"))
+    findings.refresh()
+    assert [r.id for r in findings.find(path, "add").runs] == ["a6", "a5", "a4", "a3", "a2"]
+    with Store.read(db) as history:
+        for run in ("a6", "a5", "a4"):
+            runs.forget(history, run)
+    findings.refresh()
+    found = findings.find(path, "add")
+    assert [r.id for r in found.runs] == ["a3", "a2", "a1", "a0"]
+    assert found.telling is not None
+    assert found.telling.id == "a1"
+
+
+def test_a_live_run_is_followed_and_a_dead_one_is_interrupted(findings: Findings, db: Path, path: str) -> None:
+    write(db, run_row("a1", path=path))
+    findings.refresh()
+    assert findings.find(path, "add").runs[0].state == "running"
+    with Store.read(db) as history:
+        trials.write(history, trials.Rows(variants=(variant("a1", 1),), trials=(trial("a1", 1),)))
+    assert findings.refresh() is True
+    assert findings.find(path, "add").runs[0].trials == 1
+    assert findings.refresh() is False, "nothing was committed since"
+    write(db, run_row("a2", path=path, host="elsewhere"))
+    findings.refresh()
+    assert findings.find(path, "add").runs[0].state == "running"
+    kept = findings._view.kept["a2"]
+    dead = evolve(kept, row=evolve(kept.row, heartbeat=time.time() - 60))
+    findings._view = evolve(findings._view, kept={**findings._view.kept, "a2": dead})
+    assert findings.refresh() is True, "a heartbeat grows old without a commit"
+    assert findings.find(path, "add").runs[0].state == "interrupted"
+
+
+def test_a_renamed_or_copied_kernel_is_found_by_its_source(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1", path), three("a1"))
+    write(db, measured("a2", path, created=1.0), text=TEXT.replace("1.0", "2.0"))
+    write(db, measured("a3", path, created=0.0), text="no kernel here")
+    findings.refresh()
+    elsewhere = path.replace("k.py", "other.py")
+    key = source_key(program_in({elsewhere: TEXT.replace("64, BLOCK=64", "64,  BLOCK = 64")}, elsewhere, "add"))
+    assert [r.id for r in findings.find(elsewhere, "add", key).runs] == ["a1"]
+    assert findings.find(elsewhere, "add").runs == ()
+    assert [r.id for r in findings.find(path, "add", key).runs] == ["a1", "a2", "a3"]
+
+
+def test_what_it_takes_to_apply_is_read_when_asked(findings: Findings, db: Path, path: str) -> None:
+    patch = between({path: TEXT}, {path: TEXT.replace("BLOCK=64", "BLOCK=128")})
+    rows = three("a1b2c3")
+    write(db, measured("a1b2c3", path), evolve(rows, variants=tuple(evolve(v, patch=patch_to_json(patch)) for v in rows.variants)))
+    findings.refresh()
+    found = findings.load("a1b2c3", [1, 2])
+    assert (found.path, found.kernel, found.base_texts, found.patches) == (path, "add", {path: TEXT}, {1: patch, 2: patch})
+    with pytest.raises(HistoryError, match="has no variant 9"):
+        findings.load("a1b2c3", [9])
+    with pytest.raises(HistoryError, match="There is no run 'ffff'"):
+        findings.load("ffff", [1])
+
+
+# ---------------------------------------------------------------- bad databases
+
+
+def test_a_corrupt_database_is_one_sentence_and_mends(findings: Findings, db: Path, path: str) -> None:
+    db.write_bytes(b"not a database at all, but some text")
+    assert findings.refresh() is True
+    assert "is damaged or not a database" in findings.problem
+    assert findings.problem.count("\n") == 0
+    assert findings.refresh() is False
+    assert findings.find(path, "add").runs == ()
+    db.unlink()
+    write(db, measured("a1", path))
+    assert findings.refresh() is True
+    assert findings.problem == ""
+    assert len(findings.find(path, "add").runs) == 1
+
+
+def test_a_newer_database_is_one_sentence(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1", path))
+    with sqlite3.connect(db) as connection:
+        connection.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('kernelband', '9999_later', 'now')")
+    connection.close()
+    findings.refresh()
+    assert "was written by a newer KernelBand (9999_later)" in findings.problem
+
+
+def test_a_locked_database_keeps_what_was_known(findings: Findings, db: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BUSY_MS", 50)
+    write(db, measured("a1", path))
+    findings.refresh()
+    findings.close()
+    holder = sqlite3.connect(db, isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        findings.refresh()
+        assert "is locked by another program" in findings.problem
+        assert [r.id for r in findings.find(path, "add").runs] == ["a1"]
+    finally:
+        holder.close()
+    findings.refresh()
+    assert findings.problem == ""
+
+
+def test_a_database_that_is_deleted_is_an_empty_history(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1", path))
+    findings.refresh()
+    for file in db.parent.glob("history.db*"):
+        file.unlink()
+    assert findings.refresh() is True
+    assert findings.find(path, "add").runs == ()
+    db.touch()
+    assert findings.refresh() is False
+    assert findings.problem == ""
+    db.unlink()
+    write(db, measured("b1", path))
+    findings.refresh()
+    assert [r.id for r in findings.find(path, "add").runs] == ["b1"]
+
+
+# ---------------------------------------------------------------- much of it
+
+
+def many(db: Path, path: str, *, of: int, each: int, mode: str) -> None:
+    """``of`` runs of ``each`` trials, with results as large as real ones."""
+    facts = {"tier": "likely faster", "fact": "fewer bytes", "launches": [{"case": "c" * 16, "key": "k" * 64, "kernel": "add"}] * 8}
+    result = {"correctness": "passed", "cases": [{"case": "c" * 16, "device_before_us": 1.0, "device_after_us": 1.0}] * 8}
+    with Store.write(db) as history:
+        for r in range(of):
+            run = f"{r:08x}"
+            runs.begin(history, measured(run, path, created=float(r), mode=mode), {path: TEXT})
+            found = trials.Rows(
+                variants=tuple(variant(run, n, forecast=facts) for n in range(1, each + 1)),
+                trials=tuple(trial(run, n, correctness="interpreted", result=result) for n in range(1, each + 1)),
+                finals=(final(run, 1, 1.5),) if mode == "measured" else (),
+            )
+            trials.write(history, found)
+
+
+@pytest.mark.parametrize("size", [(1, 10_000, "predicted"), (500, 20, "measured")], ids=["one run", "many runs"])
+def test_ten_thousand_trials_are_followed_quickly(findings: Findings, db: Path, path: str, size: tuple[int, int, str]) -> None:
+    of, each, mode = size
+    many(db, path, of=of, each=each, mode=mode)
+    findings.refresh()
+    last = f"{of - 1:08x}"
+    took: list[float] = []
+    for n in range(each + 1, each + 6):
+        with Store.read(db) as history:
+            trials.write(history, trials.Rows(variants=(variant(last, n),), trials=(trial(last, n),)))
+        begin = time.thread_time()  # of this thread alone: other processes share the machine
+        assert findings.refresh() is True
+        took.append(time.thread_time() - begin)
+    assert min(took) < 0.2, took
+    assert findings.find(path, "add").runs[0].trials == each + 5
+
+
+def test_answers_come_from_memory_while_a_refresh_runs(findings: Findings, db: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(db, measured("a1", path))
+    findings.refresh()
+    inside, go = threading.Event(), threading.Event()
+    real = Findings._runs
+
+    def slow(self: Findings, *args: Any) -> Any:
+        inside.set()
+        assert go.wait(10)
+        return real(self, *args)
+
+    monkeypatch.setattr(Findings, "_runs", slow)
+    write(db, measured("a2", path))
+    thread = threading.Thread(target=findings.refresh)
+    thread.start()
+    try:
+        assert inside.wait(10)
+        assert [r.id for r in findings.find(path, "add").runs] == ["a1"]
+    finally:
+        go.set()
+        thread.join(10)
+    assert len(findings.find(path, "add").runs) == 2
