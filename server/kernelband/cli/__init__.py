@@ -18,6 +18,8 @@ COMMANDS = {
     "history": ("kernelband.cli.history:history", "List the runs that are kept."),
     "show": ("kernelband.cli.show:show", "Show what a run found."),
     "apply": ("kernelband.cli.apply:apply", "Put a variant into the files, or print it as a patch."),
+    "trust": ("kernelband.cli.trust:trust", "Let an editor run programs in a folder, or list those folders."),
+    "untrust": ("kernelband.cli.trust:untrust", "Take that back."),
     "doctor": ("kernelband.cli.doctor:doctor", "Say what is there, what is missing, and what still works."),
 }
 

@@ -1,0 +1,133 @@
+"""Which folders may run code: what the user listed with ``kernelband trust``, and what their editor says of a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import platformdirs
+from attrs import define, field, frozen
+
+from kernelband.errors import UsageError
+
+
+def default_path() -> Path:
+    """The list, in the user's own configuration: never in a workspace."""
+    return platformdirs.user_config_path("kernelband") / "trust.json"
+
+
+@frozen
+class Listed:
+    """Folders by resolved absolute path: trusted or, below a trusted one, not. ``problem``: why it can't be used; it is empty then."""
+
+    folders: Mapping[str, bool] = field(factory=dict[str, bool])
+    problem: str = ""
+
+
+def read(path: Path) -> Listed:
+    """The list. None yet is an empty one; what can't be understood trusts nothing."""
+    try:
+        found: Any = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return Listed()
+    except OSError as error:
+        return Listed(problem=_problem(path, error.strerror or str(error)))
+    except (ValueError, RecursionError):
+        return Listed(problem=_problem(path, "it is not JSON"))
+    folders: Any = cast("dict[str, Any]", found).get("folders") if isinstance(found, dict) else None
+    if not isinstance(folders, dict):
+        return Listed(problem=_problem(path, "it holds no folders"))
+    checked: dict[str, bool] = {}
+    for folder, trusted in cast("dict[str, Any]", folders).items():
+        if not isinstance(trusted, bool) or not os.path.isabs(folder):
+            return Listed(problem=_problem(path, f"{folder!r} is no absolute path with true or false"))
+        checked[folder] = trusted
+    return Listed(checked)
+
+
+def put(path: Path, folder: str, trusted: bool) -> Listed:
+    """List the folder as trusted, or make it one that isn't; the new list.
+
+    Raises:
+        UsageError: the list can't be read or written; it stays as it was.
+    """
+    listed = read(path)
+    if listed.problem:
+        raise UsageError(listed.problem)
+    folder = os.path.realpath(folder)
+    folders = dict(listed.folders)
+    if trusted:
+        folders[folder] = True
+    else:
+        folders.pop(folder, None)
+        if nearest(folders, folder)[1]:
+            folders[folder] = False
+    try:
+        _write(path, folders)
+    except OSError as error:
+        raise UsageError(f"The list of trusted folders can't be written to {path}: {error.strerror}. It stays as it was.") from error
+    return Listed(folders)
+
+
+def nearest(folders: Mapping[str, bool], path: str) -> tuple[str | None, bool | None]:
+    """The listed folder nearest above ``path`` (resolved), or itself, and its word; None and None where there is none."""
+    for folder in (path, *map(str, Path(path).parents)):
+        if folder in folders:
+            return folder, folders[folder]
+    return None, None
+
+
+@define
+class Trust:
+    """Asked before anything of the user's runs. The list is read each time: it may be changed in a terminal while the server runs."""
+
+    path: Path = field(factory=default_path)
+    _said: dict[str, bool] = field(factory=dict[str, bool])
+
+    def say(self, folder: str, trusted: bool) -> None:
+        """The editor's own word for a folder and what is below it; kept in memory, and before the list."""
+        self._said[os.path.realpath(folder)] = trusted
+
+    def allows(self, path: str) -> bool:
+        """Whether code of that file or folder may run. Links are followed: a link to elsewhere is as trusted as elsewhere."""
+        return not self.refusal(path)
+
+    def refusal(self, path: str) -> str:
+        """Why it may not run, in one sentence; "" where it may."""
+        real = os.path.realpath(path)
+        word = nearest(self._said, real)[1]
+        if word is None:
+            listed = read(self.path)
+            if listed.problem:
+                return listed.problem
+            word = nearest(listed.folders, real)[1]
+        if word:
+            return ""
+        folder = real if os.path.isdir(real) else os.path.dirname(real)
+        return (
+            f"Nothing is run in {folder}, because that folder isn't trusted: trust it in your editor, or with `kernelband trust {folder}`."
+        )
+
+
+def _problem(path: Path, why: str) -> str:
+    return f"The list of trusted folders, {path}, can't be used ({why}), so nothing is trusted: mend it, or delete it and trust anew."
+
+
+def _write(path: Path, folders: Mapping[str, bool]) -> None:
+    """Whole or not at all, for the user only."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = json.dumps({"folders": dict(sorted(folders.items()))}, indent=1) + "\n"
+    number, new = tempfile.mkstemp(prefix=".trust-", dir=path.parent)  # 0600
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(number)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
