@@ -1,0 +1,131 @@
+"""A real search as the server's child: its row has the server's id, and stopping it leaves nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernelband.history import Store, runs, trials
+from kernelband.lsp.child import Child
+from kernelband.lsp.runs import LiveRun, Request, Runs
+from kernelband_worker import system
+from tests.e2e.conftest import ROOT
+
+EXAMPLE = ROOT / "examples" / "vector_add.py"
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with the example, and a home that holds nothing; the folder for temporary files is ``tmp``."""
+    for name in [n for n in os.environ if n.startswith(("XDG_", "KERNELBAND", "VIRTUAL_ENV", "CONDA"))]:
+        monkeypatch.delenv(name)
+    for name in ("home", "work", "tmp"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "work" / EXAMPLE.name).write_bytes(EXAMPLE.read_bytes())
+    return tmp_path
+
+
+def request(world: Path, python: str, **more: object) -> Request:
+    path = world / "work" / EXAMPLE.name
+    common = {"python": python, "gpu": "h100", "db": str(world / "history.db"), "trials": 2}
+    return Request(path.as_uri(), str(path), "add_kernel", **{**common, **more})  # pyright: ignore[reportArgumentType]
+
+
+async def until(live: LiveRun, condition: Callable[[], object], seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert not live.ended, live.error
+        assert time.monotonic() < end, f"still {live.headline}"
+        await asyncio.sleep(0.02)
+
+
+def child_of(registry: Runs, live: LiveRun) -> Child:
+    return registry._children[live.id]  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.asyncio
+async def test_a_predicted_run_of_an_unsaved_buffer(world: Path, worker_python: str) -> None:
+    registry = Runs()
+    told: list[tuple[float, str]] = []
+    registry.on_change.append(lambda run: told.append((run.fraction, run.headline)))
+    text = EXAMPLE.read_text() + "\n\nUNSAVED = True\n"
+    live = registry.start(request(world, worker_python, text=text))
+    await until(live, lambda: live.mode)
+    marker = child_of(registry, live).marker
+    await until(live, lambda: live.done)
+    while not live.ended:
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0)
+    assert (live.state, live.error, live.mode, live.done) == ("finished", "", "predicted", 2)
+    assert "H100" in (live.device or "")
+    fractions = [fraction for fraction, _ in told]
+    assert fractions == sorted(fractions)
+    assert told[-1][0] == 1.0
+    headlines = list(dict.fromkeys(headline for _, headline in told))
+    assert headlines[0] == "starting"
+    assert "capturing" in headlines
+    assert headlines[-1] in ("likely faster", "no candidate")
+    assert not any("×" in h for h in headlines)
+    assert list(system.marked(marker)) == []
+    assert os.listdir(world / "tmp") == []
+    with Store.read(world / "history.db") as store:
+        row = runs.find(store, live.id)
+        assert (row.id, row.state, row.kernel, row.reason) == (live.id, "finished", "add_kernel", live.reason)
+        assert len(trials.trials(store, row.id)) == 2
+        assert row.summary["best"] == live.best
+        assert "UNSAVED" in runs.base_texts(store, row.id)[row.path]
+
+
+@pytest.mark.asyncio
+async def test_stopped_in_the_middle_nobody_is_left_and_it_goes_on_later(world: Path, worker_python: str) -> None:
+    registry = Runs()
+    live = registry.start(request(world, worker_python, trials=50))
+    await until(live, lambda: live.done)
+    marker = child_of(registry, live).marker
+    assert len(list(system.marked(marker))) >= 4  # the search, its supervisor with guardian, executors: the mark reaches all
+    start = time.monotonic()
+    await registry.cancel(live.id)
+    assert time.monotonic() - start <= 2.0
+    assert list(system.marked(marker)) == []
+    assert (live.state, live.headline) == ("interrupted", "stopped")
+    with Store.read(world / "history.db") as store:
+        row = runs.find(store, live.id)
+        kept = len(trials.trials(store, row.id))
+        assert row.state == "interrupted"
+        assert kept >= live.done
+    resumed = registry.start(request(world, worker_python, resume=live.id, trials=kept + 1))
+    assert resumed is not live
+    await until(resumed, lambda: resumed.done)
+    while not resumed.ended:
+        await asyncio.sleep(0.02)
+    assert (resumed.id, resumed.state, resumed.error) == (live.id, "finished", "")
+    assert resumed.done == kept + 1
+
+
+@pytest.mark.asyncio
+async def test_stopped_while_the_worker_starts(world: Path, worker_python: str) -> None:
+    registry = Runs()
+    live = registry.start(request(world, worker_python))
+    marker = ""
+
+    def has_a_worker() -> bool:
+        nonlocal marker
+        child = registry._children.get(live.id)  # pyright: ignore[reportPrivateUsage]
+        marker = child.marker if child is not None else ""
+        return bool(marker) and len(list(system.marked(marker))) >= 2
+
+    await until(live, has_a_worker)
+    start = time.monotonic()
+    await registry.cancel(live.id)
+    assert time.monotonic() - start <= 2.0
+    assert list(system.marked(marker)) == []
+    assert live.state == "interrupted"
+    assert list((world / "tmp").iterdir()) == []
