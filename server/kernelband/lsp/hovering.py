@@ -1,0 +1,254 @@
+"""What a hover says, as Markdown: of a kernel, a launch, a constexpr. Every figure comes from a row, and says how it was got."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from kernelband.explain.bottleneck import bottleneck, bound
+from kernelband.explain.roofline_picture import roofline_picture
+from kernelband.hardware import Device
+from kernelband.hardware.roofline import tensor_rate
+from kernelband.hardware.units import duration, operations, size
+from kernelband.hardware.work import Work
+from kernelband.lsp.findings import Finding, RunFinding
+from kernelband.lsp.markdown import as_code, escaped, shortened
+from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
+from kernelband.lsp.ranking import VariantFinding
+
+MOST_SHOWN = 3  # variants
+MOST_CASES = 8
+LONG = 80  # characters of a case's arguments
+
+Row = tuple[str, str, str]  # what, how much, how it is known
+
+
+def kernel_hover(finding: Finding, original: Original | None, problem: str = "") -> str:
+    """Of a kernel's name.
+
+    Args:
+        finding: what the history knows of it.
+        original: of the run ``finding.telling``; None where that isn't read.
+        problem: a sentence about the history itself.
+    """
+    name = f"**{escaped(finding.qualname)}**"
+    run = finding.telling
+    said = [f"*{escaped(problem)}*"] if problem else []
+    if run is None:
+        target = as_code(f"kernelband optimize {PurePath(finding.path).name}::{finding.qualname}")
+        begin = f"Nothing is measured or predicted of this kernel yet. Begin with the code action *Optimize*, or with {target}."
+        return "\n\n".join([name, begin, *said])
+    parts = [f"{name}: {_where(run)}"]
+    case = original.longest() if original is not None else None
+    if original is not None and case is not None:
+        parts += _original(run, original, case)
+    parts += _variants(run)
+    if run.state == "running":
+        parts.append(f"Run {run.id} is going on: {run.trials} trials so far.")
+    elif run.state != "finished":
+        parts.append(f"Run {run.id} was {run.state}: {escaped(run.reason)}.")
+    return "\n\n".join([*parts, *said])
+
+
+def launch_hover(finding: Finding, original: Original | None) -> str:
+    """Of a launch: its grid, warps and constants in the cases of the run ``finding.telling``; "" where there is no such run."""
+    run = finding.telling
+    if run is None:
+        return ""
+    seen = [(c, x) for c in _cases(original) for x in c.launches]
+    if not seen:
+        return f"Run {run.id} saw no launch of {escaped(finding.qualname)}."
+    rows = [f"| {_arguments(c)} | {_grid(x)} | {x.warps} | {x.stages} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
+    head = "| case | grid | warps | stages | constants |\n|---|---|---|---|---|"
+    tuned = ["An autotuner chose them."] if any(x.tuned for _, x in seen) else []
+    return "\n\n".join([f"Launches of **{escaped(finding.qualname)}**: {_captured(run)}", "\n".join([head, *rows]), *_more(seen), *tuned])
+
+
+def constexpr_hover(finding: Finding, original: Original | None, name: str) -> str:
+    """Of a constexpr parameter: its values in the cases of the run ``finding.telling``; "" where no launch gave it one."""
+    run = finding.telling
+    values: dict[str, list[CaseSeen]] = {}
+    for case in _cases(original):
+        for launch in case.launches:
+            if name in launch.constants:
+                cases = values.setdefault(repr(launch.constants[name]), [])
+                cases += [] if case in cases else [case]
+    if run is None or not values:
+        return ""
+    lines = [f"- {as_code(f'{name} = {shortened(value, LONG)}')}: {_for(cases)}" for value, cases in list(values.items())[:MOST_CASES]]
+    return "\n\n".join([f"**{escaped(name)}** of {escaped(finding.qualname)}: {_captured(run)}", "\n".join(lines), *_more(list(values))])
+
+
+# ---------------------------------------------------------------- the original
+
+
+def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
+    """What limits it in a sentence, the facts, the picture."""
+    work, device = case.work, original.device
+    us = case.times.device_us if case.times is not None and run.mode == "measured" else None
+    alone = us if case.alone and len(case.launches) == 1 else None  # else the time isn't this launch's
+    out: list[str] = []
+    if work is not None and device is not None:
+        found = bottleneck(device, work, alone)
+        out.append(" ".join([f"{escaped(found.sentence)} *({'measured' if alone else 'predicted'})*", *map(escaped, found.also)]))
+    rows = _times(run, case)
+    if work is not None:
+        rows += _rates(device, work, alone) if device is not None else []
+        rows += _compiled(device, work)
+    if rows:
+        table = ["| | | |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in rows)]
+        timed = sum(c.role == "time" for c in original.cases)
+        which = f"The longest of {timed} timing cases" if timed > 1 else "Case"
+        out += ["\n".join(table), f"{which}: {_arguments(case)}. Run {run.id}, {_versions(run)}."]
+    if device is None:
+        out.append(f"Rates of {escaped(run.device)} weren't kept, so nothing is said of its limits.")
+    elif work is not None and (picture := _picture(device, work, alone)):
+        out.append(picture)
+    return out
+
+
+def _times(run: RunFinding, case: CaseSeen) -> list[Row]:
+    times = case.times
+    if times is None or run.mode != "measured":
+        return []
+    how = f"measured on {escaped(run.gpu or run.device)}, {_date(run)}"
+    method = f" ({escaped(times.method)})" if times.method else ""
+    device = [("device time", duration(times.device_us), how + method)] if times.device_us is not None else []
+    call = [("call time", duration(times.call_us), how)] if times.call_us is not None else []
+    return [*device, *call]
+
+
+def _rates(device: Device, work: Work, us: float | None) -> list[Row]:
+    """How near the launch is to what the device can do; without a time, what the device would need at least."""
+    light = bound(device, work)
+    if light is None:
+        return []
+    limit = "memory" if light.limit == "launch" and light.memory_us >= light.tensor_us else light.limit
+    if us is None:
+        return [("speed of light", f"{duration(light.us)}, {limit}", f"predicted for {escaped(device.name)}")]
+    how = "measured time, counted work"
+    rows = [("roofline", f"{light.percent(us):.0f} % of {duration(light.us)}, {limit}", how)]
+    if work.dram_bytes:
+        rows.append(("memory", f"{size(work.dram_bytes / us * 1e6)}/s of {size(device.dram_bytes_per_s)}/s", how))
+    if _flops(work):
+        rows.append(("arithmetic", f"{operations(_flops(work) / us * 1e6)}/s of {operations(_peak(device, work))}/s", how))
+    return rows
+
+
+def _compiled(device: Device | None, work: Work) -> list[Row]:
+    facts = work.facts
+    how = f"compiled for {escaped(device.name)}" if device is not None else "compiled"
+    rows: list[Row] = []
+    if device is not None:
+        held = work.occupancy(device)
+        rows.append(("occupancy", f"{100 * held.fraction:.0f} %, limited by {held.limiter}", how))
+    spilled = (facts["spill_store_bytes"] or 0) + (facts["spill_load_bytes"] or 0)
+    if facts["registers"] is not None:
+        rows.append(("registers", f"{facts['registers']} per thread", how))
+    if facts["spill_store_bytes"] is not None or facts["spill_load_bytes"] is not None:
+        rows.append(("spills", f"{spilled} bytes per thread" if spilled else "none", how))
+    return [*rows, ("shared memory", f"{size(facts['shared_bytes'])} per program", how)]
+
+
+def _picture(device: Device, work: Work, us: float | None) -> str:
+    """As an image that needs no file; "" where a number is missing."""
+    if not work.dram_bytes or not _flops(work):
+        return ""
+    svg = roofline_picture(
+        _flops(work) / work.dram_bytes,
+        _flops(work) / us * 1e6 if us else None,
+        bytes_per_s=device.dram_bytes_per_s,
+        flops_per_s=_peak(device, work),
+    )
+    return f"![roofline](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
+
+
+def _flops(work: Work) -> float:
+    return (work.flops or 0.0) + (work.dot_flops or 0.0)
+
+
+def _peak(device: Device, work: Work) -> float:
+    """FLOP/s of the units that do most of the arithmetic."""
+    products = (work.dot_flops or 0.0) >= (work.flops or 0.0) and work.facts["tensor_core"] is not None
+    return tensor_rate(device, work.dtype or "float16") if products else device.fp32_flops
+
+
+# ---------------------------------------------------------------- variants
+
+
+def _variants(run: RunFinding) -> list[str]:
+    if run.mode == "predicted":
+        shown = [v for v in run.variants if v.tier == "likely faster"][:MOST_SHOWN]
+        none = "No candidate that one would bet on." if run.variants else ""
+        lines = [f"- **{v.tier}**: {escaped(v.fact)}. {_edit(v)}" for v in shown]
+        head = f"Predicted for {escaped(run.device)}, not measured:"
+    else:
+        shown = [v for v in run.variants if v.verified][:MOST_SHOWN]
+        none = "No variant was verified to be faster." if run.state == "finished" else ""
+        lines = [f"- **{_figure(v)}** on {v.cases} case{'s' if v.cases != 1 else ''}. {_edit(v)}" for v in shown]
+        head = f"Verified on {escaped(run.gpu or run.device)}, {_date(run)}:"
+    if not shown:
+        return [none] if none else []
+    return ["\n".join([head, "", *lines])]
+
+
+def _figure(v: VariantFinding) -> str:
+    """The ratio with what to expect of one more process."""
+    if v.ratio is None or v.low is None or v.high is None:
+        return "faster"
+    return f"{v.ratio:.2f}x ({v.low:.2f} to {v.high:.2f})"
+
+
+def _edit(v: VariantFinding) -> str:
+    mark = {"accept": " *Accepted.*", "reject": " *Rejected.*"}.get(v.decision, "")
+    return f"Variant {v.number}: {escaped(v.what).rstrip('.')}.{mark}"
+
+
+# ---------------------------------------------------------------- words
+
+
+def _where(run: RunFinding) -> str:
+    if run.mode == "predicted":
+        return f"predicted for {escaped(run.device)}, {_date(run)}; nothing is measured"
+    return f"measured on {escaped(run.gpu or run.device)}, {_date(run)}"
+
+
+def _captured(run: RunFinding) -> str:
+    return f"as captured in run {run.id}, {_date(run)}."
+
+
+def _date(run: RunFinding) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(run.created))
+
+
+def _versions(run: RunFinding) -> str:
+    known = [f"{name} {escaped(version)}" for name, version in (("Triton", run.triton), ("torch", run.torch)) if version]
+    return ", ".join([*known, _date(run)])
+
+
+def _cases(original: Original | None) -> Sequence[CaseSeen]:
+    """Timing cases first: they are what figures are about."""
+    return sorted(original.cases, key=lambda c: c.role != "time") if original is not None else ()
+
+
+def _arguments(case: CaseSeen) -> str:
+    return as_code(shortened(case.arguments or case.id[:8], LONG))
+
+
+def _grid(launch: LaunchSeen) -> str:
+    kept = [n for i, n in enumerate(launch.grid) if any(m != 1 for m in launch.grid[i:])] or [1]
+    return " x ".join(map(str, kept))
+
+
+def _constants(launch: LaunchSeen) -> str:
+    return ", ".join(as_code(f"{k}={shortened(repr(v), LONG)}") for k, v in launch.constants.items()) or "none"
+
+
+def _for(cases: Sequence[CaseSeen]) -> str:
+    return _arguments(cases[0]) if len(cases) == 1 else f"{_arguments(cases[0])} and {len(cases) - 1} more"
+
+
+def _more(found: Sequence[object]) -> list[str]:
+    return [f"{len(found) - MOST_CASES} more aren't shown."] if len(found) > MOST_CASES else []
