@@ -179,9 +179,9 @@ def _run_report(mark: Any) -> None:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[None]:
-    """A private working folder that goes away afterwards."""
+    """A private working folder that goes away afterwards: in the worker's scratch folder, so also when this process is killed."""
     before, argv = os.getcwd(), sys.argv[:]
-    folder = tempfile.mkdtemp(prefix="kernelband-")
+    folder = tempfile.mkdtemp(prefix="entry-", dir=os.environ.get("KERNELBAND_SCRATCH"))
     os.chdir(folder)
     try:
         yield

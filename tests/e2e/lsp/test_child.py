@@ -28,7 +28,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)  # asked anew
     (tmp_path / "work" / EXAMPLE.name).write_bytes(EXAMPLE.read_bytes())
     return tmp_path
 
@@ -96,6 +97,7 @@ async def test_stopped_in_the_middle_nobody_is_left_and_it_goes_on_later(world: 
     assert time.monotonic() - start <= 2.0
     assert list(system.marked(marker)) == []
     assert (live.state, live.headline) == ("interrupted", "stopped")
+    assert os.listdir(world / "tmp") == []
     with Store.read(world / "history.db") as store:
         row = runs.find(store, live.id)
         kept = len(trials.trials(store, row.id))
@@ -111,21 +113,16 @@ async def test_stopped_in_the_middle_nobody_is_left_and_it_goes_on_later(world: 
 
 
 @pytest.mark.asyncio
-async def test_stopped_while_the_worker_starts(world: Path, worker_python: str) -> None:
+@pytest.mark.parametrize("folders", ["kernelband-worker-*", "kernelband-worker-*/**/entry-*"], ids=["start", "capture"])
+async def test_stopped_before_anything_is_known(world: Path, worker_python: str, folders: str) -> None:
+    """While the worker starts, or the user's program runs: their folders go too."""
     registry = Runs()
     live = registry.start(request(world, worker_python))
-    marker = ""
-
-    def has_a_worker() -> bool:
-        nonlocal marker
-        child = registry._children.get(live.id)  # pyright: ignore[reportPrivateUsage]
-        marker = child.marker if child is not None else ""
-        return bool(marker) and len(list(system.marked(marker))) >= 2
-
-    await until(live, has_a_worker)
+    await until(live, lambda: any((world / "tmp").glob(folders)))
+    marker = child_of(registry, live).marker
     start = time.monotonic()
     await registry.cancel(live.id)
     assert time.monotonic() - start <= 2.0
     assert list(system.marked(marker)) == []
     assert live.state == "interrupted"
-    assert list((world / "tmp").iterdir()) == []
+    assert os.listdir(world / "tmp") == []
