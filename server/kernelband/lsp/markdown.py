@@ -7,7 +7,7 @@ import unicodedata
 
 #: What could begin a link, a picture, code, emphasis, a table cell or a tag.
 _SPECIAL = frozenset("\\`*_[]!|~#")
-_TAGS = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_TAGS = {"<": "&lt;", "&": "&amp;"}
 
 
 def escaped(text: str) -> str:

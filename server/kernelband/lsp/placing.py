@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, cast
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from kernelband.errors import SourceError, StaleText
 from kernelband.history import source_key
+from kernelband.lsp.readings import globals_of
 from kernelband.source import Workspace, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
-from kernelband.source.model import Edit, Patch, Program, Span
+from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 from kernelband.source.tree import BOM
 
 ProgramOf = Callable[[Mapping[str, str]], Program]
-MODULE = "module"  # kind of the host that is a file's top level
+MODULE, TOP = "module", "the top level"  # kind of a host that is no function, and its name for people
 
 
 class Texts(Workspace):
@@ -87,9 +88,12 @@ def place(
             raise StaleText(f"{unit.key[1]} in {_file(other.path)} has changed since {run}: verify it again.")
     for unit in after.values():
         raise StaleText(f"{unit.key[1]} in {_file(unit.path)} is part of what runs {name}, but wasn't in {run}: verify it again.")
-    if source_key(base) != source_key(_named(current, {new: old for old, new in names.items()})):
-        where = _file(current.kernel.place.path)
-        raise StaleText(f"What {name} in {where} reads at the top level of the module has changed since {run}: verify it again.")
+    for old, new in names.items():
+        read = globals_of(base.texts[old], _pieces(base, old))
+        reads = globals_of(current.texts[new], _pieces(current, new))
+        changed = [g for g in sorted({*read, *reads}) if read.get(g) != reads.get(g)]
+        if changed:
+            raise StaleText(f"{changed[0]}, which what runs {name} reads, has changed in {_file(new)} since {run}: verify it again.")
     edits: dict[str, list[Edit]] = {}
     for file in patch.files:
         if file.path not in names:
@@ -142,16 +146,25 @@ class _Shift:
 
 
 def _functions(program: Program) -> list[_Unit]:
-    """Kernel, helpers and host functions. A launch at the top level has no function: the key of the source speaks for it."""
+    """Kernel, helpers and host functions; of launches at the top level of a module the statements that make them."""
     found = [("kernel", program.kernel.place, program.kernel.span)]
     found += [("helper", h.place, h.span) for h in program.helpers]
-    found += [("host", h.place, h.span) for h in program.hosts if h.kind != MODULE]
+    for host in program.hosts:
+        spans = [host.span] if host.kind != MODULE else _statements(program.texts[host.place.path], host)
+        named = host.place if host.kind != MODULE else Place(host.place.path, TOP)
+        found += [("host", named, span) for span in spans]
     seen = Counter[tuple[str, str, str]]()
     out: list[_Unit] = []
     for role, at, span in sorted(found, key=lambda x: (x[1].path, x[2])):
         seen[role, at.path, at.qualname] += 1
         out.append(_Unit(at.path, (role, at.qualname, seen[role, at.path, at.qualname]), span))
     return sorted(out, key=lambda u: ("kernel", "helper", "host").index(u.key[0]))
+
+
+def _statements(text: str, host: HostFunction) -> list[Span]:
+    """Those of the top level in which the host launches something."""
+    every = [trimmed_span(node, text) for node in parse(text).children]
+    return [s for s in every if any(s.start <= x.span.start < s.end for x in host.launches)]
 
 
 def _units(program: Program, path: str) -> tuple[_Unit, ...]:
@@ -181,18 +194,8 @@ def _paths(base: Program, current: Program) -> dict[str, str]:
     return out
 
 
-def _named(program: Program, names: Mapping[str, str]) -> Program:
-    """The program with its files called otherwise: their order counts in its key."""
-
-    def moved(path: str) -> str:
-        return names.get(path, path)
-
-    return Program(
-        evolve(program.kernel, place=evolve(program.kernel.place, path=moved(program.kernel.place.path))),
-        tuple(evolve(h, place=evolve(h.place, path=moved(h.place.path))) for h in program.helpers),
-        tuple(evolve(h, place=evolve(h.place, path=moved(h.place.path))) for h in program.hosts),
-        {moved(path): text for path, text in program.texts.items()},
-    )
+def _pieces(program: Program, path: str) -> list[Span]:
+    return [u.span for u in _functions(program) if u.path == path]
 
 
 def _text(program: Program, unit: _Unit) -> str:

@@ -112,8 +112,31 @@ def test_other_line_ends_are_another_text() -> None:
 
 def test_a_global_that_the_program_reads_counts_and_another_one_does_not() -> None:
     assert "BLOCK=1024" in placed(BASE.replace("OTHER = 1", "OTHER = 7"))
-    with pytest.raises(StaleText, match=r"What scale_kernel in scale.py reads at the top level of the module has changed"):
+    with pytest.raises(StaleText, match=r"WARPS, which what runs scale_kernel reads, has changed in scale.py since run 1a2b3c4d"):
         placed(BASE.replace("WARPS = 4", "WARPS = 8"))
+
+
+@pytest.mark.parametrize("line", ["x = torch.ones(3)", "at = 7", "y: int = 3", "self = None"])
+def test_a_global_with_the_name_of_a_local_does_not_count(line: str) -> None:
+    assert placed(f"{BASE}\n{line}\n") == f"{WIDER}\n{line}\n"
+
+
+LOOP = "x, y, n = torch.ones(64), torch.ones(64), 64\nfor _ in range(3):\n    scale_kernel[(1,)](x, y, n, BLOCK=64)\n\n\n"
+SCRIPT = BASE.replace("class Scaler:", LOOP + "class Scaler:")
+
+
+def test_a_launch_at_the_top_level_counts_with_what_it_reads() -> None:
+    patch = between({PATH: SCRIPT}, {PATH: SCRIPT.replace("x, y, n, BLOCK=64)", "x, y, n, BLOCK=128)")})
+
+    def put(current: str) -> str:
+        return place(patch, {PATH: SCRIPT}, {PATH: current}, find(), run="run 1a2b3c4d").apply({PATH: current})[PATH]
+
+    moved = SCRIPT.replace("OTHER = 1", "OTHER = 2\nprint(OTHER)")
+    assert put(moved) == moved.replace("x, y, n, BLOCK=64)", "x, y, n, BLOCK=128)")
+    with pytest.raises(StaleText, match=r"the top level in scale.py has changed since run 1a2b3c4d"):
+        put(SCRIPT.replace("range(3)", "range(4)"))
+    with pytest.raises(StaleText, match=r"n, which what runs scale_kernel reads, has changed in scale.py"):
+        put(SCRIPT.replace("torch.ones(64), 64", "torch.ones(64), 65"))
 
 
 def test_a_function_that_is_gone_and_one_that_came_are_named() -> None:
