@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from kernelband.cli import app
+from kernelband.cli.failure import run_and_exit
 from kernelband.errors import UsageError
 from kernelband.lsp.runs import LiveRun, Request, Runs
 
@@ -196,6 +198,14 @@ async def test_a_missing_extra_is_the_command_line_s_sentence(tmp_path: Path, mo
     await ended(runs, live)
     assert live.state == "failed"
     assert live.error == "Searching needs sklearn, which this Python lacks: pip install 'kernelband[search]'."
+
+
+@pytest.mark.parametrize("given", [["--run-id", "../../x"], ["--run-id", "0123abc"], ["--run-id", "0123abcd", "--resume", "last"]])
+def test_an_id_that_can_t_be_a_run_s_is_refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_and_exit(app, ["optimize", "k.py", *given])
+    assert end.value.code == 2
+    assert "give a new run an id of 8 hexadecimal digits, and a resumed one none" in capsys.readouterr().err
 
 
 @pytest.mark.asyncio
