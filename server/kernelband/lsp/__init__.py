@@ -4,7 +4,12 @@ text         positions by LSP's rules, for any encoding
 documents    pygls documents over them
 index        the kernels of each open document, parsed beside the loop
 findings     what the history knows of a kernel
-placing      a variant of another text, moved to the text at hand, or refused
+ranking      a run's variants, in the order of ``kernelband show``
+original     what a run knows of the original: cases, launches, times
+placing      a variant of another text, moved to the text at hand, or refused; which variant a text is
+readings     what functions read of their module
+hovering     what a hover says, as Markdown
+markdown     words of others in it
 child        one ``kernelband optimize`` process
 liverun      what is known of a run, from its events
 runs         the live runs, and what is told of them

@@ -216,14 +216,22 @@ def recognise(
 
     Formatters also reindent docstrings, which are part of the syntax tree: they don't count here.
     """
-    now = _key(current_texts, program_of)
-    texts = dict(base_texts)
-    every = [(0, Patch()), *sorted(variants.items())]
-    return next((n for n, patch in every if now is not None and _key(patch.apply(texts), program_of) == now), None)
+    now = form(current_texts, program_of)
+    return None if now is None else forms(base_texts, variants, program_of).get(now)
 
 
-def _key(texts: Mapping[str, str], program_of: ProgramOf) -> str | None:
-    """None where the kernel isn't in the texts."""
+def forms(base_texts: Mapping[str, str], variants: Mapping[int, Patch], program_of: ProgramOf) -> dict[str, int]:
+    """The ``form`` of the original (0) and of each variant; of two alike the lower number. A run's never change: keep them."""
+    out: dict[str, int] = {}
+    for number, patch in ((0, Patch()), *sorted(variants.items())):
+        key = form(patch.apply(dict(base_texts)), program_of)
+        if key is not None:
+            out.setdefault(key, number)
+    return out
+
+
+def form(texts: Mapping[str, str], program_of: ProgramOf) -> str | None:
+    """The same for two texts of the program that differ only in how they are written. None where the kernel isn't in them."""
     plain = {path: text.removeprefix(BOM) for path, text in texts.items()}
     same = make_patch(plain, {path: _docstrings(text) for path, text in plain.items()}).apply(plain)
     try:
