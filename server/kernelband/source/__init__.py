@@ -6,6 +6,7 @@ Public surface (other rooms import from here only):
     choose_kernel        the one that is meant of several
     require_parsable     refuses text that isn't Python, with line and message
     find_kernels         the kernels of one text
+    IncrementalKernels   the same for a text that is being typed, by what changed
     parse                text -> parso tree, cached per text
     node_span            a node's characters as a Span; ``trimmed_span`` without the newline at its end
     offset_at, line_column   (line, column) of parso <-> character offset
@@ -18,6 +19,7 @@ Public surface (other rooms import from here only):
 
 from kernelband.source.checks import require_parsable
 from kernelband.source.diff import unified_diff
+from kernelband.source.incremental import IncrementalKernels
 from kernelband.source.kernels import find_kernels
 from kernelband.source.patch import between, compose, make_patch
 from kernelband.source.program import choose_kernel, find_program
@@ -37,6 +39,7 @@ from kernelband.source.tree import (
 from kernelband.source.workspace import Workspace
 
 __all__ = [
+    "IncrementalKernels",
     "Workspace",
     "ancestors",
     "between",

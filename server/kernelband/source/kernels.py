@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
@@ -12,9 +13,11 @@ from parso.tree import NodeOrLeaf
 from kernelband.source import decorators
 from kernelband.source.decorators import unquoted
 from kernelband.source.model import Kernel, Parameter, Place, Span
-from kernelband.source.recovery import Tokens, expression_at, loose_parameters
+from kernelband.source.recovery import Tokens, expression_at, loose_parameters, may_have_lost_decorators
 from kernelband.source.scopes import Scopes, absolute, dotted_chain, qualname, scopes
-from kernelband.source.tree import ancestors, children, code, expression, line_column, node_span, trimmed_span, value, walk
+from kernelband.source.tree import ancestors, children, code, expression, line_column, node_span, statements, trimmed_span, value, walk
+
+WORD = re.compile(r"\w+")
 
 
 @frozen(eq=False)
@@ -36,23 +39,32 @@ def find_kernels(path: str, text: str) -> tuple[Kernel, ...]:
 
     Reads broken text too: intact kernels are found, and the one being edited while its decorators and ``def`` line stand. Never raises.
     """
-    if "jit" not in text.lower():  # whatever it is called, it was imported or written as something with jit in its name
-        return ()
-    known = scopes(text)
+    return kernels_of(path, scopes(text)) if may_have_kernels(text) else ()
+
+
+def may_have_kernels(text: str) -> bool:
+    """Whatever ``triton.jit`` is called, it was imported or written as something with jit in its name."""
+    return "jit" in text.lower()
+
+
+def kernels_of(path: str, known: Scopes) -> tuple[Kernel, ...]:
+    """``find_kernels`` of a text whose bindings are read already."""
     found: list[Kernel] = []
     for definition in _definitions(known):
         read = decorators.read(list(definition.expressions), known, definition.at, known.text)
         if read.jit:
             found.append(_kernel(path, definition, read, known.text))
     found = _apart(found, known.text)
-    return tuple(evolve(k, helpers=_helpers(k, found, known)) for k in found)
+    heads = _heads(found, known)
+    return tuple(evolve(k, helpers=_helpers(k, found, known, heads)) for k in found)
 
 
 def _definitions(known: Scopes) -> Iterator[Definition]:
     text = known.text
-    broken = any(n.type in ("error_node", "error_leaf") for n in walk(known.module))
-    tokens = Tokens(known.module, text) if broken else None
-    for node in walk(known.module):
+    nodes = list(statements(known.module, text))
+    broken = any(n.type in ("error_node", "error_leaf") for n in nodes)
+    tokens: Tokens | None = None
+    for node in nodes:
         if node.type == "funcdef":
             keyword, outer = children(node)[0], node
             name = cast("NodeOrLeaf", cast("Any", node).name)
@@ -62,23 +74,19 @@ def _definitions(known: Scopes) -> Iterator[Definition]:
                 stack = children(first) if first.type == "decorators" else [first]
                 expressions = [children(d)[1] for d in stack if d.type == "decorator" and len(children(d)) > 1]
                 start = node_span(outer, text).start
-            elif tokens is not None:
+            elif broken and may_have_lost_decorators(keyword, text):
+                tokens = tokens or Tokens(known.module, text)
                 expressions, start = _recovered(tokens, keyword, text)
             else:
                 continue
             span = trimmed_span(node, text)
             yield Definition(node, name, node, body_span(node, text), tuple(expressions), Span(start, span.end), qualname(node))
-        elif (
-            tokens is not None
-            and value(node) == "def"
-            and node.type == "keyword"
-            and node.parent is not None
-            and node.parent.type != "funcdef"
-        ):
+        elif broken and value(node) == "def" and node.type == "keyword" and node.parent is not None and node.parent.type != "funcdef":
             loose = loose_parameters(node, text)
             if loose is None:
                 continue
             name, header, end = loose
+            tokens = tokens or Tokens(known.module, text)
             expressions, start = _recovered(tokens, node, text)
             body = node_span(end, text).end
             stop = tokens.block_end(node, body)
@@ -178,14 +186,29 @@ def definition(known: Scopes, qualname: str) -> NodeOrLeaf | None:
     return found[-1].statement if found else None
 
 
-def _helpers(kernel: Kernel, all_: list[Kernel], known: Scopes) -> tuple[Place, ...]:
+def _heads(kernels: list[Kernel], known: Scopes) -> frozenset[str]:
+    """The names that a reference to one of the kernels may start with: their own, their classes', and aliases of these."""
+    heads = {part for k in kernels for part in k.place.qualname.split(".")}
+    aliases = [(name, target.partition(".")[0]) for name, target in known.aliases()]
+    grown = True
+    while grown:
+        more = {name for name, target in aliases if target in heads} - heads
+        heads |= more
+        grown = bool(more)
+    return frozenset(heads)
+
+
+def _helpers(kernel: Kernel, all_: list[Kernel], known: Scopes, heads: frozenset[str]) -> tuple[Place, ...]:
     """Jit functions of the same text that the kernel calls, directly or through others, in source order."""
     by_name = {":" + k.place.qualname: k for k in all_}
     seen: set[str] = set()
     queue = [kernel]
     while queue:
         node = definition(known, queue.pop().place.qualname)
-        for name in references(node, known) if node is not None else []:
+        body = body_span(node, known.text) if node is not None else Span(0, 0)
+        if node is None or heads.isdisjoint(WORD.findall(known.text, body.start, body.end)):
+            continue  # told from the characters, which is much faster than from the tree
+        for name in references(node, known):
             if name in by_name and name not in seen and by_name[name] is not kernel:
                 seen.add(name)
                 queue.append(by_name[name])

@@ -1,17 +1,17 @@
 """Kernels in text that is broken mid-edit: what the parser dropped, found again from the tokens around a ``def``.
 
 An unclosed bracket above a kernel swallows its ``@triton.jit`` as an operator, and a ``def`` line without a body becomes loose tokens.
-Both are read again from their own characters alone, with everything else blanked out, so that offsets stay those of the text.
+Both are read again from their own characters alone, at the line and column where they stand, so that positions stay those of the text.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from parso.tree import Leaf, NodeOrLeaf
 
 from kernelband.source.model import Span
-from kernelband.source.tree import children, node_span, parse, value, walk
+from kernelband.source.tree import ancestors, children, line_column, node_span, parse, value, walk
 
 
 class Tokens:
@@ -26,17 +26,17 @@ class Tokens:
         """The expressions after each ``@`` that starts a line right above the ``def`` keyword, top first."""
         column, found = keyword.start_pos[1], cast("list[Span]", [])
         end: int | None = None
-        for leaf in reversed(self.leaves[: self._index[id(keyword)]]):
+        for at in range(self._index[id(keyword)] - 1, -1, -1):
+            leaf = self.leaves[at]
             if leaf.type == "newline":
                 continue
-            span = node_span(leaf, self.text)
-            end = span.end if end is None else end
-            if not self._starts_line(leaf):
+            end = node_span(leaf, self.text).end if end is None else end
+            if leaf.start_pos[1] > column or not self._starts_line(leaf):
                 continue
             if value(leaf) == "@" and leaf.start_pos[1] == column:
-                found.append(Span(span.end, end))
+                found.append(Span(node_span(leaf, self.text).end, end))
                 end = None
-            elif leaf.start_pos[1] <= column and value(leaf) not in ")]}":
+            elif value(leaf) not in ")]}":
                 break
         return found[::-1]
 
@@ -57,9 +57,22 @@ class Tokens:
         return not self.text[line:start].strip(" \t\f\ufeff")
 
 
+def may_have_lost_decorators(keyword: NodeOrLeaf, text: str) -> bool:
+    """Whether the statement before ``keyword``, or what can't be read there, holds an ``@``. Quick: most functions have none."""
+    before: Any = cast("Any", keyword).get_previous_leaf()
+    while before is not None and (before.type == "newline" or not before.value):
+        before = before.get_previous_leaf()
+    if before is None:
+        return False
+    first: Any = next(n for n in (before, *ancestors(before)) if n.parent is None or n.parent.type in ("suite", "file_input"))
+    while first.type in ("error_node", "error_leaf") and (sibling := first.get_previous_sibling()) is not None:
+        first = sibling
+    return "@" in text[node_span(first, text).start : node_span(keyword, text).start]
+
+
 def expression_at(text: str, span: Span) -> NodeOrLeaf | None:
-    """The first expression of that piece of text, parsed alone, with the offsets of the whole text."""
-    module = parse(_only(text, span))
+    """The first expression of that piece of text, parsed alone, with the positions of the whole text."""
+    module = parse(_placed(text, span) + "\n")
     for node in walk(module):
         if node.type not in ("file_input", "simple_stmt", "error_node", "error_leaf", "newline", "endmarker") and node is not module:
             return node
@@ -78,15 +91,12 @@ def loose_parameters(keyword: NodeOrLeaf, text: str) -> tuple[NodeOrLeaf, NodeOr
     if end is None:
         return None
     start, stop = node_span(keyword, text).start, node_span(rest[1], text).end
-    lone = _only(text, Span(start, stop))[:stop] + ": pass\n"
-    header = next((n for n in walk(parse(lone)) if n.type == "funcdef"), None)
+    lone = parse(_placed(text, Span(start, stop)) + ": pass\n")
+    header = next((n for n in walk(lone) if n.type == "funcdef"), None)
     return None if header is None else (rest[0], header, end)
 
 
-def _only(text: str, span: Span) -> str:
-    """``text`` with everything outside ``span`` blank, line ends kept."""
-
-    def blank(piece: str) -> str:
-        return "".join(c if c in "\r\n\ufeff" else " " for c in piece)
-
-    return blank(text[: span.start]) + text[span.start : span.end] + blank(text[span.end :])
+def _placed(text: str, span: Span) -> str:
+    """The characters of ``span`` at the same line and column, with nothing before them."""
+    line, column = line_column(text, span.start)
+    return "\n" * (line - 1) + " " * column + text[span.start : span.end]

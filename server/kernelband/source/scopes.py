@@ -6,17 +6,19 @@ as Python would look it up: own function, enclosing functions, module; class bod
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, cast
 
 from attrs import frozen
 from parso.tree import NodeOrLeaf
 
-from kernelband.source.tree import ancestors, assigned_names, children, node_span, parse, value, walk
+from kernelband.source.tree import ancestors, assigned_names, children, node_span, parse, statements, value, walk
 
 SCOPES = ("funcdef", "classdef", "file_input")
 LOCALS = "<locals>"
 
+Parser = Callable[[str], NodeOrLeaf]
 Kind = Literal["import", "star", "assign", "augment", "loop", "with", "def", "class", "parameter"]
 
 
@@ -33,10 +35,10 @@ class Binding:
 
 
 class Scopes:
-    """The bindings of one text. Made by ``scopes(text)``, which keeps them."""
+    """The bindings of one text. Made by ``scopes(text)``, which keeps them, or over the trees of a parser of one's own."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.module = readable(text)
+    def __init__(self, text: str, parser: Parser = parse) -> None:
+        self.text, self.module = readable(text, parser)
         self.stars: list[str] = []  # modules of ``from x import *``
         self._table: dict[int, dict[str, list[Binding]]] = {}
         self._read()
@@ -71,6 +73,11 @@ class Scopes:
             scope = found[-1].statement
         return found
 
+    def aliases(self) -> list[tuple[str, str]]:
+        """(name, dotted name) of every ``name = dotted.name``, in any scope."""
+        bound = [b for table in self._table.values() for bs in table.values() for b in bs if b.kind == "assign" and b.value is not None]
+        return [(b.name, dotted) for b in bound if b.value is not None and (dotted := dotted_name(b.value)) is not None]
+
     def imported(self) -> frozenset[str]:
         """First components of the absolute names that the text imports, anywhere in it."""
         dotted = [b.dotted for table in self._table.values() for bs in table.values() for b in bs if b.kind == "import"]
@@ -78,7 +85,7 @@ class Scopes:
 
     # ------------------------------------------------------------ reading
     def _read(self) -> None:
-        for node in walk(self.module):
+        for node in statements(self.module, self.text):
             if node.type in ("funcdef", "classdef"):
                 self._add(value(cast("NodeOrLeaf", cast("Any", node).name)), "def" if node.type == "funcdef" else "class", node)
             elif node.type == "param":
@@ -96,7 +103,9 @@ class Scopes:
                 self._assign(node)
 
     def _add(self, name: str, kind: Kind, node: NodeOrLeaf, bound: NodeOrLeaf | None = None, dotted: str = "") -> None:
-        scope = next(a for a in ancestors(node) if a.type in SCOPES)
+        scope = cast("NodeOrLeaf", node.parent)
+        while scope.type not in SCOPES:
+            scope = cast("NodeOrLeaf", scope.parent)  # the module at last
         self._table.setdefault(id(scope), {}).setdefault(name, []).append(Binding(name, kind, scope, node, bound, dotted))
 
     def _import(self, node: NodeOrLeaf) -> None:
@@ -115,6 +124,9 @@ class Scopes:
 
     def _assign(self, node: NodeOrLeaf) -> None:
         inside = children(node)
+        if len(inside) == 3 and inside[0].type == "name" and value(inside[1]) == "=":  # nearly all of them
+            self._add(value(inside[0]), "assign", node, inside[2])
+            return
         kind: Kind = "assign"
         if node.type == "for_stmt":
             kind, bound = "loop", inside[3] if len(inside) > 3 else None
@@ -159,21 +171,21 @@ def _elements(node: NodeOrLeaf) -> list[NodeOrLeaf]:
     return [node]
 
 
-def readable(text: str) -> tuple[str, NodeOrLeaf]:
+def readable(text: str, parser: Parser = parse) -> tuple[str, NodeOrLeaf]:
     """The text and its tree; where triple quotes are open to the end of the file, those that were just typed are blanked.
 
     One quote too many turns strings into code and code into strings from there on. It is the first one whose string holds a line that only
     code has, and the open one at the end when there is none.
     """
-    module = parse(text)
-    open_ = [n for n in walk(module) if n.type == "error_leaf" and _opening(value(n))]
+    module = parser(text)
+    open_ = [n for n in statements(module, text) if n.type == "error_leaf" and _opening(value(n))]
     if not open_:
         return text, module
     swallowing = [n for n in walk(module) if n.type == "string" and _opening(value(n)) and _holds_code(value(n))]
     leaf = (swallowing or open_)[0]
     start, size = node_span(leaf, text).start, len(_opening(value(leaf)))
     text = text[:start] + " " * size + text[start + size :]
-    return text, parse(text)
+    return text, parser(text)
 
 
 def _opening(literal: str) -> str:

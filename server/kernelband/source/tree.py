@@ -99,6 +99,47 @@ def walk(node: NodeOrLeaf) -> Iterator[NodeOrLeaf]:
             stack.extend(inside[::-1])
 
 
+#: What may hold statements, and the parts that bind names. The parser puts what it can't read beside statements, into an error_node.
+_BLOCKS = frozenset(
+    {
+        "file_input",
+        "decorated",
+        "async_stmt",
+        "async_funcdef",
+        "funcdef",
+        "parameters",
+        "classdef",
+        "suite",
+        "simple_stmt",
+        "if_stmt",
+        "while_stmt",
+        "for_stmt",
+        "try_stmt",
+        "with_stmt",
+    }
+)
+
+
+def statements(module: NodeOrLeaf, text: str) -> Iterator[NodeOrLeaf]:
+    """``walk`` without the insides of expressions, of which a text mostly consists: definitions, parameters, imports, statements that bind
+    names, and all of what is broken.
+
+    ``:=`` binds names inside expressions: where ``text`` has one, nothing is left out.
+    """
+    if ":=" in text:
+        yield from walk(module)
+        return
+    stack = [module]
+    while stack:
+        at = stack.pop()
+        if at.type == "error_node":
+            yield from walk(at)
+            continue
+        yield at
+        if at.type in _BLOCKS:
+            stack.extend(cast("list[NodeOrLeaf]", cast("BaseNode", at).children)[::-1])
+
+
 def ancestors(node: NodeOrLeaf) -> Iterator[BaseNode]:
     """The parents of ``node``, innermost first."""
     at = node.parent
