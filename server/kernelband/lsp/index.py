@@ -22,7 +22,7 @@ from kernelband.source.model import Kernel
 log = logging.getLogger(__name__)
 
 #: Seconds that a change waits for another one: keys that come together are read once.
-DEBOUNCE = 0.04
+DEBOUNCE = 0.02
 
 
 @frozen
