@@ -20,6 +20,7 @@ COMMANDS = {
     "apply": ("kernelband.cli.apply:apply", "Put a variant into the files, or print it as a patch."),
     "trust": ("kernelband.cli.trust:trust", "Let an editor run programs in a folder, or list those folders."),
     "untrust": ("kernelband.cli.trust:untrust", "Take that back."),
+    "lsp": ("kernelband.cli.lsp:lsp", "Serve an editor: the language server."),
     "doctor": ("kernelband.cli.doctor:doctor", "Say what is there, what is missing, and what still works."),
 }
 

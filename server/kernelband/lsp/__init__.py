@@ -14,6 +14,10 @@ child        one ``kernelband optimize`` process
 liverun      what is known of a run, from its events
 runs         the live runs, and what is told of them
 trust        which folders may run code
+settings     what the user's editor says
+drift        the kernels of a moment ago in the text of now
+standings    how the text at hand stands to what the history knows
+applying     a variant as an edit of the client's documents
 server       the server object
 features/    one file a request
 """

@@ -1,0 +1,82 @@
+"""A variant as an edit of the client's documents, made for the text of this moment or refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+from lsprotocol import types
+
+from kernelband.errors import SourceError
+from kernelband.lsp.documents import Document
+from kernelband.lsp.findings import Findings
+from kernelband.lsp.index import place
+from kernelband.lsp.placing import place as put
+from kernelband.lsp.standings import at_hand
+from kernelband.lsp.text import Encoding, Lines
+from kernelband.source import unified_diff
+from kernelband.source.model import Edit, Patch
+
+
+@frozen
+class Wanted:
+    """A variant of a kernel, to be put where the kernel is now."""
+
+    uri: str
+    kernel: str
+    run: str
+    number: int
+
+
+async def variant_edit(findings: Findings, documents: Sequence[Document], wanted: Wanted, encoding: Encoding) -> types.WorkspaceEdit:
+    """The edit that turns the texts of now into the variant: versioned for open documents, so that a client refuses it once they changed.
+
+    Raises:
+        StaleText: kernel, helpers or host functions aren't what the variant was made for.
+        HistoryError: there is no such variant.
+        SourceError: the document isn't open.
+    """
+    opened = {place(d.uri): d for d in documents}
+    texts = {path: d.source for path, d in opened.items()}
+    versions = {path: d.version for path, d in opened.items()}
+    patch, now = await asyncio.to_thread(moved, findings, wanted, texts)
+    changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
+    for file in patch.files:
+        where = opened[file.path].uri if file.path in opened else Path(file.path).as_uri()
+        document = types.OptionalVersionedTextDocumentIdentifier(where, versions.get(file.path))
+        changes.append(types.TextDocumentEdit(document, text_edits(now[file.path], file.edits, encoding)))
+    return types.WorkspaceEdit(document_changes=changes)
+
+
+def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple[Patch, dict[str, str]]:
+    """The variant as a patch of the texts of now, and those texts. Reads the history and files: for a thread.
+
+    Raises:
+        KernelBandError: as ``variant_edit``.
+    """
+    path = place(wanted.uri)
+    if path not in texts:
+        raise SourceError(f"{path} isn't open: open it, then take the variant.")
+    applicable = findings.load(wanted.run, [wanted.number])
+    now, program_of = at_hand(applicable, path, wanted.kernel, texts)
+    return put(applicable.patches[wanted.number], applicable.base_texts, now, program_of, run=f"run {applicable.run}"), now
+
+
+def variant_diff(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> str:
+    """The variant against the texts of now, as ``git apply`` takes it.
+
+    Raises:
+        KernelBandError: as ``variant_edit``.
+    """
+    patch, now = moved(findings, wanted, texts)
+    return unified_diff(now, patch, str(Path(place(wanted.uri)).parent))
+
+
+def text_edits(
+    text: str, edits: Sequence[Edit], encoding: Encoding
+) -> list[types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit]:
+    """Edits of a text as the client writes positions."""
+    lines = Lines(text)
+    return [types.TextEdit(lines.range(e.span, encoding), e.new) for e in edits]

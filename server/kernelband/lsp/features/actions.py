@@ -1,0 +1,127 @@
+"""What can be done with the kernel at the cursor: ranked variants first, then everything that a lens can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+
+from kernelband.errors import KernelBandError
+from kernelband.lsp.applying import Wanted, variant_edit
+from kernelband.lsp.findings import RunFinding
+from kernelband.lsp.index import place
+from kernelband.lsp.ranking import VariantFinding
+from kernelband.source.model import Kernel
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+VARIANT = f"{types.CodeActionKind.RefactorRewrite.value}.kernelband"
+RUN = f"{types.CodeActionKind.Source.value}.kernelband"
+REFUSED = -32803  # RequestFailed
+
+
+def register(server: KernelBandServer) -> None:
+    """``textDocument/codeAction`` and its resolve."""
+    options = types.CodeActionOptions(code_action_kinds=[VARIANT, RUN], resolve_provider=True)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
+    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        view = await server.view(uri)
+        if view is None:
+            return []
+        start, end = (view.offset(p, server.encoding) for p in (params.range.start, params.range.end))
+        kernels = [k for k in view.snapshot.kernels if k.span.start <= end and start <= k.span.end]
+        found = [action for kernel in kernels for action in actions(server, uri, kernel)]
+        return [a for a in found if _wanted(a, params.context.only)]
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        wanted = _data(action.data)
+        try:
+            edit = await variant_edit(server.findings, server.open_documents(), wanted, server.encoding)
+        except KernelBandError as error:
+            raise Refused(error.message) from error
+        action.edit = edit
+        return action
+
+
+class Refused(JsonRpcException):
+    """What was asked for can't be done, and why, in a sentence for the user."""
+
+    CODE = REFUSED
+    MESSAGE = "Refused"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message=message, code=REFUSED)
+
+
+def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.CodeAction]:
+    """Of one kernel."""
+    name = kernel.place.qualname
+    live = server.runs.of(place(uri), name)
+    if live is not None and not live.ended:
+        return [_run(f"Cancel the optimization of {name} ({live.headline})", "kernelband.server.cancel", live.id)]
+    standing = server.standings.of(uri, name)
+    out: list[types.CodeAction] = []
+    run = standing.finding.telling if standing is not None else None
+    if standing is not None and run is not None:
+        out += [_variant(server, uri, name, run, v) for v in standing.offers]
+        if standing.accepted:
+            out.append(_run(f"Revert {name} to the original", "kernelband.server.revert", uri, name, run.id))
+        for variant in standing.offers[:1]:
+            out.append(_run("Copy the patch of the best variant", "kernelband.server.patch", uri, name, run.id, variant.number))
+        latest = standing.finding.runs[0]
+        if latest.state == "interrupted":
+            out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
+    out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
+    return out
+
+
+def title(run: RunFinding, v: VariantFinding) -> str:
+    """A variant in one line: what it is worth and on what, what it changes."""
+    if v.ratio is not None and v.low is not None and v.high is not None:
+        cases = f"{v.cases} case{'s' if v.cases != 1 else ''}"
+        return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f}) on {run.device}, {cases}: {v.what}"
+    return f"{v.tier.capitalize()} on {run.device} (predicted): {v.what}"
+
+
+def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunFinding, v: VariantFinding) -> types.CodeAction:
+    """With a command where the client lets servers edit: the texts are looked at again then, and it is told which version is meant."""
+    action = types.CodeAction(title=title(run, v), kind=VARIANT)
+    workspace = server.client_capabilities.workspace
+    if workspace is not None and workspace.apply_edit:
+        action.command = _command("Apply", "kernelband.server.apply", uri, kernel, v.run, v.number)
+    else:
+        action.data = {"uri": uri, "kernel": kernel, "run": v.run, "number": v.number}
+    return action
+
+
+def _run(title_: str, command: str, *arguments: Any) -> types.CodeAction:
+    return types.CodeAction(title=title_, kind=RUN, command=_command(title_, command, *arguments))
+
+
+def _command(title_: str, command: str, *arguments: Any) -> types.Command:
+    return types.Command(title=title_, command=command, arguments=list(arguments))
+
+
+def _wanted(action: types.CodeAction, only: Any) -> bool:
+    kind = str(getattr(action.kind, "value", action.kind))
+    kinds = [str(getattr(k, "value", k)) for k in only or ()]
+    return not kinds or any(kind == k or kind.startswith(f"{k}.") or not k for k in kinds)
+
+
+def _data(data: Any) -> Wanted:
+    """What ``_variant`` put there.
+
+    Raises:
+        JsonRpcInvalidParams: a client made it up.
+    """
+    given: dict[str, Any] = dict(cast("dict[str, Any]", data)) if isinstance(data, dict) else dict(getattr(data, "__dict__", {}))
+    uri, kernel, run, number = (given.get(k) for k in ("uri", "kernel", "run", "number"))
+    named = isinstance(uri, str) and isinstance(kernel, str) and isinstance(run, str)
+    if named and isinstance(number, int) and not isinstance(number, bool):
+        return Wanted(str(uri), str(kernel), str(run), number)
+    raise JsonRpcInvalidParams(message="This code action isn't one of ours: its data should be uri, kernel, run and number.")

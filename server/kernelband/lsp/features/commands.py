@@ -1,0 +1,191 @@
+"""``kernelband.server.*``: what lenses, actions and clients of ours call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+
+from kernelband.errors import KernelBandError, StaleText, UsageError
+from kernelband.history import Store, trials
+from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
+from kernelband.lsp.features import progress
+from kernelband.lsp.features.actions import Refused, title
+from kernelband.lsp.index import place
+from kernelband.lsp.liverun import Request
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+Handler = Callable[..., Awaitable[Any]]
+
+
+def register(server: KernelBandServer) -> None:
+    """One command each. What can't be done answers with a sentence, as the request's error and in a message."""
+    for handler, kinds in COMMANDS.items():
+        name = handler.__name__.strip("_")
+        server.command(f"kernelband.server.{name}")(_checked(server, name, handler, kinds))
+
+
+def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple[type, ...]) -> Callable[..., Awaitable[Any]]:
+    async def command(*arguments: Any) -> Any:
+        good = len(arguments) == len(kinds) and all(
+            isinstance(a, k) and (k is not int or not isinstance(a, bool)) for a, k in zip(arguments, kinds, strict=True)
+        )
+        if not good:
+            wanted = ", ".join(k.__name__ for k in kinds) or "none"
+            raise JsonRpcInvalidParams(message=f"kernelband.server.{name} takes these arguments: {wanted}.")
+        try:
+            return await handler(server, *arguments)
+        except KernelBandError as error:
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Error, error.message))
+            raise Refused(error.message) from error
+
+    return command
+
+
+async def optimize(server: KernelBandServer, uri: str, kernel: str) -> dict[str, str]:
+    """Begin a run of the text on the screen; the live one where there is one. Answers ``{"run": id}`` at once."""
+    return await _begin(server, uri, kernel, None)
+
+
+async def resume(server: KernelBandServer, uri: str, kernel: str, run: str) -> dict[str, str]:
+    """Continue a run that was cut off, with the text that it began with."""
+    return await _begin(server, uri, kernel, run)
+
+
+async def _begin(server: KernelBandServer, uri: str, kernel: str, run: str | None) -> dict[str, str]:
+    path, settings = place(uri), server.settings
+    refusal = server.trust.refusal(path)
+    if refusal:
+        raise UsageError(refusal)
+    texts = {p: t for p, t in server.open_texts().items() if server.is_changed(p, t)}
+    live = server.runs.start(
+        Request(
+            uri,
+            path,
+            kernel,
+            texts.pop(path, None),
+            texts,
+            entry=settings.entry,
+            trials=settings.trials,
+            seconds=settings.seconds,
+            gpu=settings.gpu,
+            worker=settings.worker,
+            python=settings.python,
+            db=str(server.findings.db),
+            resume=run,
+        )
+    )
+    if live.id not in server.shown:
+        server.begin(progress.begin(server, live))
+    server.redraw()
+    return {"run": live.id}
+
+
+async def cancel(server: KernelBandServer, run: str) -> dict[str, str]:
+    """Stop a run; what it found is kept. Answers at once: ``kernelband/runChanged`` tells the end."""
+    live = server.runs.get(run)
+    if live is None:
+        raise UsageError(f"Run {run} was not started here, so it can't be stopped here: stop it where it was started.")
+    server.begin(server.runs.cancel(run))
+    return {"run": run}
+
+
+async def stop_all(server: KernelBandServer) -> dict[str, list[str]]:
+    """Stop every run of this server."""
+    live = [r.id for r in server.runs.live]
+    server.begin(server.runs.cancel_all())
+    return {"runs": live}
+
+
+async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
+    """Put a variant into the client's documents, as one edit, if their texts are what it was made for."""
+    for _ in range(2):  # once more if somebody typed in between
+        edit = await variant_edit(server.findings, server.open_documents(), Wanted(uri, kernel, run, number), server.encoding)
+        if _is_current(server, edit):
+            break
+    else:
+        raise StaleText("The document changed while the variant was put in: try again when nobody types.")
+    label = f"KernelBand: variant {number} of run {run}"
+    done = await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
+    if not done.applied:
+        reason = f": {done.failure_reason}" if done.failure_reason else ""
+        raise StaleText(f"The editor did not take the variant{reason}.")
+    await asyncio.to_thread(_decide, server.findings.db, run, number, "accept")
+    return {"applied": True}
+
+
+def _is_current(server: KernelBandServer, edit: types.WorkspaceEdit) -> bool:
+    versions = {d.uri: d.version for d in server.open_documents()}
+    changes = [c for c in edit.document_changes or () if isinstance(c, types.TextDocumentEdit)]
+    return all(c.text_document.version is None or versions.get(c.text_document.uri) == c.text_document.version for c in changes)
+
+
+async def reject(server: KernelBandServer, run: str, number: int) -> None:
+    """A person doesn't want this variant: it isn't offered again."""
+    await asyncio.to_thread(_decide, server.findings.db, run, number, "reject")
+
+
+def _decide(db: Path, run: str, number: int, decision: str) -> None:
+    store = Store.write(db)
+    try:
+        trials.decide(store, run, number, decision)
+    finally:
+        store.close()
+
+
+async def patch(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> str:
+    """The variant against the texts of now, as ``git apply`` takes it."""
+    return await asyncio.to_thread(variant_diff, server.findings, Wanted(uri, kernel, run, number), server.open_texts())
+
+
+async def report(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:
+    """All that is known of a kernel, as JSON: the live run, the runs that are kept, their variants."""
+    import attrs
+
+    live = server.runs.of(place(uri), kernel)
+    standing = server.standings.of(uri, kernel)
+    finding = standing.finding if standing is not None else server.findings.find(place(uri), kernel)
+    return {
+        "live": progress.changed(live) if live is not None else None,
+        "accepted": standing.accepted if standing is not None else None,
+        "stale": standing.stale if standing is not None else "",
+        "runs": [attrs.asdict(run) for run in finding.runs],
+    }
+
+
+async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:
+    """Let a person pick one of the best variants, in any client, and put it in."""
+    standing = server.standings.of(uri, kernel)
+    run = standing.finding.telling if standing is not None else None
+    if standing is not None and standing.stale:
+        raise StaleText(standing.stale)
+    offers = {title(run, v): v for v in standing.offers[:3]} if standing is not None and run is not None else {}
+    if not offers:
+        raise UsageError(f"There is no variant of {kernel} to take: optimize it first.")
+    picked = await server.window_show_message_request_async(
+        types.ShowMessageRequestParams(
+            types.MessageType.Info, f"Which variant of {kernel} shall be put in?", [types.MessageActionItem(t) for t in offers]
+        )
+    )
+    variant = offers.get(picked.title) if picked is not None else None
+    return await apply(server, uri, kernel, variant.run, variant.number) if variant is not None else {"applied": False}
+
+
+#: Handlers with the kinds of their arguments.
+COMMANDS: dict[Handler, tuple[type, ...]] = {
+    optimize: (str, str),
+    resume: (str, str, str),
+    cancel: (str,),
+    stop_all: (),
+    apply: (str, str, str, int),
+    reject: (str, int),
+    patch: (str, str, str, int),
+    report: (str, str),
+    choose: (str, str),
+}

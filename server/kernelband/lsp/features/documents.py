@@ -1,0 +1,35 @@
+"""Documents open, change and close; the index follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+
+def register(server: KernelBandServer) -> None:
+    """``textDocument/did…``. What the client sends was put into the documents before."""
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(params: types.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        server.index.opened(document.uri, document.version, document.text)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        server.index.changed(uri, params.text_document.version, server.documents.get_text_document(uri).source)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    async def closed(params: types.DidCloseTextDocumentParams) -> None:
+        server.index.closed(params.text_document.uri)
+        server.standings.closed(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        snapshot = server.index.latest(params.text_document.uri)
+        if snapshot is not None:
+            server.standings.look(snapshot)

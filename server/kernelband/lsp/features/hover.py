@@ -1,0 +1,77 @@
+"""What is known of the kernel, launch or constexpr under the pointer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from kernelband.errors import HistoryError
+from kernelband.lsp.drift import View
+from kernelband.lsp.findings import Finding
+from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
+from kernelband.lsp.index import place
+from kernelband.lsp.original import Original
+from kernelband.source.model import Kernel, Span
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+_WORD = re.compile(r"\w+")
+_LAUNCH = re.compile(r"\s*(\[|\.\s*(run|warmup)\s*\()")
+
+
+def register(server: KernelBandServer) -> None:
+    """``textDocument/hover``."""
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hover(params: types.HoverParams) -> types.Hover | None:
+        uri = params.text_document.uri
+        view = await server.view(uri)
+        if view is None:
+            return None
+        at = view.now.offset(params.position, server.encoding)
+        word = next((m for m in _WORD.finditer(view.now.text, view.now.starts[view.now.line(at)]) if m.end() >= at), None)
+        if word is None or word.start() > at:
+            return None
+        found = under(view, word, view.offset(params.position, server.encoding))
+        if found is None:
+            return None
+        kernel, what = found
+        text = await _text(server, finding_of(server, uri, kernel), what, word.group())
+        span = view.now.range(Span(*word.span()), server.encoding)
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), span) if text else None
+
+
+def under(view: View, word: re.Match[str], at: int) -> tuple[Kernel, str] | None:
+    """The kernel that a word (at that offset of the snapshot) is about, and whether as its ``name``, a ``launch`` or a ``constexpr``."""
+    kernels = view.snapshot.kernels
+    for kernel in kernels:
+        if kernel.name_span.start <= at <= kernel.name_span.end and kernel.place.name == word.group():
+            return kernel, "name"
+        if kernel.span.start <= at <= kernel.span.end and any(p.constexpr and p.name == word.group() for p in kernel.parameters):
+            return kernel, "constexpr"
+    if _LAUNCH.match(view.now.text, word.end()):
+        return next(((k, "launch") for k in kernels if k.place.name == word.group()), None)
+    return None
+
+
+def finding_of(server: KernelBandServer, uri: str, kernel: Kernel) -> Finding:
+    """What the history knows: of this very text, or, before it was looked at, of the place."""
+    standing = server.standings.of(uri, kernel.place.qualname)
+    return standing.finding if standing is not None else server.findings.find(place(uri), kernel.place.qualname)
+
+
+async def _text(server: KernelBandServer, finding: Finding, what: str, word: str) -> str:
+    original: Original | None = None
+    problem = server.findings.problem
+    if finding.telling is not None:
+        try:
+            original = await asyncio.to_thread(server.findings.original, finding.telling.id)
+        except HistoryError as error:
+            problem = error.message
+    if what == "name":
+        return kernel_hover(finding, original, problem)
+    return launch_hover(finding, original) if what == "launch" else constexpr_hover(finding, original, word)

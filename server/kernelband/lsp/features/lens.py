@@ -1,0 +1,82 @@
+"""One lens or two above each kernel: how to begin, how it goes, what came of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from kernelband.lsp.drift import View
+from kernelband.lsp.findings import RunFinding, VariantFinding
+from kernelband.lsp.index import place
+from kernelband.lsp.standings import Standing
+from kernelband.source.model import Kernel
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+
+def register(server: KernelBandServer) -> None:
+    """``textDocument/codeLens``. Answered from memory: a document that is being typed in gets the lenses of a moment ago."""
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
+    async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        uri = params.text_document.uri
+        view = await server.view(uri) if server.settings.lens else None
+        return [lens for kernel in view.snapshot.kernels for lens in lenses(server, view, kernel)] if view is not None else []
+
+
+def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.CodeLens]:
+    """Of one kernel."""
+    where = view.range(kernel.name_span, server.encoding)
+    uri, name = view.snapshot.uri, kernel.place.qualname
+    live = server.runs.of(place(uri), name)
+    if live is not None and not live.ended:
+        return [
+            _lens(where, live.headline, "kernelband.server.report", uri, name),
+            _lens(where, "Cancel", "kernelband.server.cancel", live.id),
+        ]
+    out: list[types.CodeLens] = []
+    standing = server.standings.of(uri, name)
+    told = result(standing) if standing is not None else ""
+    if told:
+        out.append(_lens(where, told, "kernelband.server.choose", uri, name))
+    latest = next(iter(standing.finding.runs), None) if standing is not None else None
+    if latest is not None and latest.state == "interrupted":
+        out.append(_lens(where, "Resume", "kernelband.server.resume", uri, name, latest.id))
+    out.append(_lens(where, "Optimize", "kernelband.server.optimize", uri, name))
+    return out
+
+
+def result(standing: Standing) -> str:
+    """What the history knows, in a few words; "" for nothing."""
+    run = standing.finding.telling
+    if run is None:
+        return ""
+    if standing.taken is not None:
+        return _taken(run, standing.taken)
+    if standing.stale:
+        return "changed since it was optimized · verify again" if run.variants else ""
+    best = next(iter(standing.offers), None)
+    if best is None:
+        return "" if run.state == "running" or not run.trials else "nothing verified" if run.mode == "measured" else "no candidate"
+    count = f"{len(standing.offers)} variant{'s' if len(standing.offers) > 1 else ''}"
+    worth = f"{best.ratio:.2f}× on {_device(run)}" if best.ratio is not None else f"likely faster on {_device(run)} (predicted)"
+    return f"{worth} · {count}"
+
+
+def _taken(run: RunFinding, variant: VariantFinding) -> str:
+    date = time.strftime("%Y-%m-%d", time.localtime(run.created))
+    if variant.ratio is None:
+        return f"likely faster than the original on {_device(run)} · predicted {date}"
+    return f"{variant.ratio:.2f}× over original on {_device(run)} · verified {date}"
+
+
+def _device(run: RunFinding) -> str:
+    """The GPU's short name: H200, not NVIDIA H200 SXM."""
+    return run.device.removeprefix("NVIDIA ").removeprefix("AMD ").partition(" ")[0] or run.device
+
+
+def _lens(where: types.Range, title: str, command: str, *arguments: str) -> types.CodeLens:
+    return types.CodeLens(range=where, command=types.Command(title=title, command=command, arguments=list(arguments)))

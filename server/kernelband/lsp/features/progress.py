@@ -1,0 +1,75 @@
+"""How a run goes: the standard's progress, which can be cancelled, and a typed notification for clients of ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from lsprotocol import types
+
+from kernelband.lsp.liverun import LiveRun
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+RUN_CHANGED = "kernelband/runChanged"
+PREFIX = "kernelband-run-"
+
+
+def register(server: KernelBandServer) -> None:
+    """``window/workDoneProgress/cancel`` for runs."""
+
+    @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    async def cancel(params: types.WorkDoneProgressCancelParams) -> None:
+        run = str(params.token).removeprefix(PREFIX)
+        if server.runs.get(run) is not None:
+            await server.runs.cancel(run)
+
+
+async def begin(server: KernelBandServer, live: LiveRun) -> None:
+    """Show the run's progress, if the client can."""
+    window = server.client_capabilities.window
+    if window is None or not window.work_done_progress:
+        return
+    token = f"{PREFIX}{live.id}"
+    await server.work_done_progress.create_async(token)  # pyright: ignore[reportUnknownMemberType] - its own types
+    title = f"Optimize {live.request.kernel}"
+    server.work_done_progress.begin(token, types.WorkDoneProgressBegin(title=title, message=live.headline, percentage=0, cancellable=True))
+    server.shown.add(live.id)
+    tell(server, live)
+
+
+def tell(server: KernelBandServer, live: LiveRun) -> None:
+    """The run has changed."""
+    server.protocol.notify(RUN_CHANGED, changed(live))
+    if live.id not in server.shown:
+        return
+    token = f"{PREFIX}{live.id}"
+    if live.ended:
+        server.shown.discard(live.id)
+        server.work_done_progress.end(token, types.WorkDoneProgressEnd(message=live.error or live.headline))
+        cast("dict[str, Any]", server.work_done_progress.tokens).pop(token, None)  # pyright: ignore[reportUnknownMemberType] - its own types
+        return
+    report = types.WorkDoneProgressReport(message=live.headline, percentage=round(100 * live.fraction), cancellable=True)
+    server.work_done_progress.report(token, report)
+
+
+def changed(live: LiveRun) -> dict[str, Any]:
+    """The parameters of ``kernelband/runChanged``. ``score`` is of screening until ``verified`` names variants; null where predicted."""
+    return {
+        "run": live.id,
+        "uri": live.request.uri,
+        "kernel": live.request.kernel,
+        "state": live.state,
+        "phase": live.phase,
+        "mode": live.mode,
+        "device": live.device,
+        "headline": live.headline,
+        "fraction": live.fraction,
+        "trials": live.done,
+        "score": live.score,
+        "tier": live.tier,
+        "verified": list(live.verified),
+        "counts": live.counts,
+        "reason": live.reason,
+        "error": live.error,
+    }

@@ -1,0 +1,168 @@
+"""The server object: what all features share, and who is told when something changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, cast
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from kernelband import __version__
+from kernelband.errors import SourceError
+from kernelband.history import find_place
+from kernelband.lsp.documents import Document, Documents, Protocol
+from kernelband.lsp.drift import View
+from kernelband.lsp.features import actions, commands, documents, hover, lens, progress, session
+from kernelband.lsp.findings import Findings
+from kernelband.lsp.index import KernelIndex, Snapshot, place
+from kernelband.lsp.runs import LiveRun, Runs
+from kernelband.lsp.settings import Settings, read_settings
+from kernelband.lsp.standings import Standings
+from kernelband.lsp.text import Encoding
+from kernelband.lsp.trust import Trust
+from kernelband.source import Workspace
+
+POLL_S = 1.5  # between two looks at the history: others write it too
+REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
+FEATURES = (session, documents, lens, hover, actions, commands, progress)
+
+log = logging.getLogger(__name__)
+
+
+class KernelBandServer(LanguageServer):
+    """State of one connection. ``shown``: runs whose progress the client shows."""
+
+    def __init__(self, db: str | None) -> None:
+        super().__init__("kernelband", __version__, protocol_cls=Protocol)  # pyright: ignore[reportUnknownMemberType] - its own types
+        self.settings = Settings(db=db)
+        self.findings = Findings(find_place(db).path)
+        self.index = KernelIndex(self._parsed)
+        self.standings = Standings(lambda: self.findings, self.open_texts, self.redraw)
+        self.runs = Runs()
+        self.runs.on_change.append(self._run_changed)
+        self.trust = Trust()
+        self.shown: set[str] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._redraw_due = False
+        for feature in FEATURES:
+            feature.register(self)
+
+    # ------------------------------------------------------------ documents
+
+    @property
+    def documents(self) -> Documents:
+        """Root, folders, encoding and open documents."""
+        workspace = self.workspace
+        assert isinstance(workspace, Documents)
+        return workspace
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the client counts characters."""
+        return self.documents.position_encoding or types.PositionEncodingKind.Utf16
+
+    def open_documents(self) -> list[Document]:
+        """Those that the client has open."""
+        return [cast("Document", d) for d in self.documents.text_documents.values()]
+
+    def open_texts(self) -> dict[str, str]:
+        """Their texts, by path."""
+        return {place(d.uri): d.source for d in self.open_documents()}
+
+    async def view(self, uri: str) -> View | None:
+        """The newest kernels of a document, in the text of now; None where it isn't open. Waits only for the first snapshot."""
+        snapshot = self.index.latest(uri) or await self.index.fresh(uri, 0)
+        document = self.documents.text_documents.get(uri)
+        return View(snapshot, document.text_lines) if snapshot is not None and isinstance(document, Document) else None
+
+    def is_changed(self, path: str, text: str) -> bool:
+        """Whether an open document's text isn't the file's."""
+        try:
+            return Workspace.for_file(path).read(path) != text
+        except SourceError:
+            return True
+
+    # ------------------------------------------------------------ beside the requests
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Let it run beside the requests; what it raises is a line in the log."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("A task beside the requests failed.", exc_info=error)
+
+    async def watch(self) -> None:
+        """Look at the history from time to time, for as long as the connection lives."""
+        while True:
+            await self.look()
+            await asyncio.sleep(POLL_S)
+
+    async def look(self) -> None:
+        """Read what is new in the history, and tell of it."""
+        if await asyncio.to_thread(self.findings.refresh):
+            self._history_changed()
+
+    def configure(self, value: object) -> None:
+        """Take settings; a wrong one is a line in the log."""
+        before = self.settings
+        self.settings, problems = read_settings(value, before)
+        for problem in problems:
+            log.warning(problem)
+        if self.settings.db != before.db:
+            self.findings.close()
+            self.findings = Findings(find_place(self.settings.db).path)
+
+    def leave(self) -> None:
+        """The client is going: nothing of a run stays."""
+        for task in list(self._tasks):
+            task.cancel()
+        self.runs.kill_all()
+        self.index.stop()
+        self.findings.close()
+
+    # ------------------------------------------------------------ what has changed
+
+    def _parsed(self, snapshot: Snapshot) -> None:
+        self.standings.look(snapshot)
+        self.redraw()
+
+    def _history_changed(self) -> None:
+        for document in self.open_documents():
+            snapshot = self.index.latest(document.uri)
+            if snapshot is not None:
+                self.standings.look(snapshot)
+        self.redraw()
+
+    def _run_changed(self, live: LiveRun) -> None:
+        progress.tell(self, live)
+        self.redraw()
+        if live.ended:
+            self.begin(self.look())
+
+    def redraw(self) -> None:
+        """Ask the client to draw its lenses anew: soon, and once for many reasons."""
+        workspace = self.client_capabilities.workspace
+        if self._redraw_due or workspace is None or workspace.code_lens is None or not workspace.code_lens.refresh_support:
+            return
+        self._redraw_due = True
+        asyncio.get_running_loop().call_later(REDRAW_S, self._redraw)
+
+    def _redraw(self) -> None:
+        self._redraw_due = False
+        self.workspace_code_lens_refresh(None)
+
+
+def make_server(db: str | None) -> KernelBandServer:
+    """A server for one connection.
+
+    Args:
+        db: the history's file; None is the default place.
+    """
+    return KernelBandServer(db)

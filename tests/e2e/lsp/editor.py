@@ -1,0 +1,151 @@
+"""An editor as the server sees one: a real server process, a client with a real editor's capabilities, and its own copy of the text."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, Union
+
+from lsprotocol import types
+from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
+
+from kernelband.lsp.text import Lines
+from tests.e2e.cli_world import Home
+
+PROFILES = ("visual_studio_code", "neovim@v0.11")
+T = TypeVar("T")
+
+
+class Editor:
+    """One open file, edited as the server asks and as a person types. Encoding is UTF-16 unless the profile says otherwise."""
+
+    def __init__(self, client: LanguageClient, home: Home, result: types.InitializeResult) -> None:
+        self.client, self.home, self.result = client, home, result
+        self.encoding = result.capabilities.position_encoding or types.PositionEncodingKind.Utf16
+        self.uri = home.file.as_uri()
+        self.text, self.version = "", 0
+        self.messages: list[str] = []
+        self.edits: list[types.ApplyWorkspaceEditParams] = []
+        self.changes: list[Any] = []
+        self.refuses = ""
+        client.feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self._apply(params))  # noqa: PLW0108 - pygls writes on what it gets
+        client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda _: None)
+        client.feature("kernelband/runChanged")(lambda params: self.changes.append(params))  # noqa: PLW0108 - the same
+
+    def open(self, text: str | None = None) -> None:
+        """The file, or an unsaved text of it."""
+        self.text, self.version = self.home.file.read_text() if text is None else text, 1
+        item = types.TextDocumentItem(self.uri, "python", self.version, self.text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def type(self, old: str, new: str) -> None:
+        """Replace the first ``old``."""
+        start = self.text.index(old)
+        lines = Lines(self.text)
+        where = types.Range(lines.position(start, self.encoding), lines.position(start + len(old), self.encoding))
+        self.text = self.text.replace(old, new, 1)
+        self._changed(types.TextDocumentContentChangePartial(where, new))
+
+    def _changed(self, *changes: Any) -> None:
+        self.version += 1
+        document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, list(changes)))
+
+    def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        self.edits.append(params)
+        if self.refuses:
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason=self.refuses)
+        (change,) = params.edit.document_changes or ()
+        assert isinstance(change, types.TextDocumentEdit)
+        if change.text_document.version != self.version:
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason="the document has changed")
+        self.put(change)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    def put(self, change: types.TextDocumentEdit) -> None:
+        """The edits of a document, as one."""
+        lines = Lines(self.text)
+        spans = [(lines.span(e.range, self.encoding), e) for e in change.edits]
+        for span, edit in sorted(spans, key=lambda x: x[0].start, reverse=True):
+            assert isinstance(edit, types.TextEdit)
+            self.text = self.text[: span.start] + edit.new_text + self.text[span.end :]
+        self._changed(types.TextDocumentContentChangeWholeDocument(self.text))
+
+    # ------------------------------------------------------------ asking
+
+    def at(self, word: str) -> types.Position:
+        """Where a word first stands."""
+        return Lines(self.text).position(self.text.index(word), self.encoding)
+
+    @property
+    def document(self) -> types.TextDocumentIdentifier:
+        return types.TextDocumentIdentifier(self.uri)
+
+    async def lenses(self) -> list[str]:
+        found = await self.client.text_document_code_lens_async(types.CodeLensParams(self.document))
+        return [lens.command.title for lens in found or () if lens.command is not None]
+
+    async def hover(self, word: str) -> str:
+        found = await self.client.text_document_hover_async(types.HoverParams(self.document, self.at(word)))
+        return found.contents.value if found is not None and isinstance(found.contents, types.MarkupContent) else ""
+
+    async def actions(self, word: str) -> list[types.CodeAction]:
+        at = self.at(word)
+        params = types.CodeActionParams(self.document, types.Range(at, at), types.CodeActionContext([]))
+        return [a for a in await self.client.text_document_code_action_async(params) or () if isinstance(a, types.CodeAction)]
+
+    async def command(self, name: str, *arguments: Any) -> Any:
+        return await self.client.workspace_execute_command_async(types.ExecuteCommandParams(f"kernelband.server.{name}", list(arguments)))
+
+    async def eventually(self, look: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = 20.0) -> Any:
+        """Ask until the answer is wanted."""
+        end = time.monotonic() + seconds
+        while not wanted(found := await look()):
+            assert time.monotonic() < end, f"after {seconds} s still {found!r}"
+            await asyncio.sleep(0.1)
+        return found
+
+    async def ended(self, run: str, seconds: float = 120.0) -> Any:
+        """The last that is said of a run."""
+
+        async def last() -> Any:
+            return next((c for c in reversed(self.changes) if c.run == run), None)
+
+        return await self.eventually(last, lambda c: c is not None and c.state != "running", seconds)
+
+
+@asynccontextmanager
+async def editor(home: Home, profile: str, *, trusted: bool = True, **options: Any) -> AsyncGenerator[Editor, None]:
+    """A server on the home's database, and an editor of that profile that has begun a session."""
+    client = make_test_lsp_client()
+    _tell_apart(client.protocol._converter)
+    await client.start_io(
+        sys.executable, "-m", "kernelband", "lsp", "--stdio", "--db", str(home.db), env=home.environment, cwd=str(home.work)
+    )
+    folder = types.WorkspaceFolder(home.work.as_uri(), "work")
+    params = types.InitializeParams(
+        capabilities=client_capabilities(profile),
+        workspace_folders=[folder],
+        root_uri=folder.uri,
+        initialization_options={"python": home.python, **options},
+    )
+    result = await client.initialize_session(params)
+    if trusted:
+        client.protocol.notify("kernelband/didChangeTrust", {"folders": [{"uri": folder.uri, "trusted": True}]})
+    try:
+        yield Editor(client, home, result)
+    finally:
+        await client.shutdown_session()
+        await client.stop()
+
+
+def _tell_apart(converter: Any) -> None:
+    """lsprotocol 2025 takes a code action that has a command for a command."""
+
+    def structure(value: Any, _: Any) -> Any:
+        return converter.structure(value, types.Command if isinstance(value.get("command"), str) else types.CodeAction)
+
+    converter.register_structure_hook(Union[types.Command, types.CodeAction], structure)  # noqa: UP007 - lsprotocol's own spelling
