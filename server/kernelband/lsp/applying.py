@@ -16,18 +16,19 @@ from kernelband.lsp.index import place
 from kernelband.lsp.placing import place as put
 from kernelband.lsp.standings import at_hand
 from kernelband.lsp.text import Encoding, Lines
-from kernelband.source import unified_diff
+from kernelband.source import between, unified_diff
 from kernelband.source.model import Edit, Patch
 
 
 @frozen
 class Wanted:
-    """A variant of a kernel, to be put where the kernel is now."""
+    """A variant of a kernel, to be put where the kernel is now; with ``revert`` the original, where that variant is."""
 
     uri: str
     kernel: str
     run: str
     number: int
+    revert: bool = False
 
 
 async def variant_edit(findings: Findings, documents: Sequence[Document], wanted: Wanted, encoding: Encoding) -> types.WorkspaceEdit:
@@ -61,7 +62,11 @@ def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple
         raise SourceError(f"{path} isn't open: open it, then take the variant.")
     applicable = findings.load(wanted.run, [wanted.number])
     now, program_of = at_hand(applicable, path, wanted.kernel, texts)
-    return put(applicable.patches[wanted.number], applicable.base_texts, now, program_of, run=f"run {applicable.run}"), now
+    patch, base, since = applicable.patches[wanted.number], applicable.base_texts, f"run {applicable.run}"
+    if wanted.revert:
+        edited = {**base, **patch.apply(base)}
+        patch, base, since = between(edited, {f.path: base[f.path] for f in patch.files}), edited, "the variant was put in"
+    return put(patch, base, now, program_of, run=since), now
 
 
 def variant_diff(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> str:

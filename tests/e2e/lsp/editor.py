@@ -31,7 +31,9 @@ class Editor:
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self.changes: list[Any] = []
         self.refuses = ""
+        self.picks: int | None = None  # of what a message offers
         client.feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self._apply(params))  # noqa: PLW0108 - pygls writes on what it gets
+        client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(lambda params: self._pick(params))  # noqa: PLW0108 - the same
         client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda _: None)
         client.feature("kernelband/runChanged")(lambda params: self.changes.append(params))  # noqa: PLW0108 - the same
 
@@ -64,6 +66,9 @@ class Editor:
             return types.ApplyWorkspaceEditResult(applied=False, failure_reason="the document has changed")
         self.put(change)
         return types.ApplyWorkspaceEditResult(applied=True)
+
+    def _pick(self, params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        return params.actions[self.picks] if self.picks is not None and params.actions else None
 
     def put(self, change: types.TextDocumentEdit) -> None:
         """The edits of a document, as one."""

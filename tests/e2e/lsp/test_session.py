@@ -60,11 +60,16 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
         assert len(ed.edits) == 1  # one undo step
         assert ed.text != before
         assert ed.text.startswith(before[: before.index("def scale(x)")][:40])
+        after = ed.text
         taken = await ed.eventually(ed.lenses, lambda found: any("over" in t or "than the original" in t for t in found))
         ed.home.file.write_text(ed.text)
     async with editor(home, profile) as ed:  # after a restart
         ed.open()
         assert await ed.eventually(ed.lenses, lambda found: found == taken)
+        revert = next(a for a in await ed.actions("tl.store") if a.title.startswith("Revert"))
+        assert revert.command is not None
+        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(revert.command.command, revert.command.arguments))
+        assert ed.text == before != after
 
 
 @pytest.mark.asyncio
@@ -85,7 +90,7 @@ async def test_text_that_has_changed_gets_no_variant(home: Home) -> None:
         await ed.eventually(ed.lenses, lambda found: "verify again" in found[0])
         ed.type("3.0 * tl.load", "2.0 * tl.load")
         ed.refuses = "the file is read-only"
-        with pytest.raises(Exception, match="did not take the variant: the file is read-only"):
+        with pytest.raises(Exception, match="did not take the edit: the file is read-only"):
             await ed.command("apply", ed.uri, "scale_kernel", run, number)
 
 
@@ -104,3 +109,52 @@ async def test_nothing_runs_in_a_folder_that_is_not_trusted(home: Home) -> None:
         ed.client.protocol.notify("kernelband/didChangeTrust", {"folders": [{"uri": home.work.as_uri(), "trusted": True}]})
         await optimized(ed)
         assert canary.exists()  # so that this test can fail
+
+
+@pytest.mark.asyncio
+async def test_what_else_can_be_asked(home: Home) -> None:
+    async with editor(home, PROFILES[0], trials=3) as ed:
+        ed.open()
+        with pytest.raises(Exception, match="There is no variant of scale_kernel to take"):
+            await ed.command("choose", ed.uri, "scale_kernel")
+        with pytest.raises(Exception, match="optimize takes these arguments: str, str"):
+            await ed.command("optimize", ed.uri)
+        with pytest.raises(Exception, match="was not started here"):
+            await ed.command("cancel", "00000000")
+        run = await optimized(ed)
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely"))
+        report = await ed.command("report", ed.uri, "scale_kernel")
+        assert [r["id"] for r in report["runs"]] == [run]
+        assert all(v["ratio"] is None for v in report["runs"][0]["variants"])
+        best = report["runs"][0]["variants"][0]["number"]
+        patch = await ed.command("patch", ed.uri, "scale_kernel", run, best)
+        assert patch.startswith("diff --git a/scale.py b/scale.py")
+        ed.picks = 1
+        assert await ed.command("choose", ed.uri, "scale_kernel") == {"applied": True}
+        assert ed.edits
+        await ed.command("reject", run, best)
+        report = await ed.eventually(
+            lambda: ed.command("report", ed.uri, "scale_kernel"), lambda r: any(v["decision"] == "reject" for v in r["runs"][0]["variants"])
+        )
+        assert report["accepted"]
+
+
+@pytest.mark.asyncio
+async def test_cancel_from_the_progress_and_resume(home: Home) -> None:
+    async with editor(home, PROFILES[0], trials=20) as ed:
+        ed.open()
+        answer = await ed.command("optimize", ed.uri, "scale_kernel")
+
+        async def begun() -> list[str]:
+            return [c.headline for c in ed.changes if c.trials]
+
+        await ed.eventually(begun, bool, 60)
+        (token,) = ed.client.progress_reports
+        assert any("/20" in str(getattr(r, "message", "")) for r in ed.client.progress_reports[token])
+        ed.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+        end = await ed.ended(answer["run"], 10)
+        assert end.state == "interrupted"
+        assert "Resume" in await ed.eventually(ed.lenses, lambda found: "Resume" in found)
+        again = await ed.command("resume", ed.uri, "scale_kernel", answer["run"])
+        assert again == answer
+        await ed.command("stop_all")

@@ -70,7 +70,7 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     if standing is not None and run is not None:
         out += [_variant(server, uri, name, run, v) for v in standing.offers]
         if standing.accepted:
-            out.append(_run(f"Revert {name} to the original", "kernelband.server.revert", uri, name, run.id))
+            out.append(_run(f"Revert {name} to the original", "kernelband.server.revert", uri, name, run.id, standing.accepted))
         for variant in standing.offers[:1]:
             out.append(_run("Copy the patch of the best variant", "kernelband.server.patch", uri, name, run.id, variant.number))
         latest = standing.finding.runs[0]

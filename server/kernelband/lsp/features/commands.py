@@ -105,19 +105,29 @@ async def stop_all(server: KernelBandServer) -> dict[str, list[str]]:
 
 async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
     """Put a variant into the client's documents, as one edit, if their texts are what it was made for."""
-    for _ in range(2):  # once more if somebody typed in between
-        edit = await variant_edit(server.findings, server.open_documents(), Wanted(uri, kernel, run, number), server.encoding)
+    await _put(server, Wanted(uri, kernel, run, number), f"KernelBand: variant {number} of run {run}")
+    await asyncio.to_thread(_decide, server.findings.db, run, number, "accept")
+    return {"applied": True}
+
+
+async def revert(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
+    """Put the original back where that variant is."""
+    await _put(server, Wanted(uri, kernel, run, number, revert=True), "KernelBand: the original")
+    return {"applied": True}
+
+
+async def _put(server: KernelBandServer, wanted: Wanted, label: str) -> None:
+    """One edit, once more if somebody typed in between."""
+    for _ in range(2):
+        edit = await variant_edit(server.findings, server.open_documents(), wanted, server.encoding)
         if _is_current(server, edit):
             break
     else:
-        raise StaleText("The document changed while the variant was put in: try again when nobody types.")
-    label = f"KernelBand: variant {number} of run {run}"
+        raise StaleText("The document changed while the edit was made: try again when nobody types.")
     done = await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
     if not done.applied:
         reason = f": {done.failure_reason}" if done.failure_reason else ""
-        raise StaleText(f"The editor did not take the variant{reason}.")
-    await asyncio.to_thread(_decide, server.findings.db, run, number, "accept")
-    return {"applied": True}
+        raise StaleText(f"The editor did not take the edit{reason}.")
 
 
 def _is_current(server: KernelBandServer, edit: types.WorkspaceEdit) -> bool:
@@ -184,6 +194,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     cancel: (str,),
     stop_all: (),
     apply: (str, str, str, int),
+    revert: (str, str, str, int),
     reject: (str, int),
     patch: (str, str, str, int),
     report: (str, str),
