@@ -15,8 +15,8 @@ from attrs import frozen
 
 @frozen
 class Settings:
-    """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box". ``search_python``: that has the
-    search extra, if not the server's own. ``trials``, ``seconds``: of a run; seconds are 60 where neither is said.
+    """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box". ``trials``, ``seconds``: of a run;
+    seconds are 60 where neither is said.
     """
 
     db: str | None = None
@@ -24,7 +24,6 @@ class Settings:
     worker: str | None = None
     gpu: str | None = None
     entry: str | None = None
-    search_python: str | None = None
     trials: int | None = None
     seconds: float | None = None
     lens: bool = True

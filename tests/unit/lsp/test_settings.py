@@ -16,8 +16,8 @@ JSON = st.recursive(
 
 
 def test_keys_as_editors_write_them() -> None:
-    settings, problems = read_settings({"python": "/usr/bin/python3", "searchPython": "py", "trials": 20, "lens": False, "later": 1})
-    assert settings == Settings(python="/usr/bin/python3", search_python="py", trials=20, lens=False)
+    settings, problems = read_settings({"python": "/usr/bin/python3", "gpu": "h200", "trials": 20, "lens": False, "later": 1})
+    assert settings == Settings(python="/usr/bin/python3", gpu="h200", trials=20, lens=False)
     assert problems == []
 
 
