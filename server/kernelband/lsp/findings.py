@@ -16,6 +16,7 @@ from kernelband.errors import HistoryError, SourceError
 from kernelband.history import Store, runs, source_key
 from kernelband.history.records import RunRow, from_row
 from kernelband.lsp.original import Original, read_original
+from kernelband.lsp.parts import needed, parses
 from kernelband.lsp.placing import program_in
 from kernelband.lsp.ranking import VariantFinding, read_variants
 from kernelband.search.patches import patch_from_json
@@ -121,6 +122,10 @@ class Findings:
             ids |= {run for run, other in view.keys.items() if other == key}
         found = [view.kept[run].found for run in view.kept if run in ids]
         return Finding(path, qualname, tuple(found[:MOST_OF_A_KERNEL]))
+
+    def has_named(self, name: str) -> bool:
+        """Whether any run is about a kernel of that bare name: no other has the source key of one that is called so."""
+        return any(kernel.rpartition(".")[2] == name for _, kernel in self._view.by_place)
 
     def refresh(self) -> bool:
         """Read what has changed. True when there may be something new to show. Never raises for a bad database: see ``problem``."""
@@ -273,8 +278,9 @@ class Findings:
 
 
 def _key(texts: Mapping[str, str], row: RunRow) -> str | None:
+    small = needed(texts, row.kernel)
     try:
-        return source_key(program_in(texts, row.path, row.kernel))
+        return source_key(program_in(small if parses(small) else texts, row.path, row.kernel))
     except SourceError:
         return None
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from kernelband.errors import HistoryError, SourceError, StaleText
 from kernelband.history import source_key
 from kernelband.lsp.findings import Applicable, Finding, Findings, VariantFinding
 from kernelband.lsp.index import Snapshot, place
+from kernelband.lsp.parts import needed, parses
+from kernelband.lsp.placing import ProgramOf, form, program_in
 from kernelband.lsp.placing import place as put
-from kernelband.lsp.placing import program_in, recognise
 from kernelband.source import Workspace
-from kernelband.source.model import Kernel, Patch, Program
+from kernelband.source.model import Kernel, Patch, Program, text_hash
 
+MOST_KEPT = 500  # of each kind of what is remembered
 REST_S = 0.25  # without an edit, before programs are looked for: that reads other files too
 
 
@@ -55,6 +57,7 @@ class Standings:
         self._findings, self._texts, self._on_change = findings, texts, on_change
         self._known: dict[str, dict[str, Standing]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._memory = Memory()
 
     def of(self, uri: str, qualname: str) -> Standing | None:
         """What is known; None before the first look."""
@@ -80,37 +83,110 @@ class Standings:
         texts = {**self._texts(), path: snapshot.text}
         found: dict[str, Standing] = {}
         for kernel in snapshot.kernels:
-            found[kernel.place.qualname] = await asyncio.to_thread(standing, findings, path, kernel, texts)
+            found[kernel.place.qualname] = await asyncio.to_thread(standing, findings, path, kernel, texts, self._memory)
         if found != self._known.get(snapshot.uri):
             self._known[snapshot.uri] = found
             self._on_change()
 
 
-def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str]) -> Standing:
+@define(eq=False)
+class Memory:
+    """What was found out of texts that are the same again. Each is dropped as a whole when it has grown: nothing needs it."""
+
+    keys: dict[Hashable, str | None] = field(factory=dict[Hashable, str | None])  # by path, kernel and hash of the text
+    forms: dict[Hashable, dict[str, int]] = field(factory=dict[Hashable, dict[str, int]])  # by run, its variants, path, kernel
+    applicable: dict[tuple[str, tuple[int, ...]], Applicable] = field(factory=dict[tuple[str, tuple[int, ...]], Applicable])
+    judged: dict[Hashable, tuple[int | None, str]] = field(factory=dict[Hashable, tuple[int | None, str]])
+
+    def trim(self) -> None:
+        """Drop what is too much."""
+        for kept in (self.keys, self.forms, self.applicable, self.judged):
+            if len(kept) > MOST_KEPT:
+                kept.clear()
+
+
+def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Standing:
     """Of one kernel. Reads the history and other files: for a thread."""
+    memory.trim()
     name = kernel.place.qualname
     finding = findings.find(path, name)
-    if not finding.runs:  # a file that was renamed or copied
-        try:
-            finding = findings.find(path, name, source_key(program_in({path: texts[path]}, path, name)))
-        except SourceError:
-            return Standing(finding)
+    if not finding.runs and findings.has_named(kernel.place.name):  # a file that was renamed or copied
+        key = _key(path, name, texts[path], memory)
+        if key is not None:
+            finding = findings.find(path, name, key)
     run = finding.telling
     if run is None or not run.variants:
         return Standing(finding)
+    numbers = tuple(v.number for v in run.variants)
     try:
-        applicable = findings.load(run.id, [v.number for v in run.variants])
+        applicable = memory.applicable.get((run.id, numbers)) or findings.load(run.id, numbers)
     except HistoryError:  # forgotten this moment
         return Standing(finding)
+    memory.applicable[run.id, numbers] = applicable
+    return Standing(finding, *_judged(applicable, path, name, texts, memory))
+
+
+def _key(path: str, name: str, text: str, memory: Memory) -> str | None:
+    """The source key of the kernel; None where the text holds none such."""
+    given = needed({path: text}, name)
+    asked = (path, name, text_hash(given[path]))
+    if asked not in memory.keys:
+        try:
+            memory.keys[asked] = source_key(program_in(given if parses(given) else {path: text}, path, name))
+        except SourceError:
+            memory.keys[asked] = None
+    return memory.keys[asked]
+
+
+def _judged(applicable: Applicable, path: str, name: str, texts: Mapping[str, str], memory: Memory) -> tuple[int | None, str]:
+    """``accepted`` and ``stale`` of a run with variants. Only what can matter to the kernel is compared, so that its file may be large."""
     now, program_of = at_hand(applicable, path, name, texts)
-    number = recognise(applicable.base_texts, applicable.patches, now, program_of)
-    if number:
-        return Standing(finding, number)
+    base, numbers = applicable.base_texts, tuple(applicable.patches)
+    small, small_base = needed(now, name), needed(base, applicable.kernel)
+    asked = (applicable.run, numbers, path, name, text_hash("".join(f"{p}\0{t}\0" for p, t in sorted(small.items()))))
+    if asked in memory.judged:
+        return memory.judged[asked]
+    if not parses(small_base) or (not parses(small) and parses(now)):  # odd text: all of it, then
+        small, small_base = now, base
+    if small == small_base:
+        answer: tuple[int | None, str] = (0, "")
+    else:
+        answer = _compared(
+            applicable, small, small_base, program_of, lambda: _forms_of(applicable, small_base, program_of, asked[:-1], memory)
+        )
+    memory.judged[asked] = answer
+    return answer
+
+
+def _compared(
+    applicable: Applicable, now: Mapping[str, str], base: Mapping[str, str], program_of: ProgramOf, forms: Callable[[], Mapping[str, int]]
+) -> tuple[int | None, str]:
     try:
-        put(Patch(), applicable.base_texts, now, program_of, run=f"run {run.id}")
+        put(Patch(), base, now, program_of, run=f"run {applicable.run}")
     except StaleText as error:
-        return Standing(finding, number, error.message)
-    return Standing(finding, 0)
+        form_now = form(now, program_of)
+        number = forms().get(form_now) if form_now is not None else None
+        return number, "" if number else error.message
+    return 0, ""  # word by word the original, so no variant
+
+
+def _forms_of(applicable: Applicable, base: Mapping[str, str], program_of: ProgramOf, asked: Hashable, memory: Memory) -> dict[str, int]:
+    """Made at the first edit of the program: who never edits it never waits for them."""
+    if asked not in memory.forms:
+        memory.forms[asked] = _forms(applicable, whole=base is applicable.base_texts, program_of=program_of)
+    return memory.forms[asked]
+
+
+def _forms(applicable: Applicable, *, whole: bool, program_of: ProgramOf) -> dict[str, int]:
+    """As ``placing.forms``, of what can matter to the kernel."""
+    out: dict[str, int] = {}
+    for number, patch in ((0, Patch()), *sorted(applicable.patches.items())):
+        full = {**applicable.base_texts, **patch.apply(dict(applicable.base_texts))}
+        small = full if whole else needed(full, applicable.kernel)
+        key = form(small if whole or parses(small) else full, program_of)
+        if key is not None:
+            out.setdefault(key, number)
+    return out
 
 
 def at_hand(
