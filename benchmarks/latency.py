@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""How long an editor waits for the language server, measured at the client: from the bytes written to the reply parsed.
+
+    python benchmarks/latency.py [--requests 1000] [--lines 5000] [--kernels 50] [--trials 10000] [--search PYTHON] [--out FILE]
+
+It makes a workspace and a history in a temporary folder and starts ``kernelband lsp`` on them as a process of its own. While requests are
+timed, a change is sent every 100 ms at a random place. With ``--search`` a predicted search of another file compiles on the same cores all
+that time and writes the same history; PYTHON is one with torch and Triton. Everything random has a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+from large_workspace import HEAD, SEARCHED, big_text, fill
+from timed_editor import PATIENCE_S, Buffer, Client
+
+KINDS = ("lens", "hover", "action", "keystroke to fresh lens", "hover while a file opens")
+TYPING_S = 0.1
+AGAIN_S = 0.01  # between two requests for the same lenses, until they are fresh
+PAUSE_S = 0.04  # at most, between two requests: they fall anywhere between two changes
+
+
+@frozen
+class Measured:
+    """``samples``: milliseconds in the order they were taken. ``figures``: single ones. ``empty``: replies without content."""
+
+    samples: dict[str, list[float]] = field(factory=lambda: {kind: [] for kind in KINDS})
+    figures: dict[str, float] = field(factory=dict[str, float])
+    empty: dict[str, int] = field(factory=lambda: dict.fromkeys(KINDS, 0))
+
+    def take(self, kind: str, reply: tuple[float, Any]) -> None:
+        self.samples[kind].append(reply[0])
+        self.empty[kind] += not reply[1]
+
+
+def measure(folder: Path, options: argparse.Namespace) -> Measured:
+    """All of it, on a server of its own."""
+    work, home, db = folder / "work", folder / "home", folder / "history.db"
+    for made in (work, home):
+        made.mkdir()
+    big, small, searched = work / "big.py", work / "small.py", work / "searched.py"
+    big.write_text(big_text(options.lines, options.kernels))
+    small.write_text(big_text(60, 1))
+    searched.write_text(HEAD + SEARCHED)
+    fill(db, str(big.resolve()), big.read_text(), options.kernels, options.trials)
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "KERNELBAND"))}
+    environment = {**keep, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    client = Client([sys.executable, "-m", "kernelband", "lsp", "--stdio", "--db", str(db)], work, environment)
+    try:
+        out = Measured()
+        buffer = _open(client, big, small, out)
+        _idle(client, out, options.idle)
+        search = _search(searched, db, options.search, environment) if options.search else None
+        try:
+            _requests(buffer, out, options)
+        finally:
+            if search is not None:
+                search.terminate()
+                search.wait(PATIENCE_S)
+        out.figures["memory at the end, MiB"] = client.memory_mib("VmRSS")
+        out.figures["memory at most, MiB"] = client.memory_mib("VmHWM")
+        client.ask("shutdown", None)
+        client.notify("exit", None)
+        client.process.wait(PATIENCE_S)
+        return out
+    finally:
+        client.close()
+
+
+def _open(client: Client, big: Path, small: Path, out: Measured) -> Buffer:
+    capabilities = {"workspace": {"codeLens": {"refreshSupport": True}}, "general": {"positionEncodings": ["utf-32", "utf-16"]}}
+    folder = {"uri": big.parent.as_uri(), "name": "work"}
+    client.ask(
+        "initialize", {"processId": os.getpid(), "rootUri": folder["uri"], "workspaceFolders": [folder], "capabilities": capabilities}
+    )
+    out.figures["start of the process to initialize, ms"] = (time.perf_counter() - client.begun) * 1000
+    client.notify("initialized", {})
+    first, buffer = Buffer(client, small.as_uri(), small.read_text()), Buffer(client, big.as_uri(), big.read_text(), len(HEAD))
+    first.open()
+    first.lens()
+    opened: list[float] = []
+    buffer.open()
+    asking = threading.Thread(target=lambda: opened.append(buffer.lens()[0]))
+    asking.start()
+    while asking.is_alive():
+        out.take(KINDS[4], first.hover(0))
+        time.sleep(0.01)
+    out.figures["first open to its lenses, ms"] = opened[0]
+    begin = time.perf_counter()
+    while not _told(buffer):
+        if time.perf_counter() - begin > PATIENCE_S:
+            raise RuntimeError(f"After {PATIENCE_S:.0f} s not every kernel with runs shows what they found.")
+        time.sleep(0.2)
+    out.figures["lenses to what the history says in all of them, s"] = time.perf_counter() - begin
+    return buffer
+
+
+def _told(buffer: Buffer) -> bool:
+    lenses = buffer.lens()[1]
+    told = {x["command"]["arguments"][1] for x in lenses if x["command"]["command"] == "kernelband.server.choose"}
+    return told == {x["command"]["arguments"][1] for x in lenses}
+
+
+def _idle(client: Client, out: Measured, seconds: float) -> None:
+    if seconds > 0:
+        time.sleep(min(seconds, 3.0))  # what was begun may end
+        before = client.cpu_s()
+        time.sleep(seconds)
+        out.figures[f"processor time in {seconds:g} s without a request, ms"] = (client.cpu_s() - before) * 1000
+    out.figures["memory after opening, MiB"] = client.memory_mib("VmRSS")
+
+
+def _search(file: Path, db: Path, python: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Runs until it is told to stop; begun when its first trial has ended."""
+    command = [sys.executable, "-m", "kernelband", "optimize", f"{file}::searched", "--entry", "bench", "--db", str(db), "--python", python]
+    environment = {**environment, "OMP_NUM_THREADS": "1"}
+    found = subprocess.Popen(
+        [*command, "--gpu", "h100", "--seconds", "3600", "--json"], cwd=file.parent, env=environment, stdout=subprocess.PIPE
+    )
+    assert found.stdout is not None
+    for line in found.stdout:
+        if json.loads(line)["event"] == "trial_ended":
+            threading.Thread(target=found.stdout.read, daemon=True).start()
+            return found
+    raise RuntimeError(f"The search ended with code {found.wait()} before its first trial.")
+
+
+def _requests(buffer: Buffer, out: Measured, options: argparse.Namespace) -> None:
+    over = threading.Event()
+
+    def type_on() -> None:
+        while not over.wait(TYPING_S):
+            buffer.key()
+
+    typist = threading.Thread(target=type_on)
+    typist.start()
+    try:
+        rng = random.Random(2)  # noqa: S311 - not for secrets
+        todo = [kind for kind in KINDS[:4] for _ in range(options.requests)]
+        rng.shuffle(todo)
+        for kind in todo:
+            kernel = rng.randrange(options.kernels)
+            if kind == "lens":
+                out.take(kind, buffer.lens())
+            elif kind == KINDS[3]:
+                out.take(kind, _fresh(buffer, kernel))
+            else:
+                out.take(kind, buffer.hover(kernel) if kind == "hover" else buffer.action(kernel))
+            time.sleep(rng.random() * PAUSE_S)
+    finally:
+        over.set()
+        typist.join()
+
+
+def _fresh(buffer: Buffer, kernel: int) -> tuple[float, Any]:
+    """From a kernel's new name to lenses with it; the client asks again soon after each answer. Then the old name again."""
+    name = f"kernel_{kernel}"
+    begin = buffer.rename(name, f"{name}_")
+    try:
+        for _ in range(2000):
+            _, lenses = buffer.lens()
+            at = time.perf_counter()
+            if any(x["command"]["arguments"][1:] == [f"{name}_"] for x in lenses):
+                return (at - begin) * 1000, lenses
+            time.sleep(AGAIN_S)
+        return (time.perf_counter() - begin) * 1000, None
+    finally:
+        buffer.rename(f"{name}_", name)
+
+
+# ---------------------------------------------------------------- the table
+
+
+def percentile(samples: Sequence[float], share: float) -> float:
+    """The smallest sample that so many of all don't exceed."""
+    ordered = sorted(samples)
+    return ordered[max(-int(-len(ordered) * share // 1) - 1, 0)]
+
+
+def table(measured: Measured) -> str:
+    """Markdown."""
+    lines = ["| milliseconds | p50 | p95 | p99 | max | requests | without content |", "|" + " --- |" * 7]
+    for kind, samples in measured.samples.items():
+        if samples:
+            cells = " | ".join(f"{percentile(samples, share):.1f}" for share in (0.5, 0.95, 0.99, 1.0))
+            lines.append(f"| {kind} | {cells} | {len(samples)} | {measured.empty[kind]} |")
+    lines += ["", "| figure | |", "| --- | --- |", *(f"| {name} | {value:.1f} |" for name, value in measured.figures.items())]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=1000, help="of each kind")
+    parser.add_argument("--lines", type=int, default=5000)
+    parser.add_argument("--kernels", type=int, default=50)
+    parser.add_argument("--trials", type=int, default=10_000, help="in the history, about")
+    parser.add_argument("--idle", type=float, default=60.0, help="seconds without a request, for the processor time")
+    parser.add_argument("--search", metavar="PYTHON", default="", help="a predicted search beside, with this Python's torch and Triton")
+    parser.add_argument("--out", type=Path, help="raw samples, as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measured = measure(Path(folder), options)
+    if options.out is not None:
+        given = {k: v for k, v in vars(options).items() if k != "out"}
+        kept = {"options": given, "samples_ms": measured.samples, "empty": measured.empty, "figures": measured.figures}
+        options.out.write_text(json.dumps(kept, indent=1))
+    print(table(measured))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
