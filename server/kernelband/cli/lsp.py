@@ -22,10 +22,11 @@ def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  
     # The thread that reads a text must let the loop in between, and a full collection of its trees must not come with every few keys.
     sys.setswitchinterval(0.001)
     gc.set_threshold(10_000, 20, 1000)
+    from kernelband.lsp.connection import serve_stdio, serve_tcp
     from kernelband.lsp.server import make_server
 
     server = make_server(db)
     if tcp is not None:
-        server.start_tcp("127.0.0.1", tcp)
+        serve_tcp(server, tcp)
     else:
-        server.start_io()
+        serve_stdio(server)

@@ -2,10 +2,8 @@
 
 pygls 2.1 splits with ``str.splitlines``, which also ends lines at form feeds, U+2028 and the like; its documents then drift from the
 client's from the first edit below such a character. There is no setting for it, and the protocol builds its workspace by name in
-``initialize``. What it and every handler use afterwards is the protocol's public ``workspace`` property: ``Protocol`` answers it with
-``Documents``, a pygls workspace that makes our ``Document``. Opening, changing, closing and notebook sync stay pygls' code.
-
-    class Server(LanguageServer): ... super().__init__(..., protocol_cls=Protocol)
+``initialize``. What it and every handler use afterwards is the protocol's public ``workspace`` property: ours (``protocol.py``) answers it
+with ``Documents``, a pygls workspace that makes our ``Document``. Opening, changing, closing and notebook sync stay pygls' code.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from pathlib import Path
 from re import Pattern
 
 from lsprotocol import types
-from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 from pygls.workspace import ServerTextPosition, ServerTextRange, TextDocument, Workspace
 from pygls.workspace.text_document import RE_END_WORD, RE_START_WORD
@@ -117,23 +114,3 @@ class Documents(Workspace):
         return Document(
             doc_uri, source=source, version=version, language_id=language_id, sync_kind=self._sync_kind, position_codec=self.position_codec
         )
-
-
-class Protocol(LanguageServerProtocol):
-    """pygls' protocol over our workspace."""
-
-    _documents: Documents | None = None
-
-    @property
-    def workspace(self) -> Documents:
-        """Root, folders and encoding as the client's ``initialize`` gave them. Takes partial changes and whole ones, as they come.
-
-        Raises:
-            RuntimeError: before ``initialize``.
-        """
-        if self._documents is None:
-            given = super().workspace
-            self._documents = Documents(
-                given.root_uri, workspace_folders=[*given.folders.values()], position_encoding=given.position_encoding
-            )
-        return self._documents

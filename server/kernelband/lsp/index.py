@@ -159,9 +159,12 @@ def _snapshot(document: _Open) -> Snapshot:
 
 
 def place(uri: str) -> str:
-    """What a kernel of that document has as its path: resolved for a file, else the URI itself."""
-    path = to_fs_path(uri)
-    return str(Path(path).resolve()) if path else uri
+    """What a kernel of that document has as its path: resolved for a file, else (and for what no path can be, as with a NUL) the URI."""
+    try:
+        path = to_fs_path(uri)
+        return str(Path(path).resolve()) if path else uri
+    except (ValueError, OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
+        return uri
 
 
 def _answer(document: _Open, snapshot: Snapshot | None) -> None:

@@ -13,11 +13,12 @@ from pygls.lsp.server import LanguageServer
 from kernelband import __version__
 from kernelband.errors import SourceError
 from kernelband.history import find_place
-from kernelband.lsp.documents import Document, Documents, Protocol
+from kernelband.lsp.documents import Document, Documents
 from kernelband.lsp.drift import View
 from kernelband.lsp.features import actions, commands, documents, hover, lens, progress, session
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
+from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import LiveRun, Runs
 from kernelband.lsp.settings import Settings, read_settings
 from kernelband.lsp.standings import Standings
@@ -26,6 +27,7 @@ from kernelband.lsp.trust import Trust
 from kernelband.source import Workspace
 
 POLL_S = 1.5  # between two looks at the history: others write it too
+OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
 FEATURES = (session, documents, lens, hover, actions, commands, progress)
 
@@ -74,7 +76,7 @@ class KernelBandServer(LanguageServer):
 
     async def view(self, uri: str) -> View | None:
         """The newest kernels of a document, in the text of now; None where it isn't open. Waits only for the first snapshot."""
-        snapshot = self.index.latest(uri) or await self.index.fresh(uri, 0)
+        snapshot = self.index.latest(uri) or await self.index.fresh(uri, OLDEST)
         document = self.documents.text_documents.get(uri)
         return View(snapshot, document.text_lines) if snapshot is not None and isinstance(document, Document) else None
 
@@ -86,6 +88,10 @@ class KernelBandServer(LanguageServer):
             return True
 
     # ------------------------------------------------------------ beside the requests
+
+    def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ARG002 - pygls' signature
+        """A notification's handler failed: a line in the log, where pygls would show the user a message."""
+        log.error("A message of the client can't be handled: %s", error)
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> None:
         """Let it run beside the requests; what it raises is a line in the log."""

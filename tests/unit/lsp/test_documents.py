@@ -15,7 +15,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec, ServerTextPosition, ServerTextRange
 
 from kernelband.errors import SourceError
-from kernelband.lsp.documents import Document, Documents, Protocol
+from kernelband.lsp.documents import Document, Documents
+from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.text import Lines
 
 UTF8, UTF16, UTF32 = PositionEncodingKind.Utf8, PositionEncodingKind.Utf16, PositionEncodingKind.Utf32

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VARIANT = f"{types.CodeActionKind.RefactorRewrite.value}.kernelband"
 RUN = f"{types.CodeActionKind.Source.value}.kernelband"
 REFUSED = -32803  # RequestFailed
+NAME = 4096  # characters of a URI, a kernel or a run
 
 
 def register(server: KernelBandServer) -> None:
@@ -113,6 +114,14 @@ def _wanted(action: types.CodeAction, only: Any) -> bool:
     return not kinds or any(kind == k or kind.startswith(f"{k}.") or not k for k in kinds)
 
 
+def can_name(given: Any) -> bool:
+    """Whether files and databases take it, as a name or a number."""
+    if isinstance(given, int):
+        return abs(given) < 2**31
+    text = str(given)
+    return len(text) <= NAME and "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def _data(data: Any) -> Wanted:
     """What ``_variant`` put there.
 
@@ -122,6 +131,6 @@ def _data(data: Any) -> Wanted:
     given: dict[str, Any] = dict(cast("dict[str, Any]", data)) if isinstance(data, dict) else dict(getattr(data, "__dict__", {}))
     uri, kernel, run, number = (given.get(k) for k in ("uri", "kernel", "run", "number"))
     named = isinstance(uri, str) and isinstance(kernel, str) and isinstance(run, str)
-    if named and isinstance(number, int) and not isinstance(number, bool):
+    if named and isinstance(number, int) and not isinstance(number, bool) and all(map(can_name, (uri, kernel, run, number))):
         return Wanted(str(uri), str(kernel), str(run), number)
     raise JsonRpcInvalidParams(message="This code action isn't one of ours: its data should be uri, kernel, run and number.")

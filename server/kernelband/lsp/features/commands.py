@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.history import Store, trials
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.features import progress
-from kernelband.lsp.features.actions import Refused, title
+from kernelband.lsp.features.actions import Refused, can_name, title
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import Request
 
@@ -39,6 +40,8 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
         if not good:
             wanted = ", ".join(k.__name__ for k in kinds) or "none"
             raise JsonRpcInvalidParams(message=f"kernelband.server.{name} takes these arguments: {wanted}.")
+        if not all(map(can_name, arguments)):
+            raise JsonRpcInvalidParams(message=f"An argument of kernelband.server.{name} can't be a URI, a name, an id or a number.")
         try:
             return await handler(server, *arguments)
         except KernelBandError as error:
@@ -145,6 +148,8 @@ def _decide(db: Path, run: str, number: int, decision: str) -> None:
     store = Store.write(db)
     try:
         trials.decide(store, run, number, decision)
+    except sqlite3.IntegrityError as error:
+        raise UsageError(f"There is no variant {number} of run {run}, so nothing was decided: look at the kernel's report.") from error
     finally:
         store.close()
 

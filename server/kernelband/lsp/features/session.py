@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
 
 DID_CHANGE_TRUST = "kernelband/didChangeTrust"
+
+log = logging.getLogger(__name__)
 
 
 def register(server: KernelBandServer) -> None:
@@ -33,11 +36,13 @@ def register(server: KernelBandServer) -> None:
     @server.feature(DID_CHANGE_TRUST)
     def trust(params: Any) -> None:
         """``{"folders": [{"uri", "trusted"}]}``: the editor's word, for this connection."""
-        folders: list[Any] = getattr(params, "folders", None) or []
-        for folder in folders:
-            uri, trusted = getattr(folder, "uri", None), getattr(folder, "trusted", None)
-            if isinstance(uri, str) and isinstance(trusted, bool):
-                server.trust.say(place(uri), trusted)
+        given: Any = cast("dict[str, Any]", params).get("folders") if isinstance(params, dict) else None
+        for folder in cast("list[Any]", given) if isinstance(given, list) else ():
+            match folder:
+                case {"uri": str(uri), "trusted": bool(trusted)} if uri:
+                    server.trust.say(place(uri), trusted)
+                case _:
+                    log.warning("%s says nothing of a folder: it should be {uri, trusted}.", DID_CHANGE_TRUST)
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: Any) -> None:
