@@ -233,13 +233,13 @@ def _id(message: Message) -> int | str | None:
     return given if isinstance(given, int | str) and not isinstance(given, bool) else None
 
 
-def _exactly(value: Any, kind: type) -> Any:
+def _exactly(value: Any, kind: type[Any]) -> Any:
     """Of that kind, or an error: cattrs would make a string of anything. Lua and others write whole numbers as 1.0."""
     if issubclass(kind, Enum):  # most of LSP's are strings or numbers too
         return kind(value)
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    kinds = (int, float) if kind is float else kind
+    kinds: tuple[type, ...] = (int, float) if kind is float else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
         raise TypeError(f"{_short(value)} is no {kind.__name__}")
     return value
