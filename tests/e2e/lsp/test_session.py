@@ -122,14 +122,14 @@ async def test_what_else_can_be_asked(home: Home) -> None:
         with pytest.raises(Exception, match="was not started here"):
             await ed.command("cancel", "00000000")
         run = await optimized(ed)
-        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely"))
+        await ed.eventually(ed.lenses, lambda found: "3 variants" in found[0])
         report = await ed.command("report", ed.uri, "scale_kernel")
         assert [r["id"] for r in report["runs"]] == [run]
         assert all(v["ratio"] is None for v in report["runs"][0]["variants"])
         best = report["runs"][0]["variants"][0]["number"]
         patch = await ed.command("patch", ed.uri, "scale_kernel", run, best)
         assert patch.startswith("diff --git a/scale.py b/scale.py")
-        ed.picks = 1
+        ed.picks = 1  # the second
         assert await ed.command("choose", ed.uri, "scale_kernel") == {"applied": True}
         assert ed.edits
         await ed.command("reject", run, best)

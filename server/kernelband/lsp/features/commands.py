@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from kernelband.lsp.liverun import Request
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
+
+TAKEN_S = 2.0  # until a client's didChange shows the edit that it took; some wait a moment with it
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -127,10 +130,27 @@ async def _put(server: KernelBandServer, wanted: Wanted, label: str) -> None:
             break
     else:
         raise StaleText("The document changed while the edit was made: try again when nobody types.")
+    expected = {d.uri: _after(server, d.uri, edit) for d in server.open_documents()}
     done = await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
     if not done.applied:
         reason = f": {done.failure_reason}" if done.failure_reason else ""
         raise StaleText(f"The editor did not take the edit{reason}.")
+    end = time.monotonic() + TAKEN_S
+    while any(d.source != expected.get(d.uri, d.source) for d in server.open_documents()):
+        if time.monotonic() > end:  # Neovim 0.7 says that it took an edit of an older text, and leaves it out
+            raise StaleText("The editor's text isn't what the edit makes of it: it changed in between, so try again.")
+        await asyncio.sleep(0.02)
+
+
+def _after(server: KernelBandServer, uri: str, edit: types.WorkspaceEdit) -> str:
+    """The document's text with its edits."""
+    document = next(d for d in server.open_documents() if d.uri == uri)
+    lines = document.text_lines
+    changes = [c for c in edit.document_changes or () if isinstance(c, types.TextDocumentEdit) and c.text_document.uri == uri]
+    spans = [(lines.span(e.range, server.encoding), e.new_text) for c in changes for e in c.edits if isinstance(e, types.TextEdit)]
+    for span, new in sorted(spans, key=lambda x: x[0].start, reverse=True):
+        lines = lines.replaced(span, new)
+    return lines.text
 
 
 def _is_current(server: KernelBandServer, edit: types.WorkspaceEdit) -> bool:

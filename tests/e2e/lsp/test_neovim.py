@@ -1,0 +1,55 @@
+"""A real Neovim with its own client: open, lens, hover, optimize with progress, take, undo, a stale edit, and history after a restart."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli_world import Home
+from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
+
+SCRIPT = Path(__file__).with_name("session.lua")
+
+
+@pytest.mark.skipif(shutil.which("nvim") is None, reason="there is no Neovim here, and only root can install it")
+def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+    seen_path = tmp_path / "seen.json"
+    environment = {
+        **home.environment,
+        "SEEN": str(seen_path),
+        "WORK": str(home.work),
+        "WORKER": home.python,
+        "SERVER": json.dumps([sys.executable, "-m", "kernelband", "lsp", "--db", str(home.db)]),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    done = subprocess.run(
+        ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n", str(home.file), "-c", f"luafile {SCRIPT}"],
+        env=environment,
+        cwd=home.work,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert seen_path.exists(), done.stderr
+    seen = json.loads(seen_path.read_text())
+    assert done.returncode == 0, (seen.get("failed"), done.stderr)
+    assert "Nothing is measured or predicted" in seen["hover"]
+    kinds = [p["kind"] for p in seen["progress"]]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert any("3 · " in p["message"] or "/3" in p["message"] for p in seen["progress"] if p["kind"] == "report")
+    assert seen["action"].startswith("Likely faster on")
+    assert seen["applied"] is True
+    assert seen["after"] != home.file.read_text()
+    assert seen["one_undo"] is True
+    # The command may come before the change: then Neovim 0.7 says that it took the edit, and leaves it out.
+    assert "scale_kernel in scale.py has changed since run" in seen["refused"] or "it changed in between" in seen["refused"]
+    assert seen["stays"] is True
+    assert seen["lenses"][-1] == ["likely faster on H100 (predicted) · 3 variants", "Optimize"]  # the history, after a restart
