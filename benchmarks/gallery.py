@@ -19,7 +19,7 @@ from typing import Any
 
 from attrs import frozen
 
-from kernelband.cli.why import of_run
+from kernelband.explain.why import of_run
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, RunRow
 

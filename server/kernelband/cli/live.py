@@ -169,7 +169,7 @@ class Live:
         self._print("Where the time went: " + spent(ended.clock) + pace)
         if ended.best is not None:
             from kernelband.cli.figuretable import render
-            from kernelband.cli.why import of_run
+            from kernelband.explain.why import of_run
 
             told = of_run(db, ended.run, ended.best)
             self._print(f"\n[bold]Variant {ended.best}[/]")

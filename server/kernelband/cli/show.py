@@ -9,9 +9,9 @@ import attrs
 import click
 
 from kernelband.cli import armtable
-from kernelband.cli.outcome import final_lines, trial_line, verdict, word
 from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
+from kernelband.explain.outcome import final_lines, trial_line, verdict, word
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, TrialRow, VariantRow
 
@@ -98,8 +98,8 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
 def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:  # noqa: ARG001 - as _measured
     from rich.table import Table
 
-    from kernelband.cli.why import step
     from kernelband.explain.compare import because
+    from kernelband.explain.why import step
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "predicted", "because", "strategy", "what"):
@@ -119,7 +119,7 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
 
 def _variant(store: Store, row: RunRow, v: VariantRow) -> None:
     from kernelband.cli.figuretable import render
-    from kernelband.cli.why import tell
+    from kernelband.explain.why import tell
 
     told = tell(store, row, v)
     click.echo(f"Variant {v.id} of run {row.id}, made from {f'variant {v.parent}' if v.parent else 'the original'}")

@@ -13,10 +13,11 @@ from attrs import evolve
 from click.testing import CliRunner
 from rich.console import Console
 
-from kernelband.cli.figures import figures
-from kernelband.cli.figuretable import render, slower
+from kernelband.cli.figuretable import render
 from kernelband.cli.live import Live
 from kernelband.cli.show import show
+from kernelband.explain.figures import figures
+from kernelband.explain.figurewords import slower
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import CaseRow
 from kernelband.judge.comparison import compare

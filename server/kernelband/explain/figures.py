@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from attrs import frozen
 
-from kernelband.cli.casenames import case_names
+from kernelband.explain.casenames import case_names
 from kernelband.history import Store, trials
 from kernelband.history.records import FinalRow, MeasurementRow, RunRow
 from kernelband.judge.comparison import compare

@@ -8,8 +8,8 @@ from typing import cast
 
 from attrs import frozen
 
-from kernelband.cli.figures import Figures, figures
 from kernelband.explain.compare import Explanation, Step, measured, predicted
+from kernelband.explain.figures import Figures, figures
 from kernelband.explain.reason import Times, reason
 from kernelband.hardware import find_device
 from kernelband.history import Store, runs, trials

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.cli.casenames import LONG, case_names
+from kernelband.explain.casenames import LONG, case_names
 
 
 def case(number: int, arguments: str, function: str = "softmax") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelband.cli.figures import Figures
+from kernelband.explain.figures import Figures
 from kernelband.history.records import FinalRow, RunRow, TrialRow
 
 OTHER = {"device": "call", "call": "device"}
