@@ -40,6 +40,12 @@ class Request:
     db: str | None = None
     resume: str | None = None
 
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The files that are named to run: the kernel's and the entry's."""
+        entry = (self.entry or "").partition("::")[0]
+        return (self.path, entry) if entry.endswith(".py") else (self.path,)
+
 
 @define(eq=False)
 class LiveRun:

@@ -27,12 +27,16 @@ class Runs:
     """All methods are called on the loop. ``on_change``: told of a run soon after what is shown of it has changed, and at its end.
 
     Args:
+        refusal: why nothing of a file or folder may run, "" where it may (``Trust.refusal``); asked before each run.
         command: what starts the command line of this version.
         now: the clock, in seconds.
     """
 
-    def __init__(self, command: Sequence[str] = COMMAND, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, refusal: Callable[[str], str], command: Sequence[str] = COMMAND, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self.on_change: list[Callable[[LiveRun], None]] = []
+        self._refusal = refusal
         self._command, self._now = tuple(command), now
         self._newest: dict[tuple[str, str], LiveRun] = {}  # by path and kernel; also those that have ended
         self._children: dict[str, Child] = {}
@@ -43,8 +47,11 @@ class Runs:
         """Begin a run, or answer with the one of that kernel that goes on (also one that is stopping). Returns at once.
 
         Raises:
-            UsageError: ``resume`` is not the id of a run.
+            UsageError: the kernel's file, or that of the entry, may not run; or ``resume`` is not the id of a run.
         """
+        for path in request.runs:
+            if refusal := self._refusal(path):
+                raise UsageError(refusal)
         live = self.of(request.path, request.kernel)
         if live is not None and not live.ended:
             return live
@@ -165,7 +172,7 @@ def arguments(live: LiveRun, folder: Path) -> list[str]:
     r = live.request
     common = {"--trials": r.trials, "--seconds": r.seconds, "--worker": r.worker, "--python": r.python, "--db": r.db}
     own = {"--entry": r.entry, "--gpu": r.gpu, "--run-id": live.id} if r.resume is None else {"--resume": r.resume}
-    out = ["optimize", "--json"] + ([f"{r.path}::{r.kernel}"] if r.resume is None else [])
+    out = ["optimize", "--json", f"{r.path}::{r.kernel}"]  # named also where it resumes: a run of another file is refused
     for option, value in {**common, **own}.items():
         if value is not None:
             out.append(f"{option}={value}")

@@ -43,9 +43,9 @@ class KernelBandServer(LanguageServer):
         self.findings = Findings(find_place(db).path)
         self.index = KernelIndex(self._parsed)
         self.standings = Standings(lambda: self.findings, self.open_texts, self.redraw)
-        self.runs = Runs()
-        self.runs.on_change.append(self._run_changed)
         self.trust = Trust()
+        self.runs = Runs(self.trust.refusal)
+        self.runs.on_change.append(self._run_changed)
         self.shown: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._redraw_due = False

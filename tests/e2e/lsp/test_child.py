@@ -54,7 +54,7 @@ def child_of(registry: Runs, live: LiveRun) -> Child:
 
 @pytest.mark.asyncio
 async def test_a_predicted_run_of_an_unsaved_buffer(world: Path, worker_python: str) -> None:
-    registry = Runs()
+    registry = Runs(lambda _: "")
     told: list[tuple[float, str]] = []
     registry.on_change.append(lambda run: told.append((run.fraction, run.headline)))
     text = EXAMPLE.read_text() + "\n\nUNSAVED = True\n"
@@ -87,7 +87,7 @@ async def test_a_predicted_run_of_an_unsaved_buffer(world: Path, worker_python: 
 
 @pytest.mark.asyncio
 async def test_stopped_in_the_middle_nobody_is_left_and_it_goes_on_later(world: Path, worker_python: str) -> None:
-    registry = Runs()
+    registry = Runs(lambda _: "")
     live = registry.start(request(world, worker_python, trials=50))
     await until(live, lambda: live.done)
     marker = child_of(registry, live).marker
@@ -116,7 +116,7 @@ async def test_stopped_in_the_middle_nobody_is_left_and_it_goes_on_later(world: 
 @pytest.mark.parametrize("folders", ["kernelband-worker-*", "kernelband-worker-*/**/entry-*"], ids=["start", "capture"])
 async def test_stopped_before_anything_is_known(world: Path, worker_python: str, folders: str) -> None:
     """While the worker starts, or the user's program runs: their folders go too."""
-    registry = Runs()
+    registry = Runs(lambda _: "")
     live = registry.start(request(world, worker_python))
     await until(live, lambda: any((world / "tmp").glob(folders)))
     marker = child_of(registry, live).marker

@@ -42,7 +42,11 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    return Runs((sys.executable, str(program)))
+    return Runs(trusted, (sys.executable, str(program)))
+
+
+def trusted(path: str) -> str:
+    return ""
 
 
 def request(kernel: str = "k", **more: Any) -> Request:
@@ -135,11 +139,27 @@ async def test_a_text_with_half_a_character_is_the_search_s_to_refuse(runs: Runs
 
 
 @pytest.mark.asyncio
+async def test_nothing_runs_that_is_not_trusted(runs: Runs) -> None:
+    asked: list[str] = []
+
+    def refusal(path: str) -> str:
+        asked.append(path)
+        return "No." if path.startswith("/elsewhere/") else ""
+
+    careful = Runs(refusal)
+    for bad in (Request("file:///elsewhere/k.py", "/elsewhere/k.py", "k"), request(entry="/elsewhere/t.py::test_k")):
+        with pytest.raises(UsageError, match=r"^No\.$"):
+            careful.start(bad)
+    assert asked == ["/elsewhere/k.py", "/w/k.py", "/elsewhere/t.py"]
+    assert careful.live == ()
+
+
+@pytest.mark.asyncio
 async def test_a_resumed_run_keeps_its_id_and_its_texts(runs: Runs) -> None:
     live = runs.start(request(text="now", resume="0123abcd", trials=30, entry="e", gpu="h100"))
     await ended(runs, live)
     assert live.id == "0123abcd"
-    assert given(live)["arguments"] == ["optimize", "--json", "--trials=30", "--resume=0123abcd"]
+    assert given(live)["arguments"] == ["optimize", "--json", "/w/k.py::k", "--trials=30", "--resume=0123abcd"]
     for wrong in ("last", "0123", "0123abcd/3", "0123ABCD", "--help00"):
         with pytest.raises(UsageError, match="is not the id of a run"):
             runs.start(request(resume=wrong))
@@ -192,7 +212,7 @@ async def test_no_room_for_the_texts_is_said(runs: Runs, tmp_path: Path) -> None
 @pytest.mark.asyncio
 async def test_a_missing_extra_is_the_command_line_s_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hide = "import sys, importlib.util as u; f = u.find_spec; u.find_spec = lambda n, p=None: None if n == 'sklearn' else f(n, p); "
-    runs = Runs((sys.executable, "-c", hide + "from kernelband.cli import main; main()"))
+    runs = Runs(trusted, (sys.executable, "-c", hide + "from kernelband.cli import main; main()"))
     (tmp_path / "k.py").write_text("")
     live = runs.start(Request("", str(tmp_path / "k.py"), "k", db=str(tmp_path / "h.db")))
     await ended(runs, live)

@@ -66,9 +66,6 @@ async def resume(server: KernelBandServer, uri: str, kernel: str, run: str) -> d
 
 async def _begin(server: KernelBandServer, uri: str, kernel: str, run: str | None) -> dict[str, str]:
     path, settings = place(uri), server.settings
-    refusal = server.trust.refusal(path)
-    if refusal:
-        raise UsageError(refusal)
     texts = {p: t for p, t in server.open_texts().items() if server.is_changed(p, t)}
     live = server.runs.start(
         Request(
