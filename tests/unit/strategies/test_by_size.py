@@ -103,7 +103,7 @@ def test_the_copies_of_a_number_in_a_tuple_grid_become_the_variable(tmp_path):
     )
     found = chosen(program, given, other, "M", 512)
     assert changed(program, found)[1:] == [
-        "+    BLOCK_M, BLOCK_N = (32, 64) if M <= 512 else (64, 128)",
+        "+    BLOCK_M, BLOCK_N = (32, 64) if M <= 512 else (64, 128)  # measured: each the faster on its side",
         "+    bmm_kernel[(triton.cdiv(M, BLOCK_M), triton.cdiv(N, BLOCK_N), B)]"
         "(a, b, c, M, N, K, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=32)",
     ]
@@ -126,7 +126,8 @@ def copy(x):
     found = chosen(program, given, other)
     after = found.patch.apply(program.texts)[program.kernel.place.path]
     assert (
-        "    BLOCK = 1024 if n <= 4096 else 256\n    grid = ((n + BLOCK - 1) // BLOCK,)\n    with torch.cuda.device(x.device):\n"
+        "    BLOCK = 1024 if n <= 4096 else 256  # measured: each the faster on its side\n"
+        "    grid = ((n + BLOCK - 1) // BLOCK,)\n    with torch.cuda.device(x.device):\n"
         "        copy_kernel[grid](x, y, n, BLOCK=BLOCK, UNROLL=2)\n"
     ) in after
 
@@ -161,7 +162,7 @@ def test_a_tuple_is_set_as_one_and_a_long_choice_is_an_if(tmp_path):
     )
     after = chosen(program, given, wide, "M", 3072).patch.apply(program.texts)[path]
     assert (
-        "    if M <= 3072:\n"
+        "    if M <= 3072:  # measured: each the faster on its side\n"
         "        BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K, num_warps = 64, 64, 32, 4\n"
         "    else:\n"
         "        BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K, num_warps = 128, 256, 64, 8\n"
@@ -186,7 +187,7 @@ def test_warps_alone_and_those_in_a_variable(tmp_path):
     given = example_facts("fused_softmax", program)
     other = edited(program, tmp_path, ("BLOCK_SIZE=BLOCK_SIZE,\n", "BLOCK_SIZE=BLOCK_SIZE,\n        num_warps=16,\n"))
     assert changed(program, chosen(program, given, other, "n_cols")) == [
-        "+    num_warps = 4 if n_cols <= 4096 else 16",
+        "+    num_warps = 4 if n_cols <= 4096 else 16  # measured: each the faster on its side",
         "+        num_warps=num_warps,",
     ]
     named = edited(
@@ -196,7 +197,7 @@ def test_warps_alone_and_those_in_a_variable(tmp_path):
         ("BLOCK_SIZE=BLOCK_SIZE,\n", "BLOCK_SIZE=BLOCK_SIZE,\n        num_warps=warps,\n"),
     )
     found = chosen(named, given, edited(named, tmp_path, ("warps = 8", "warps = 16")), "n_cols")
-    assert changed(named, found) == ["-    warps = 8", "+    warps = 8 if n_cols <= 4096 else 16"]
+    assert changed(named, found) == ["-    warps = 8", "+    warps = 8 if n_cols <= 4096 else 16  # measured: each the faster on its side"]
 
 
 # ---------------------------------------------------------------- where it can't
@@ -215,7 +216,7 @@ OTHER = (("cdiv(n, 1024)", "cdiv(n, 256)"), ("BLOCK=1024", "BLOCK=256"))
 def test_a_name_that_is_taken_is_not_taken_again(tmp_path):
     program, given = copier(tmp_path, PLAIN.replace("y = torch", "BLOCK = x.device; y = torch"))
     assert (
-        "    BLOCK_ = 1024 if n <= 4096 else 256\n"
+        "    BLOCK_ = 1024 if n <= 4096 else 256  # measured: each the faster on its side\n"
         in chosen(program, given, edited(program, tmp_path, *OTHER)).patch.apply(program.texts)[program.kernel.place.path]
     )
 

@@ -241,12 +241,13 @@ def test_rows_per_program(tmp_path):
 -    x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=0.0)
 -    tl.store(y_ptr + row * stride + cols, x / tl.sum(x, axis=0), mask=cols < n_cols)
 +def norm(x_ptr, y_ptr, stride, n_cols, BLOCK: tl.constexpr, n_rows, ROWS: tl.constexpr):
-+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]
++    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]  # ROWS in each program
 +    cols = tl.arange(0, BLOCK)[None, :]
 +    x = tl.load(x_ptr + row * stride + cols, mask=(cols < n_cols) & (row < n_rows), other=0.0)
 +    tl.store(y_ptr + row * stride + cols, x / tl.sum(x, axis=1, keep_dims=True), mask=(cols < n_cols) & (row < n_rows))
 -    norm[(m,)](x, y, x.stride(0), n, BLOCK=triton.next_power_of_2(n))
-+    norm[(triton.cdiv(m, 16),)](x, y, x.stride(0), n, BLOCK=triton.next_power_of_2(n), n_rows=m, ROWS=16)"""
++    rows = 16  # values of row in each program
++    norm[(triton.cdiv(m, rows),)](x, y, x.stride(0), n, BLOCK=triton.next_power_of_2(n), n_rows=m, ROWS=rows)"""
     )
 
 

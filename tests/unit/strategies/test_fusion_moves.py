@@ -472,7 +472,11 @@ def test_a_block_that_holds_the_row_is_one_that_other_moves_know(tmp_path):
     program = program_of(SAMPLES["rms_norm"].text, tmp_path)
     given = row_facts(program, columns=4096)
     found = fired(program, given, "one_block")[0]
-    assert "BLOCK=min(16384, 1 << (x.shape[1] - 1).bit_length())" in changed(program, found)[-1]
+    assert changed(program, found)[-3:] == [
+        "-    rms_norm_kernel[(x.shape[0],)](x, w, y, x.stride(0), x.shape[1], 1e-6, BLOCK=256)",
+        "+    BLOCK = min(16384, 1 << (x.shape[1] - 1).bit_length())  # the power of two that holds a row, up to 64 KB",
+        "+    rms_norm_kernel[(x.shape[0],)](x, w, y, x.stride(0), x.shape[1], 1e-6, BLOCK=BLOCK, num_warps=8)",
+    ]
     child = again(program, found.patch.apply(program.texts), tmp_path)
     assert "elements_per_thread" in {p.move for p in strategy("vectorization").propose(child, given)}
     assert not fired(child, given, "one_block")

@@ -16,7 +16,7 @@ GOLDEN = [
 +    num_heads,
 +    ROWS: tl.constexpr,
 -    head = tl.program_id(1)
-+    head = (tl.program_id(1) * ROWS + tl.arange(0, ROWS))[:, None]
++    head = (tl.program_id(1) * ROWS + tl.arange(0, ROWS))[:, None]  # ROWS in each program
 -    cols = tl.arange(0, BLOCK_SIZE)
 +    cols = tl.arange(0, BLOCK_SIZE)[None, :]
 +    head_mask = mask & (head < num_heads)
@@ -29,9 +29,10 @@ GOLDEN = [
 +    tl.store(out_ptrs, x1 * cos - x2 * sin, mask=head_mask)
 +    tl.store(out_ptrs + half, x2 * cos + x1 * sin, mask=head_mask)
 -    rope_kernel[(batch * seq_len, n_heads)](
-+    rope_kernel[(batch * seq_len, triton.cdiv(n_heads, 16))](
++    rows = 16  # values of head in each program
++    rope_kernel[(batch * seq_len, triton.cdiv(n_heads, rows))](
 +        num_heads=n_heads,
-+        ROWS=16,
++        ROWS=rows,
 +        num_warps=2,""",
     ),
     (
@@ -41,7 +42,7 @@ GOLDEN = [
 -def embedding_kernel(ids_ptr, weight_ptr, out_ptr, embedding_dim, BLOCK_SIZE: tl.constexpr):
 -    token = tl.program_id(0)
 +def embedding_kernel(ids_ptr, weight_ptr, out_ptr, embedding_dim, BLOCK_SIZE: tl.constexpr, n_rows, ROWS: tl.constexpr):
-+    token = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]
++    token = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]  # ROWS in each program
 -    row = tl.load(ids_ptr + token)
 +    row = tl.load(ids_ptr + token, mask=token < n_rows)
 -        offsets = start + tl.arange(0, BLOCK_SIZE)
@@ -49,7 +50,8 @@ GOLDEN = [
 +        offsets = start + tl.arange(0, BLOCK_SIZE)[None, :]
 +        mask = (offsets < embedding_dim) & (token < n_rows)
 -        embedding_kernel[(flat.numel(),)](flat, self.weight, out, self.embedding_dim, BLOCK_SIZE=256)
-+        embedding_kernel[(triton.cdiv(flat.numel(), 8),)](flat, self.weight, out, self.embedding_dim, BLOCK_SIZE=256, n_rows=flat.numel(), ROWS=8)""",  # noqa: E501
++        rows = 8  # values of token in each program
++        embedding_kernel[(triton.cdiv(flat.numel(), rows),)](flat, self.weight, out, self.embedding_dim, BLOCK_SIZE=256, n_rows=flat.numel(), ROWS=rows)""",  # noqa: E501
     ),
     (
         "swiglu",
@@ -60,7 +62,7 @@ GOLDEN = [
 -    token = tl.program_id(0).to(tl.int64)
 -    cols = tl.program_id(1) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
 -    mask = cols < d
-+    token = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64)
++    token = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64)  # ROWS in each program
 +    cols = tl.program_id(1) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)[None, :]
 +    mask = (cols < d) & (token < num_tokens)
 -    grid = lambda meta: (n_tokens, triton.cdiv(d, meta["BLOCK_SIZE"]))  # noqa: E731

@@ -115,11 +115,27 @@ def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int) 
     if isinstance(passed, ast.Name) and (parameter_or_constant or not _known(launch, length, statement)):
         at = passed  # written at the launch instead, where the length is known
     # ``triton.next_power_of_2`` is the same number, but takes the host many times as long.
-    edits = [launch.module.replace(at, f"min({limit}, 1 << ({atom(length)} - 1).bit_length())")]
+    holds, word = (
+        f"min({limit}, 1 << ({atom(length)} - 1).bit_length())",
+        f"  # the power of two that holds a row, up to {ROW_BYTES // 1024} KB",
+    )
+    above = _above(launch, block, f"{block} = {holds}{word}") if at is passed and isinstance(passed, ast.Constant) else None
+    if above is not None:
+        return [(launch.module.path, e) for e in (above, launch.module.replace(at, block))]
+    edits = [launch.module.replace(at, holds)]
     note = launch.module.after(statement, []) if isinstance(statement, ast.Assign) and statement.value is at else None
     if note is not None and statement is not None and note.span.start == launch.module.span(statement).end:
-        edits.append(Edit(note.span, f"  # the power of two that holds a row, up to {ROW_BYTES // 1024} KB"))
+        edits.append(Edit(note.span, word))
     return [(launch.module.path, e) for e in edits]
+
+
+def _above(launch: LaunchView, name: str, line: str) -> Edit | None:
+    """A line before the launch; None where the host function has that name already, or the launch is part of something larger."""
+    statement = next((n for n in launch.module.around(launch.call) if isinstance(n, ast.stmt)), None)
+    if launch.host is None or not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
+        return None
+    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    return None if name in taken else launch.module.before(statement, [line])
 
 
 def _raised(launch: LaunchView, passed: ast.expr, present: int, limit: int) -> Edits | None:

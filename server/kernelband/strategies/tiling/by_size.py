@@ -23,6 +23,7 @@ from kernelband.strategies.tiling.parameters import Parameters
 
 MOVE = "by_size"
 WIDTH = 100  # of a line that holds both sides
+MEASURED = "  # measured: each the faster on its side"
 
 
 @frozen
@@ -195,9 +196,9 @@ class _Plan:
         if len(self.slots) > 1:
             line = f"{names} = ({small}) if {condition} else ({large})"
         if indent + len(line) <= WIDTH:
-            return [line]
+            return [f"{line}{MEASURED}" if indent + len(line + MEASURED) <= WIDTH else line]
         unit = self.module.unit
-        return [f"if {condition}:", f"{unit}{names} = {small}", "else:", f"{unit}{names} = {large}"]
+        return [f"if {condition}:{MEASURED}", f"{unit}{names} = {small}", "else:", f"{unit}{names} = {large}"]
 
     def _before(self) -> ast.stmt | None:
         """The first statement, of the innermost block that has all uses, that has one."""

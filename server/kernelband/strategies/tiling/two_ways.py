@@ -17,7 +17,7 @@ from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code import At, LaunchView, Module, View
 from kernelband.strategies.code.blocks import lines, names_bound, names_read
 from kernelband.strategies.code.module import FunctionNode
-from kernelband.strategies.tiling.by_size import MOVE, Sides, known
+from kernelband.strategies.tiling.by_size import MEASURED, MOVE, Sides, known
 
 
 def two_ways(
@@ -44,7 +44,7 @@ def two_ways(
     rows = (own.rows(ranges[0], own.kernel.name), other.rows(ranges[1], name))
     if rows[0] is None or rows[1] is None or (not again and rows[0] == rows[1]) or not _sound(own, other, ranges, sides.size):
         return None
-    edits = [own.branch(ranges[0], f"if {sides.size} <= {sides.up_to}:", rows if small else rows[::-1])]
+    edits = [own.branch(ranges[0], f"if {sides.size} <= {sides.up_to}:{MEASURED}", rows if small else rows[::-1])]
     if again:
         edits.append(own.beside(other.kernel_text(name)))
     which = [

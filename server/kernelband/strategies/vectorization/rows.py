@@ -83,10 +83,13 @@ def _edits(view: View, row: Row, rows: int, warps: int | None) -> Edits | None:
     if edits is None or added is None:
         return None
     edits += [(view.kernel.module.path, e) for e in added]
+    hosts = [launch.host for launch in view.launches]
     for launch in view.launches:
         side = (launch.sides() or [launch.grid])[row.axis]
         code = launch.module.code(side)
-        new = [*([f"{count}={code}"] if extra else []), f"{rows_name}={rows}"]
+        number, named = _named(launch, row, rows) if hosts.count(launch.host) == 1 else (str(rows), [])
+        edits += named
+        new = [*([f"{count}={code}"] if extra else []), f"{rows_name}={number}"]
         written = {k.arg for k in launch.call.keywords}
         if warps is not None and "num_warps" not in written:
             new.append(f"num_warps={warps}")  # in one edit with the rest: two at one place would collide
@@ -99,9 +102,20 @@ def _edits(view: View, row: Row, rows: int, warps: int | None) -> Edits | None:
         triton = _triton(launch.module.tree)
         if more is None or triton is None:
             return None
-        each = f'{launch.meta}["{rows_name}"]' if launch.meta is not None else str(rows)
+        each = f'{launch.meta}["{rows_name}"]' if launch.meta is not None else number
         edits += [*more, (launch.module.path, launch.module.replace(side, f"{triton}.cdiv({code}, {each})"))]
     return edits
+
+
+def _named(launch: LaunchView, row: Row, rows: int) -> tuple[str, Edits]:
+    """A variable with a word on it, before the grid that reads it; the number itself where only the launch does, or no line can stand."""
+    at = next((n for n in launch.module.around(launch.grid) if isinstance(n, ast.stmt)), None)
+    if launch.meta is not None or launch.host is None or not isinstance(at, ast.Assign | ast.Expr | ast.Return):
+        return str(rows), []
+    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    name = next((n for n in ("rows", f"{row.name}s_each") if n not in taken), None)
+    line = launch.module.before(at, [f"{name} = {rows}  # values of {row.name} in each program"])
+    return (str(rows), []) if name is None or line is None else (name, [(launch.module.path, line)])
 
 
 def _shared_grid(view: View, launch: LaunchView) -> bool:
@@ -158,6 +172,7 @@ def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
     shared = _shared_mask(view, row, guarded)
     if shared is not None:
         edits += shared.edits(view, guard)
+    edits += _word(view, row, rows, shared)
     for access in guarded:
         if shared is not None and isinstance(access.mask, ast.Name) and access.mask.id == shared.name:
             if shared.new != shared.name:
@@ -175,6 +190,16 @@ def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
             Edit(Span(span.start, span.end), f"{'' if simple else '('}{module.code(access.mask)}{'' if simple else ')'} & ({guard})")
         )
     return [(module.path, e) for e in edits]
+
+
+def _word(view: View, row: Row, rows: str, shared: SharedMask | None) -> list[Edit]:
+    """A comment where the rows are numbered: what the kernel's own comments say of one row no longer holds. None beside another one."""
+    module = view.kernel.module
+    statement = next((n for n in module.around(row.pid) if isinstance(n, ast.stmt)), None)
+    place = module.after(statement, []) if statement is not None and (shared is None or shared.last is not statement) else None
+    if statement is None or place is None or place.span.start != module.span(statement).end:
+        return []
+    return [Edit(place.span, f"  # {rows} in each program")]
 
 
 @frozen(eq=False)
