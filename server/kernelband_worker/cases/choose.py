@@ -6,6 +6,7 @@ from typing import Any, Dict, List
 
 TIME_AT_MOST = 8
 TIME_SHARE = 0.9
+TIME_FROM = 0.05  # a case of such a share is timed in any event: a variant that is slower on it must not look faster everywhere
 CHECK_AT_MOST = 16
 HOLD_OUT_FROM = 4  # distinct cases
 SHORT_US = 20.0
@@ -32,7 +33,7 @@ def choose(cases: List[Dict[str, Any]], *, hold_out: bool = True) -> List[Dict[s
     """Give every replayable case its role and drop those beyond the limit; what can't be replayed stays, to be shown.
 
     Held out are the third, seventh ... by weight: never the heaviest, and of different sizes. Timed are the heaviest of the rest until
-    they cover 90 % of its weight.
+    they cover 90 % of its weight, and those that have 5 % of it by themselves.
     """
     good = sorted((c for c in cases if c["replayable"] and c["neighbour_of"] is None), key=lambda c: (-weight(c), c["call_index"]))
     good = good[:CHECK_AT_MOST]
@@ -40,7 +41,8 @@ def choose(cases: List[Dict[str, Any]], *, hold_out: bool = True) -> List[Dict[s
     rest = [c for c in good if c["id"] not in held]
     total, covered = sum(weight(c) for c in rest), 0.0
     for number, case in enumerate(rest):
-        timed = number == 0 or (number < TIME_AT_MOST and covered < TIME_SHARE * total)
+        counts = covered < TIME_SHARE * total or weight(case) >= TIME_FROM * total
+        timed = number == 0 or (number < TIME_AT_MOST and counts)
         case["role"] = "time" if timed else "check"
         covered += weight(case) if timed else 0.0
     for case in good:

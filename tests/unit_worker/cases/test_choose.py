@@ -28,6 +28,10 @@ def test_the_heaviest_that_cover_nine_tenths_are_timed():
     assert roles([case(0, 0.02), case(1, 0.95), case(2, 0.03)]) == ["check", "time", "check"]
 
 
+def test_a_case_of_some_weight_is_timed_beyond_them():
+    assert roles([case(0, 0.63), case(1, 0.30), case(2, 0.07)]) == ["time", "time", "time"]
+
+
 def test_at_most_eight_are_timed_and_sixteen_kept():
     chosen = choose([case(i, 1 / 40) for i in range(40)])
     assert len(chosen) == 16
