@@ -11,9 +11,10 @@ import click
 
 from kernelband.cli.target import db_option, open_history, parse_variant
 from kernelband.errors import SourceError, StaleText
+from kernelband.explain.why import patch_text
 from kernelband.history import runs, trials
 from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace, unified_diff
+from kernelband.source import Workspace
 
 
 @click.command(name="apply")
@@ -26,14 +27,13 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
     run, number = parse_variant(variant)
     with open_history(db) as store:
         row = runs.find(store, run)
-        patch = patch_from_json(trials.variant(store, row.id, number).patch)
+        chosen = trials.variant(store, row.id, number)
+        if diff:
+            click.echo(patch_text(store, row, chosen), nl=False)
+            return
+        patch = patch_from_json(chosen.patch)
         base = runs.base_texts(store, row.id)
         workspace = Workspace.for_file(row.path)
-        if diff:  # as git itself writes it: paths from the root of the repository
-            marked = workspace.marked(f.path for f in patch.files if Path(f.path).exists())
-            texts = {f.path: base[f.path] for f in patch.files}
-            click.echo(unified_diff(texts, patch, workspace.roots[-1], marked=marked), nl=False)
-            return
         root = _common_root(row.path, base)
         texts = {f.path: _current(workspace, f.path) for f in patch.files}
         edited = patch.apply(texts)  # refuses stale text before anything is written

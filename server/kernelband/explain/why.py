@@ -8,6 +8,7 @@ from typing import cast
 
 from attrs import frozen
 
+from kernelband.errors import HardwareError
 from kernelband.explain.compare import Explanation, Step, measured, predicted
 from kernelband.explain.figures import Figures, figures
 from kernelband.explain.reason import Times, reason
@@ -81,7 +82,11 @@ def two_sentences(store: Store, run: RunRow, variant: VariantRow) -> tuple[str, 
     cases = final.result["cases"] if final is not None else ()
     times = {c["case"]: Times(c["device_before_us"], c["device_after_us"]) for c in cases}
     edits = [v.what for v in lineage(trials.variants(store, run.id), variant)]
-    found = reason(find_device(run.device), before, after, ", ".join(e.rstrip(".") for e in edits), times)
+    try:
+        device = find_device(run.device)
+    except HardwareError:
+        return ()  # estimated from another one: its rates weren't kept
+    found = reason(device, before, after, ", ".join(e.rstrip(".") for e in edits), times)
     return found.lines() if found is not None else ()
 
 
@@ -95,10 +100,12 @@ def lineage(variants: Sequence[VariantRow], variant: VariantRow) -> list[Variant
 
 
 def patch_text(store: Store, run: RunRow, variant: VariantRow) -> str:
-    """The variant as a unified diff."""
+    """The variant as git itself would write it: paths from the root of the repository."""
     patch = patch_from_json(variant.patch)
     base = runs.base_texts(store, run.id)
-    return unified_diff({f.path: base[f.path] for f in patch.files}, patch, Workspace.for_file(run.path).roots[-1])
+    workspace = Workspace.for_file(run.path)
+    marked = workspace.marked(f.path for f in patch.files if Path(f.path).exists())
+    return unified_diff({f.path: base[f.path] for f in patch.files}, patch, workspace.roots[-1], marked=marked)
 
 
 def tell(store: Store, run: RunRow, variant: VariantRow) -> Told:
