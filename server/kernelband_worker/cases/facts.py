@@ -127,7 +127,10 @@ def same_function(a: Function, b: Function) -> bool:
 
 
 def compulsory_bytes(launches: Sequence[Dict[str, Any]]) -> Optional[int]:
-    """Bytes of every element that the target's launches get, moved once; None when a table of integers says what is accessed."""
+    """Bytes of every element that the target's launches get, moved once; None when a table of integers says what is accessed.
+
+    Bytes are values (quantised ones, flags), not tables.
+    """
     seen: Set[Any] = set()
     total = 0
     for launch in launches:
@@ -138,7 +141,7 @@ def compulsory_bytes(launches: Sequence[Dict[str, Any]]) -> Optional[int]:
             for size, stride in zip(facts["shape"], facts["stride"]):
                 count *= size if stride or size == 0 else 1  # broadcast dimensions hold one element
             dtype = getattr(torch, facts["dtype"])
-            if not dtype.is_floating_point and not dtype.is_complex and dtype is not torch.bool and count > 1:
+            if not dtype.is_floating_point and not dtype.is_complex and dtype.itemsize > 1 and count > 1:
                 return None
             key = (facts["storage"], facts["offset"], tuple(facts["shape"]), tuple(facts["stride"]))
             if key not in seen:
