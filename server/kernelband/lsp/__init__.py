@@ -20,6 +20,8 @@ settings     what the user's editor says
 drift        the kernels of a moment ago in the text of now
 standings    how the text at hand stands to what the history knows
 applying     a variant as an edit of the client's documents
+pages        documents about a variant: files, diff, report, commands
+report       the report of a variant, as Markdown
 server       the server object
 features/    one file a request
 """

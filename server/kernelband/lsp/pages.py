@@ -1,0 +1,166 @@
+"""Documents about a variant that stand in no file of the user's: what a file becomes, the diff, the report, the commands.
+
+``kernelband:/RUN/NUMBER/files/PATH`` the file as that variant makes it; number 0 is the original, PATH relative to the program's folder
+``kernelband:/RUN/NUMBER/patch.diff`` the variant as ``git apply`` takes it
+``kernelband:/RUN/NUMBER/report.md``  what is known of it
+``kernelband:/RUN/NUMBER/again.sh``   the commands that search again, show it and print its patch
+
+All of it is read from the history: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from urllib.parse import quote, unquote
+
+from attrs import frozen
+
+from kernelband.errors import SourceError, UsageError
+from kernelband.explain.again import Again, again, of_variant
+from kernelband.explain.why import patch_text
+from kernelband.history import Store, find_place, runs, trials
+from kernelband.history.records import RunRow
+from kernelband.lsp.report import report
+from kernelband.search.patches import patch_from_json
+from kernelband.source import Workspace
+
+SCHEME = "kernelband"
+FILES, PATCH, REPORT, AGAIN = "files", "patch.diff", "report.md", "again.sh"
+
+_RUN = re.compile(r"[0-9a-z]{1,40}")
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}")
+
+
+@frozen
+class Page:
+    """One document. ``file``: of ``FILES``, with forward slashes."""
+
+    run: str
+    number: int
+    kind: str
+    file: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its place below a folder."""
+        return (self.run, str(self.number), self.kind, *(self.file.split("/") if self.file else ()))
+
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return f"{SCHEME}:/" + "/".join(quote(part, safe="") for part in self.parts)
+
+
+def page_of(uri: str) -> Page:
+    """The page of an address. Clients may encode more or fewer characters than we do.
+
+    Raises:
+        UsageError: it is none of ours.
+    """
+    scheme, colon, path = uri.partition(":")
+    parts = [unquote(part) for part in path.removeprefix("//").removeprefix("/").split("/")]
+    if scheme.lower() == SCHEME and colon and len(parts) >= 3 and _RUN.fullmatch(parts[0]) and _NUMBER.fullmatch(parts[1]):
+        run, number, kind, *rest = parts
+        page = Page(run, int(number), kind, "/".join(rest))
+        if kind == FILES and rest and all(rest) and not {".", ".."} & set(rest) and not any(os.sep in r or "\0" in r for r in rest):
+            return page
+        if kind in (PATCH, REPORT, AGAIN) and not rest and page.number:
+            return page
+    raise UsageError(
+        f"{uri[:200]} is no document of KernelBand: it should be kernelband:/RUN/NUMBER/ with {FILES}/PATH, {PATCH} or {REPORT}."
+    )
+
+
+def pairs(store: Store, run: str, number: int) -> tuple[tuple[Page, Page], ...]:
+    """Original and variant of each file that the variant edits, the kernel's own file first.
+
+    Raises:
+        HistoryError: there is no such run or variant.
+    """
+    row = runs.find(store, run)
+    edited = {f.path for f in patch_from_json(trials.variant(store, row.id, number).patch).files}
+    names = [name for name, path in _names(row, runs.base_texts(store, row.id)).items() if path in edited]
+    return tuple((Page(row.id, 0, FILES, name), Page(row.id, number, FILES, name)) for name in names)
+
+
+def text_of(store: Store, page: Page) -> str:
+    """What the page says.
+
+    Raises:
+        HistoryError: there is no such run or variant.
+        SourceError: the run has no such file.
+    """
+    row = runs.find(store, page.run)
+    if page.kind == FILES:
+        return _file(store, row, page)
+    variant = trials.variant(store, row.id, page.number)
+    if page.kind == PATCH:
+        return patch_text(store, row, variant)
+    told = _again(store, row)
+    commands = (told.command, *of_variant(row.id, page.number, _db(store)))
+    return report(store, row, variant, commands, told.notes) if page.kind == REPORT else _script(row, told, commands)
+
+
+def reproduction(store: Store, run: str) -> Again:
+    """The command line that makes the run again.
+
+    Raises:
+        HistoryError: there is no such run.
+    """
+    return _again(store, runs.find(store, run))
+
+
+def _again(store: Store, row: RunRow) -> Again:
+    base = runs.base_texts(store, row.id)
+    return again(row, base, {path: _now(path) for path in base}, _db(store))
+
+
+def _now(path: str) -> str | None:
+    try:
+        return Workspace.for_file(path).read(path)
+    except SourceError:
+        return None
+
+
+def _db(store: Store) -> str | None:
+    """As an option; None for the default place."""
+    return None if store.path == find_place(None).path else str(store.path)
+
+
+def _file(store: Store, row: RunRow, page: Page) -> str:
+    base = runs.base_texts(store, row.id)
+    path = _names(row, base).get(page.file)
+    if path is None:
+        raise SourceError(f"Run {row.id} has no file {page.file}: it is about {row.path}.")
+    if not page.number:
+        return base[path]
+    patch = patch_from_json(trials.variant(store, row.id, page.number).patch)
+    return {**base, **patch.apply(dict(base))}[path]
+
+
+def _names(row: RunRow, base: Mapping[str, str]) -> dict[str, str]:
+    """The run's files by their path below the folder that holds them all, the kernel's first."""
+    root = os.path.commonpath([os.path.dirname(path) for path in (row.path, *base)])
+    paths = sorted(base, key=lambda path: (path != row.path, path))
+    return {PurePath(path).relative_to(root).as_posix(): path for path in paths}
+
+
+def _script(row: RunRow, told: Again, commands: tuple[str, ...]) -> str:
+    head = (f"Run {row.id} searched for faster variants of {row.kernel} with", "It found this variant, and its patch is printed by")
+    notes = [f"# {_line(note)}\n" for note in told.notes]
+    search, show, diff = (f"{command}\n" for command in commands)
+    return f"# {_line(head[0])}\n{''.join(notes)}{search}\n# {head[1]}\n{show}{diff}"
+
+
+def _line(text: str) -> str:
+    """On one line, so that a comment stays one."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def read(db: Path, page: Page) -> str:
+    """As ``text_of``, by the name of the database."""
+    with Store.read(db) as store:
+        return text_of(store, page)
