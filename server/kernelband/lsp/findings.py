@@ -13,8 +13,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError
+from kernelband.explain.hints import Material
 from kernelband.history import Store, runs, source_key
 from kernelband.history.records import RunRow, from_row
+from kernelband.lsp.material import read_material
 from kernelband.lsp.original import Original, read_original
 from kernelband.lsp.parts import needed, parses
 from kernelband.lsp.placing import program_in
@@ -171,6 +173,16 @@ class Findings:
                 known = (kept.signature, read_original(self._open_store(), run, kept.row.kernel, kept.row.device))
                 self._originals[run] = known
             return known[1]
+
+    def material(self, run: str, variant: int = 0) -> Material | None:
+        """What was compiled of a variant (0: the original), and what the interpreter saw of it; None where there is nothing.
+
+        Raises:
+            HistoryError: the database can't be read.
+        """
+        with self._lock:
+            kept = self._view.kept.get(run)
+            return read_material(self._open_store(), run, kept.row.kernel, kept.row.device, variant) if kept is not None else None
 
     def close(self) -> None:
         """Close the database; ``refresh`` opens it again."""

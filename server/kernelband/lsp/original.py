@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -14,7 +13,7 @@ from kernelband.explain.bottleneck import bound
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
 from kernelband.history import Store, trials
-from kernelband_worker.wire import CompileFacts
+from kernelband.lsp.material import works
 
 
 @frozen
@@ -86,7 +85,7 @@ def read_original(store: Store, run: str, kernel: str, device: str) -> Original:
         known = find_device(device)
     except HardwareError:
         known = None  # estimated from another one: its rates weren't kept
-    times, launched = _times(store, run), _works(store, run)
+    times, launched = _times(store, run), works(store, run)
     cases = [_case(c.facts, kernel) for c in trials.cases(store, run)]
     full = (
         evolve(c, times=times.get(c.id), work=_largest(known, [w for w in launched if (w.case, w.kernel) == (c.id, kernel)])) for c in cases
@@ -107,15 +106,6 @@ def _case(facts: Mapping[str, Any], kernel: str) -> CaseSeen:
         ),
         alone=len(every) == 1 and not facts.get("other_kernels"),
     )
-
-
-def _works(store: Store, run: str) -> tuple[Work, ...]:
-    """The launches that were kept with the original; without those whose code wasn't compiled."""
-    rows = store.rows("SELECT forecast FROM variants WHERE run = ? AND id = 0", [run])
-    kept: list[dict[str, Any]] = (json.loads(rows[0]["forecast"]).get("launches") or []) if rows else []
-    found = store.rows("SELECT key, facts FROM facts WHERE run = ? AND variant = 0", [run]) if kept else []
-    facts = {str(r["key"]): cast("CompileFacts", json.loads(r["facts"])) for r in found}
-    return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept if w["key"] in facts)
 
 
 def _largest(device: Device | None, launches: Sequence[Work]) -> Work | None:
