@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, Union
 
@@ -123,13 +123,23 @@ class Editor:
 
 
 @asynccontextmanager
-async def editor(home: Home, profile: str, *, trusted: bool = True, **options: Any) -> AsyncGenerator[Editor, None]:
-    """A server on the home's database, and an editor of that profile that has begun a session."""
+async def editor(
+    home: Home,
+    profile: str,
+    *,
+    trusted: bool = True,
+    command: Sequence[str] = (sys.executable, "-m", "kernelband"),
+    env: Mapping[str, str] | None = None,
+    adapt: Callable[[types.InitializeParams], None] = lambda _: None,
+    **options: Any,
+) -> AsyncGenerator[Editor, None]:
+    """A server on the home's database, started in its workspace, and an editor of that profile that has begun a session.
+
+    ``adapt`` changes what the editor says of itself.
+    """
     client = make_test_lsp_client()
     _tell_apart(client.protocol._converter)
-    await client.start_io(
-        sys.executable, "-m", "kernelband", "lsp", "--stdio", "--db", str(home.db), env=home.environment, cwd=str(home.work)
-    )
+    await client.start_io(*command, "lsp", "--stdio", "--db", str(home.db), env={**home.environment, **(env or {})}, cwd=str(home.work))
     folder = types.WorkspaceFolder(home.work.as_uri(), "work")
     params = types.InitializeParams(
         capabilities=client_capabilities(profile),
@@ -137,6 +147,7 @@ async def editor(home: Home, profile: str, *, trusted: bool = True, **options: A
         root_uri=folder.uri,
         initialization_options={"python": home.python, **options},
     )
+    adapt(params)
     result = await client.initialize_session(params)
     if trusted:
         client.protocol.notify("kernelband/didChangeTrust", {"folders": [{"uri": folder.uri, "trusted": True}]})
