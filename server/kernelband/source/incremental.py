@@ -15,6 +15,7 @@ from parso.cache import parser_cache
 from parso.grammar import load_grammar
 from parso.tree import NodeOrLeaf
 
+from kernelband.source.chunks import Key
 from kernelband.source.kernels import kernels_of, may_have_kernels
 from kernelband.source.model import Kernel
 from kernelband.source.scopes import Scopes
@@ -29,6 +30,7 @@ class IncrementalKernels:
     def __init__(self) -> None:
         # Text with quotes left open is read a second time without them: two versions of it, each near its own last one.
         self._trees = (_Tree(), _Tree())
+        self._broken: dict[Key, bool] = {}  # of the pieces of the last version
 
     def read(self, path: str, text: str) -> tuple[Kernel, ...]:
         """``find_kernels`` of this version of the text. Never raises; text that is nested too deep to be read has no kernels."""
@@ -36,7 +38,9 @@ class IncrementalKernels:
             return ()
         trees = iter(self._trees)
         try:
-            return kernels_of(path, Scopes(text, lambda version: next(trees).parse(version)))
+            scopes = Scopes(text, lambda version: next(trees).parse(version), self._broken)
+            self._broken = {c.key: c.broken for c in scopes.chunks}
+            return kernels_of(path, scopes)
         except RecursionError:
             log.warning("%s is nested too deep to be read: no kernels are shown.", path)
             self.close()

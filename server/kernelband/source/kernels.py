@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from parso.tree import NodeOrLeaf
 
 from kernelband.source import decorators
+from kernelband.source.chunks import Chunk
 from kernelband.source.decorators import unquoted
 from kernelband.source.model import Kernel, Parameter, Place, Span
 from kernelband.source.recovery import Tokens, expression_at, loose_parameters, may_have_lost_decorators
@@ -50,21 +51,22 @@ def may_have_kernels(text: str) -> bool:
 def kernels_of(path: str, known: Scopes) -> tuple[Kernel, ...]:
     """``find_kernels`` of a text whose bindings are read already."""
     found: list[Kernel] = []
+    around: dict[int, NodeOrLeaf] = {id(known.module): known.module}  # whose names the kernels see
     for definition in _definitions(known):
         read = decorators.read(list(definition.expressions), known, definition.at, known.text)
         if read.jit:
             found.append(_kernel(path, definition, read, known.text))
+            around |= {id(a): a for a in ancestors(definition.at) if a.type == "funcdef"}
     found = _apart(found, known.text)
-    heads = _heads(found, known)
+    heads = _heads(found, known.aliases(around.values()))
     return tuple(evolve(k, helpers=_helpers(k, found, known, heads)) for k in found)
 
 
 def _definitions(known: Scopes) -> Iterator[Definition]:
     text = known.text
-    nodes = list(statements(known.module, text))
-    broken = any(n.type in ("error_node", "error_leaf") for n in nodes)
+    broken = any(c.broken for c in known.chunks)
     tokens: Tokens | None = None
-    for node in nodes:
+    for node in _telling(known.chunks):
         if node.type == "funcdef":
             keyword, outer = children(node)[0], node
             name = cast("NodeOrLeaf", cast("Any", node).name)
@@ -93,6 +95,18 @@ def _definitions(known: Scopes) -> Iterator[Definition]:
             outside = [a for a in ancestors(node) if a.type in ("funcdef", "classdef")]
             prefix = (qualname(outside[0]) + (".<locals>." if outside[0].type == "funcdef" else ".")) if outside else ""
             yield Definition(node, name, header, Span(body, stop), tuple(expressions), Span(start, stop), prefix + value(name))
+
+
+def _telling(chunks: list[Chunk]) -> Iterator[NodeOrLeaf]:
+    """The statements of all chunks that may hold a decorated function, or of whose functions the decorators may have been lost."""
+    broken = any(c.broken for c in chunks)
+    lost = False
+    for chunk in chunks:
+        telling = chunk.broken or "@" in chunk.text
+        if telling or lost:
+            yield from statements(chunk.node, chunk.text)
+        if chunk.node.type != "newline":
+            lost = broken and telling
 
 
 def _recovered(tokens: Tokens, keyword: NodeOrLeaf, text: str) -> tuple[list[NodeOrLeaf], int]:
@@ -186,10 +200,13 @@ def definition(known: Scopes, qualname: str) -> NodeOrLeaf | None:
     return found[-1].statement if found else None
 
 
-def _heads(kernels: list[Kernel], known: Scopes) -> frozenset[str]:
-    """The names that a reference to one of the kernels may start with: their own, their classes', and aliases of these."""
+def _heads(kernels: list[Kernel], dotted: list[tuple[str, str]]) -> frozenset[str]:
+    """The names that a reference to one of the kernels may start with: their own, their classes', and aliases of these.
+
+    A kernel's own aliases aren't needed: what they stand for is in its text too.
+    """
     heads = {part for k in kernels for part in k.place.qualname.split(".")}
-    aliases = [(name, target.partition(".")[0]) for name, target in known.aliases()]
+    aliases = [(name, target.partition(".")[0]) for name, target in dotted]
     grown = True
     while grown:
         more = {name for name, target in aliases if target in heads} - heads

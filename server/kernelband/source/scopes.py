@@ -6,16 +6,18 @@ as Python would look it up: own function, enclosing functions, module; class bod
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Any, Literal, cast
 
 from attrs import frozen
 from parso.tree import NodeOrLeaf
 
-from kernelband.source.tree import ancestors, assigned_names, children, node_span, parse, statements, value, walk
+from kernelband.source.chunks import Chunk, Key, chunks
+from kernelband.source.tree import ancestors, assigned_names, children, node_span, own_statements, parse, statements, value, walk
 
 SCOPES = ("funcdef", "classdef", "file_input")
+IMPORTS = ("import_from", "import_name")
 LOCALS = "<locals>"
 
 Parser = Callable[[str], NodeOrLeaf]
@@ -35,17 +37,29 @@ class Binding:
 
 
 class Scopes:
-    """The bindings of one text. Made by ``scopes(text)``, which keeps them, or over the trees of a parser of one's own."""
+    """The bindings of one text, read scope by scope as they are asked for: most functions of a text never are.
 
-    def __init__(self, text: str, parser: Parser = parse) -> None:
-        self.text, self.module = readable(text, parser)
-        self.stars: list[str] = []  # modules of ``from x import *``
-        self._table: dict[int, dict[str, list[Binding]]] = {}
-        self._read()
+    Made by ``scopes(text)``, which keeps them, or over the trees of a parser of one's own.
+
+    Args:
+        text: any text.
+        parser: makes its tree.
+        known: what is known of pieces of it, from other versions.
+    """
+
+    def __init__(self, text: str, parser: Parser = parse, known: Mapping[Key, bool] | None = None) -> None:
+        self.text, self.module, self.chunks = readable(text, parser, known or {})
+        self._tables: dict[int, dict[str, list[Binding]]] = {}
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """Modules of the module's ``from x import *``."""
+        imports = (n for n in own_statements(self.module, self.text) if n.type == "import_from" and value(children(n)[-1]) == "*")
+        return [dotted for node in imports for _, dotted in _imported(node)]
 
     def bindings(self, scope: NodeOrLeaf, name: str) -> list[Binding]:
         """The bindings of ``name`` made in ``scope`` itself, in source order."""
-        return self._table.get(id(scope), {}).get(name, [])
+        return self._table(scope).get(name, [])
 
     def lookup(self, name: str, at: NodeOrLeaf) -> list[Binding]:
         """What ``name`` may mean at ``at``: the bindings of the nearest scope that has any, in source order."""
@@ -73,77 +87,78 @@ class Scopes:
             scope = found[-1].statement
         return found
 
-    def aliases(self) -> list[tuple[str, str]]:
-        """(name, dotted name) of every ``name = dotted.name``, in any scope."""
-        bound = [b for table in self._table.values() for bs in table.values() for b in bs if b.kind == "assign" and b.value is not None]
+    def aliases(self, scopes_: Iterable[NodeOrLeaf]) -> list[tuple[str, str]]:
+        """(name, dotted name) of every ``name = dotted.name`` in these scopes."""
+        bound = [b for s in scopes_ for bs in self._table(s).values() for b in bs if b.kind == "assign" and b.value is not None]
         return [(b.name, dotted) for b in bound if b.value is not None and (dotted := dotted_name(b.value)) is not None]
 
     def imported(self) -> frozenset[str]:
         """First components of the absolute names that the text imports, anywhere in it."""
-        dotted = [b.dotted for table in self._table.values() for bs in table.values() for b in bs if b.kind == "import"]
-        return frozenset(name.partition(".")[0] for name in [*dotted, *self.stars] if not name.startswith("."))
+        imports = (n for n in statements(self.module, self.text) if n.type in IMPORTS)
+        dotted = [name for node in imports for _, name in _imported(node)]
+        return frozenset(name.partition(".")[0] for name in dotted if not name.startswith("."))
 
     # ------------------------------------------------------------ reading
-    def _read(self) -> None:
-        for node in statements(self.module, self.text):
-            if node.type in ("funcdef", "classdef"):
-                self._add(value(cast("NodeOrLeaf", cast("Any", node).name)), "def" if node.type == "funcdef" else "class", node)
-            elif node.type == "param":
+    def _table(self, scope: NodeOrLeaf) -> dict[str, list[Binding]]:
+        table = self._tables.get(id(scope))
+        if table is None:
+            table = self._tables[id(scope)] = {}
+            if scope.type in SCOPES:
+                for binding in self._read(scope):
+                    table.setdefault(binding.name, []).append(binding)
+        return table
+
+    def _read(self, scope: NodeOrLeaf) -> Iterator[Binding]:
+        for node in own_statements(scope, self.text):
+            kind = node.type
+            if kind in ("funcdef", "classdef"):
+                yield Binding(value(cast("NodeOrLeaf", cast("Any", node).name)), "def" if kind == "funcdef" else "class", scope, node)
+            elif kind == "param":
                 owner = node.search_ancestor("funcdef", "lambdef", "lambdef_nocond")
-                if owner is not None and owner.type == "funcdef":
-                    self._add(
-                        value(cast("NodeOrLeaf", cast("Any", node).name)),
-                        "parameter",
-                        node,
-                        cast("NodeOrLeaf | None", cast("Any", node).default),
-                    )
-            elif node.type in ("import_from", "import_name"):
-                self._import(node)
-            elif node.type in ("expr_stmt", "for_stmt", "with_item", "namedexpr_test"):
-                self._assign(node)
+                if owner is scope:
+                    parameter = cast("Any", node)
+                    yield Binding(value(parameter.name), "parameter", scope, node, cast("NodeOrLeaf | None", parameter.default))
+            elif kind in IMPORTS:
+                yield from (Binding(name, "import", scope, node, dotted=dotted) for name, dotted in _imported(node) if name != "*")
+            elif kind in ("expr_stmt", "for_stmt", "with_item", "namedexpr_test"):
+                yield from _assigned(node, scope)
 
-    def _add(self, name: str, kind: Kind, node: NodeOrLeaf, bound: NodeOrLeaf | None = None, dotted: str = "") -> None:
-        scope = cast("NodeOrLeaf", node.parent)
-        while scope.type not in SCOPES:
-            scope = cast("NodeOrLeaf", scope.parent)  # the module at last
-        self._table.setdefault(id(scope), {}).setdefault(name, []).append(Binding(name, kind, scope, node, bound, dotted))
 
-    def _import(self, node: NodeOrLeaf) -> None:
-        statement = cast("Any", node)
-        dots = "." * int(statement.level)
-        if node.type == "import_from":
-            if value(children(node)[-1]) == "*":
-                self.stars.append(dots + ".".join(value(n) for n in statement.get_from_names()))
-                return
-            for path, bound in zip(statement.get_paths(), statement.get_defined_names(), strict=True):
-                self._add(value(bound), "import", node, dotted=dots + ".".join(value(n) for n in path))
-        else:
-            for path, bound in zip(statement.get_paths(), statement.get_defined_names(), strict=True):
-                whole = bound is not path[0]  # ``import a.b as c`` binds a.b, ``import a.b`` binds a
-                self._add(value(bound), "import", node, dotted=".".join(value(n) for n in (path if whole else path[:1])))
+def _imported(node: NodeOrLeaf) -> Iterator[tuple[str, str]]:
+    """Name and dotted name of what an import binds; the name of ``from x import *`` is ``*``, and what it imports x."""
+    statement = cast("Any", node)
+    dots = "." * int(statement.level)
+    if node.type == "import_from" and value(children(node)[-1]) == "*":
+        yield "*", dots + ".".join(value(n) for n in statement.get_from_names())
+        return
+    for path, bound in zip(statement.get_paths(), statement.get_defined_names(), strict=True):
+        # ``import a.b as c`` binds a.b, ``import a.b`` binds a
+        parts = path if node.type == "import_from" or bound is not path[0] else path[:1]
+        yield value(bound), dots + ".".join(value(n) for n in parts)
 
-    def _assign(self, node: NodeOrLeaf) -> None:
-        inside = children(node)
-        if len(inside) == 3 and inside[0].type == "name" and value(inside[1]) == "=":  # nearly all of them
-            self._add(value(inside[0]), "assign", node, inside[2])
+
+def _assigned(node: NodeOrLeaf, scope: NodeOrLeaf) -> Iterator[Binding]:
+    inside = children(node)
+    if len(inside) == 3 and inside[0].type == "name" and value(inside[1]) == "=":  # nearly all of them
+        yield Binding(value(inside[0]), "assign", scope, node, inside[2])
+        return
+    kind: Kind = "assign"
+    if node.type == "for_stmt":
+        kind, bound = "loop", inside[3] if len(inside) > 3 else None
+    elif node.type == "with_item":
+        kind, bound = "with", inside[0]
+    elif node.type == "namedexpr_test":
+        bound = inside[-1]
+    elif inside[1].type == "annassign":
+        parts = children(inside[1])
+        if len(parts) < 4:  # an annotation alone binds nothing
             return
-        kind: Kind = "assign"
-        if node.type == "for_stmt":
-            kind, bound = "loop", inside[3] if len(inside) > 3 else None
-        elif node.type == "with_item":
-            kind, bound = "with", inside[0]
-        elif node.type == "namedexpr_test":
-            bound = inside[-1]
-        elif inside[1].type == "annassign":
-            parts = children(inside[1])
-            if len(parts) < 4:  # an annotation alone binds nothing
-                return
-            bound = parts[3]
-        else:
-            bound = inside[-1]
-            kind = "assign" if value(inside[1]) == "=" else "augment"
-        for leaf in assigned_names(node):
-            self._add(value(leaf), kind, node, _unpacked(leaf, node, bound) if kind == "assign" else bound)
+        bound = parts[3]
+    else:
+        bound = inside[-1]
+        kind = "assign" if value(inside[1]) == "=" else "augment"
+    for leaf in assigned_names(node):
+        yield Binding(value(leaf), kind, scope, node, _unpacked(leaf, node, bound) if kind == "assign" else bound)
 
 
 def _unpacked(leaf: NodeOrLeaf, statement: NodeOrLeaf, bound: NodeOrLeaf | None) -> NodeOrLeaf | None:
@@ -171,21 +186,24 @@ def _elements(node: NodeOrLeaf) -> list[NodeOrLeaf]:
     return [node]
 
 
-def readable(text: str, parser: Parser = parse) -> tuple[str, NodeOrLeaf]:
-    """The text and its tree; where triple quotes are open to the end of the file, those that were just typed are blanked.
+def readable(text: str, parser: Parser, known: Mapping[Key, bool]) -> tuple[str, NodeOrLeaf, list[Chunk]]:
+    """The text, its tree and its pieces; where triple quotes are open to the end of the file, those that were just typed are blanked.
 
     One quote too many turns strings into code and code into strings from there on. It is the first one whose string holds a line that only
     code has, and the open one at the end when there is none.
     """
     module = parser(text)
-    open_ = [n for n in statements(module, text) if n.type == "error_leaf" and _opening(value(n))]
-    if not open_:
-        return text, module
-    swallowing = [n for n in walk(module) if n.type == "string" and _opening(value(n)) and _holds_code(value(n))]
-    leaf = (swallowing or open_)[0]
+    pieces = chunks(module, text, known)
+    broken = (n for c in pieces if c.broken for n in statements(c.node, c.text))
+    open_ = next((n for n in broken if n.type == "error_leaf" and _opening(value(n))), None)
+    if open_ is None:
+        return text, module, pieces
+    strings = (n for n in walk(module) if n.type == "string" and _opening(value(n)) and _holds_code(value(n)))
+    leaf = next(strings, open_)
     start, size = node_span(leaf, text).start, len(_opening(value(leaf)))
     text = text[:start] + " " * size + text[start + size :]
-    return text, parser(text)
+    module = parser(text)
+    return text, module, chunks(module, text, known)
 
 
 def _opening(literal: str) -> str:

@@ -116,8 +116,10 @@ _BLOCKS = frozenset(
         "for_stmt",
         "try_stmt",
         "with_stmt",
+        "error_node",
     }
 )
+_DEFINITIONS = frozenset({"funcdef", "classdef"})
 
 
 def statements(module: NodeOrLeaf, text: str) -> Iterator[NodeOrLeaf]:
@@ -126,18 +128,36 @@ def statements(module: NodeOrLeaf, text: str) -> Iterator[NodeOrLeaf]:
 
     ``:=`` binds names inside expressions: where ``text`` has one, nothing is left out.
     """
-    if ":=" in text:
-        yield from walk(module)
-        return
-    stack = [module]
+    return walk(module) if ":=" in text else _blocks([module], frozenset())
+
+
+def own_statements(scope: NodeOrLeaf, text: str) -> Iterator[NodeOrLeaf]:
+    """``statements`` in a module, class or function, without what is inside the classes and functions in it."""
+    inside = children(scope)[::-1]
+    return _all(inside, _DEFINITIONS) if ":=" in text else _blocks(inside, _DEFINITIONS)
+
+
+def _blocks(stack: list[NodeOrLeaf], closed: frozenset[str]) -> Iterator[NodeOrLeaf]:
+    """The nodes of the stack with the blocks and the broken nodes under them; nothing under those that are ``closed``."""
     while stack:
         at = stack.pop()
-        if at.type == "error_node":
-            yield from walk(at)
-            continue
         yield at
-        if at.type in _BLOCKS:
-            stack.extend(cast("list[NodeOrLeaf]", cast("BaseNode", at).children)[::-1])
+        kind = at.type
+        if kind not in _BLOCKS or kind in closed:
+            continue
+        inside = cast("list[NodeOrLeaf]", cast("BaseNode", at).children)[::-1]
+        if kind == "error_node":
+            yield from _all(inside, closed)
+        else:
+            stack.extend(inside)
+
+
+def _all(stack: list[NodeOrLeaf], closed: frozenset[str]) -> Iterator[NodeOrLeaf]:
+    while stack:
+        at = stack.pop()
+        yield at
+        if at.type not in closed:
+            stack.extend(children(at)[::-1])
 
 
 def ancestors(node: NodeOrLeaf) -> Iterator[BaseNode]:
