@@ -1,5 +1,5 @@
 #!/bin/sh
-# The Debian packages that the tests need: a real sshd, the login shells that people have, an editor. Quick when they are there.
+# The Debian packages that the tests need: a real sshd, the login shells that people have, two editors. Quick when they are there.
 set -eu
 missing=""
 command -v sshd >/dev/null 2>&1 || [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
@@ -8,6 +8,7 @@ command -v tcsh >/dev/null 2>&1 || missing="$missing tcsh"
 command -v zsh >/dev/null 2>&1 || missing="$missing zsh"
 command -v fish >/dev/null 2>&1 || missing="$missing fish"
 command -v nvim >/dev/null 2>&1 || missing="$missing neovim"
+command -v emacs >/dev/null 2>&1 || missing="$missing emacs-nox elpa-eglot"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "The tests over ssh and in editors need these packages, and only root can install them:$missing. Those tests will be skipped and say so."
