@@ -22,6 +22,7 @@ standings    how the text at hand stands to what the history knows
 applying     a variant as an edit of the client's documents
 pages        documents about a variant: files, diff, report, commands
 report       the report of a variant, as Markdown
+shelf        documents as read-only files
 server       the server object
 features/    one file a request
 """

@@ -92,10 +92,13 @@ def text_of(store: Store, page: Page) -> str:
     Raises:
         HistoryError: there is no such run or variant.
         SourceError: the run has no such file.
+        UsageError: it is the original's.
     """
     row = runs.find(store, page.run)
     if page.kind == FILES:
         return _file(store, row, page)
+    if not page.number:
+        raise UsageError(f"Variant 0 of run {row.id} is the original, so there is nothing to show of it: name one from 1.")
     variant = trials.variant(store, row.id, page.number)
     if page.kind == PATCH:
         return patch_text(store, row, variant)

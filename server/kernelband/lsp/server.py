@@ -15,12 +15,13 @@ from kernelband.errors import SourceError
 from kernelband.history import find_place
 from kernelband.lsp.documents import Document, Documents
 from kernelband.lsp.drift import View
-from kernelband.lsp.features import actions, commands, documents, hover, lens, progress, session
+from kernelband.lsp.features import actions, commands, documents, hover, lens, pages, progress, session
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import LiveRun, Runs
 from kernelband.lsp.settings import Settings, read_settings
+from kernelband.lsp.shelf import Shelf
 from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Encoding
 from kernelband.lsp.trust import Trust
@@ -29,13 +30,13 @@ from kernelband.source import Workspace
 POLL_S = 1.5  # between two looks at the history: others write it too
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
-FEATURES = (session, documents, lens, hover, actions, commands, progress)
+FEATURES = (session, documents, lens, hover, actions, commands, pages, progress)
 
 log = logging.getLogger(__name__)
 
 
 class KernelBandServer(LanguageServer):
-    """State of one connection. ``shown``: runs whose progress the client shows."""
+    """State of one connection. ``shown``: runs whose progress the client shows. ``asks_for_content``: it opens addresses of ours."""
 
     def __init__(self, db: str | None) -> None:
         super().__init__("kernelband", __version__, protocol_cls=Protocol)  # pyright: ignore[reportUnknownMemberType] - its own types
@@ -47,6 +48,8 @@ class KernelBandServer(LanguageServer):
         self.runs = Runs(self.trust.refusal)
         self.runs.on_change.append(self._run_changed)
         self.shown: set[str] = set()
+        self.shelf = Shelf()
+        self.asks_for_content = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._redraw_due = False
         for feature in FEATURES:
@@ -132,6 +135,7 @@ class KernelBandServer(LanguageServer):
         self.runs.kill_all()
         self.index.stop()
         self.findings.close()
+        self.shelf.remove()
 
     # ------------------------------------------------------------ what has changed
 

@@ -22,8 +22,8 @@ T = TypeVar("T")
 class Editor:
     """One open file, edited as the server asks and as a person types. Encoding is UTF-16 unless the profile says otherwise."""
 
-    def __init__(self, client: LanguageClient, home: Home, result: types.InitializeResult) -> None:
-        self.client, self.home, self.result = client, home, result
+    def __init__(self, client: LanguageClient, home: Home, result: types.InitializeResult, registered: list[types.Registration]) -> None:
+        self.client, self.home, self.result, self.registered = client, home, result, registered
         self.encoding = result.capabilities.position_encoding or types.PositionEncodingKind.Utf16
         self.uri = home.file.as_uri()
         self.text, self.version = "", 0
@@ -139,6 +139,8 @@ async def editor(
     """
     client = make_test_lsp_client()
     _tell_apart(client.protocol._converter)
+    registered: list[types.Registration] = []
+    client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: registered.extend(params.registrations))
     await client.start_io(*command, "lsp", "--stdio", "--db", str(home.db), env={**home.environment, **(env or {})}, cwd=str(home.work))
     folder = types.WorkspaceFolder(home.work.as_uri(), "work")
     params = types.InitializeParams(
@@ -152,7 +154,7 @@ async def editor(
     if trusted:
         client.protocol.notify("kernelband/didChangeTrust", {"folders": [{"uri": folder.uri, "trusted": True}]})
     try:
-        yield Editor(client, home, result)
+        yield Editor(client, home, result, registered)
     finally:
         await client.shutdown_session()
         await client.stop()

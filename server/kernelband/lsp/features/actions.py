@@ -9,6 +9,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError
 from kernelband.lsp.applying import Wanted, variant_edit
+from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.ranking import VariantFinding
@@ -74,6 +75,7 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
             out.append(_run(f"Revert {name} to the original", "kernelband.server.revert", uri, name, run.id, standing.accepted))
         for variant in standing.offers[:1]:
             out.append(_run("Copy the patch of the best variant", "kernelband.server.patch", uri, name, run.id, variant.number))
+        out += [_run(said, command, *arguments) for said, command, arguments in offers(uri, name, standing)]
         latest = standing.finding.runs[0]
         if latest.state == "interrupted":
             out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 
+from kernelband.lsp.features import pages
 from kernelband.lsp.index import place
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def register(server: KernelBandServer) -> None:
     @server.feature(types.INITIALIZED)
     def initialized(_: types.InitializedParams) -> None:
         server.begin(server.watch())
+        server.begin(pages.begin(server))
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration(params: types.DidChangeConfigurationParams) -> None:
