@@ -1,0 +1,126 @@
+"""Cancel: said at once, and two seconds later nothing of the run is left, here or over there, whatever its program has started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e import sshd as server
+from tests.e2e.cli_world import Home
+from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp.editor import PROFILES, Editor, editor
+from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
+
+SAID_S, GONE_S = 0.2, 2.0
+MARK = "KERNELBAND_TEST_CANCEL"  # in the environment of the server, so in that of all that comes of it
+#: A program that starts somebody who leaves its session, before the kernel is compiled.
+LEAVES = """
+import subprocess
+
+subprocess.Popen(["sleep", "600"], start_new_session=True)
+"""
+#: Triton's ptxas, that never ends.
+PTXAS = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, release 12.8, V12.8.93'; exit 0;; esac\nexec sleep 600\n"
+
+
+def descendants(word: str) -> list[psutil.Process]:
+    """Everybody with the mark, except the server itself."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == word and "lsp" not in process.cmdline():
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # it has just ended
+    return found
+
+
+def of_user(name: str) -> list[psutil.Process]:
+    """The processes of the user over there."""
+    return [p for p in psutil.process_iter(["username"]) if p.info["username"] == name and p.status() != psutil.STATUS_ZOMBIE]
+
+
+async def until(look: Callable[[], object], seconds: float) -> float:
+    """Seconds until it is so."""
+    began = time.monotonic()
+    while not look():
+        assert time.monotonic() - began < seconds
+        await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def cancelled(ed: Editor, run: str, left: Callable[[], object]) -> tuple[float, float]:
+    """Seconds until the command answers, and until nothing is left."""
+    began = time.monotonic()
+    await ed.command("cancel", run)
+    said = time.monotonic() - began
+    await until(lambda: not left(), 15)
+    return said, time.monotonic() - began
+
+
+@pytest.mark.asyncio
+async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+    ptxas = tmp_path / "ptxas"
+    ptxas.write_text(PTXAS)
+    ptxas.chmod(0o755)
+    home.file.write_text(home.file.read_text() + LEAVES)
+    word = str(tmp_path)
+    marks = {MARK: word, "TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
+    async with editor(home, PROFILES[0], trials=3, env=marks) as ed:
+        ed.open()
+        run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
+
+        def sleepers() -> list[psutil.Process]:
+            return [p for p in descendants(word) if p.name() in ("sleep", "ptxas")]
+
+        await until(lambda: len(sleepers()) >= 2, 60)  # the program's, and the compiler's
+        assert any(os.getsid(p.pid) == p.pid for p in sleepers())
+        everybody = descendants(word)
+        assert len(everybody) >= 4
+        said, gone = await cancelled(ed, run, lambda: descendants(word))
+        assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in everybody)
+        end = await ed.ended(run)
+        assert (end.state, end.headline) == ("interrupted", "stopped")
+    print(f"cancel: said after {1e3 * said:.0f} ms, all of {len(everybody)} processes gone after {1e3 * gone:.0f} ms")
+    assert said <= SAID_S
+    assert gone <= GONE_S
+
+
+@pytest.fixture(scope="module")
+def box(worker_python: str) -> Iterator[server.Sshd]:  # noqa: F811  # the fixture
+    made = server.Sshd.seeing(worker_python)
+    yield made
+    made.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(server.why_not() is not None, reason=server.why_not() or "")
+@pytest.mark.parametrize("how", ["cancel", "cut"])
+async def test_over_ssh(home: Home, box: server.Sshd, how: str) -> None:  # noqa: F811  # the fixture
+    """Cancelled; or the connection is cut, as when a laptop is closed: then those over there see its end by themselves."""
+    home.file.write_text(home.file.read_text() + LEAVES)
+    async with editor(home, PROFILES[0], trials=50, worker=" ".join(box.prefix()), gpu="h100") as ed:
+        ed.open()
+        run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
+        await until(lambda: any(p.name() == "sleep" for p in of_user(box.user)), 90)
+        assert len(of_user(box.user)) >= 4
+        if how == "cancel":
+            said, gone = await cancelled(ed, run, lambda: of_user(box.user))
+            assert said <= SAID_S
+        else:
+            for process in psutil.process_iter(["name", "cmdline"]):
+                if process.info["name"] == "ssh" and str(box.config) in (process.info["cmdline"] or []):
+                    process.kill()
+            gone = await until(lambda: not of_user(box.user), 15)
+        print(f"{how} over ssh: nobody is left over there {1e3 * gone:.0f} ms later")
+        assert gone <= GONE_S
+        end = await ed.ended(run)
+        assert end.state in ("interrupted", "failed")
+        if how == "cut":
+            assert end.error
