@@ -15,6 +15,7 @@ COMMANDS = {
     "capture": ("kernelband.cli.capture:capture", "Run the program once and show the cases that it makes of a kernel."),
     "inspect": ("kernelband.cli.inspect:inspect", "Compile a kernel for GPUs, without one, and show what limits it."),
     "optimize": ("kernelband.cli.optimize:optimize", "Search for faster variants of a kernel and verify the best."),
+    "verify": ("kernelband.cli.verify:verify", "Judge your own edit of a kernel against the original."),
     "history": ("kernelband.cli.history:history", "List the runs that are kept."),
     "show": ("kernelband.cli.show:show", "Show what a run found."),
     "apply": ("kernelband.cli.apply:apply", "Put a variant into the files, or print it as a patch."),

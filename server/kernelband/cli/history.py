@@ -12,6 +12,7 @@ import click
 
 from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
+from kernelband.explain.outcome import verdict, word
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow
 
@@ -56,6 +57,8 @@ def _table(store: Store, rows: tuple[RunRow, ...]) -> None:
 def outcome(store: Store, row: RunRow) -> str:
     """The result in a few words; a predicted run never shows a figure."""
     summary: dict[str, Any] = row.summary
+    if row.options.get("against") and row.state == "finished":
+        return f"your edit: {edit_word(store, row)}"
     if row.mode == "predicted":
         best = summary.get("best")
         return f"predicted: variant {best} likely faster" if best else "predicted: no candidate to bet on"
@@ -63,6 +66,18 @@ def outcome(store: Store, row: RunRow) -> str:
     if verified and verified[0].score is not None:
         return f"variant {verified[0].variant} verified {verified[0].score:.2f}x"
     return "nothing verified" if row.state == "finished" else ""
+
+
+def edit_word(store: Store, row: RunRow) -> str:
+    """Of a run that judged one edit: what the final said, else the trial, else the forecast."""
+    trial = trials.trials(store, row.id)[0]
+    if trial.correctness == "interpreted" and trial.fault == "none":
+        tier = next((v.forecast.get("tier") for v in trials.variants(store, row.id) if v.id == trial.variant), None)
+        return f"{tier or 'unclear'} (predicted)"
+    final = next(iter(trials.finals(store, row.id)), None)
+    if final is None:
+        return word(trial)
+    return verdict(final) if final.verified else str(final.result["performance"]) if final.result["correctness"] == "passed" else "wrong"
 
 
 def _short(path: str) -> str:

@@ -12,6 +12,7 @@ from rich.status import Status
 
 from kernelband.explain.compare import Step, because
 from kernelband.search.events import (
+    GIVEN,
     ArmChosen,
     BaselineKnown,
     CandidatesCompiled,
@@ -106,13 +107,14 @@ class Live:
 
     def _start(self, event: RunStarted) -> None:
         self._started = event
-        verb = "Continuing" if event.resumed else "Optimizing"
+        verb = "Continuing" if event.resumed else "Judging your edit of" if event.policy == GIVEN else "Optimizing"
         budget = " or ".join(
             x for x in (f"{event.trials} trials" if event.trials else "", f"{event.seconds:g} s" if event.seconds else "") if x
         )
         self._print(f"[bold]{verb} {escape(event.kernel)}[/] in {escape(event.path)}  (run {event.run})")
         where = f"on {event.device}" if event.mode == "measured" else f"predicted for {event.device}: nothing is measured"
-        self._print(f"  {where}; {event.policy} policy; up to {budget}; entry {escape(event.entry)}")
+        how = "" if event.policy == GIVEN else f"{event.policy} policy; up to {budget}; "
+        self._print(f"  {where}; {how}entry {escape(event.entry)}")
 
     def _cases(self, event: CasesCaptured) -> None:
         used = [c for c in event.cases if c["replayable"]]

@@ -57,16 +57,15 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     Ctrl-C keeps everything; --resume continues.
     """
     run_id = given["run_id"]
-    if run_id is not None and (resume is not None or re.fullmatch("[0-9a-f]{8}", run_id) is None):
-        raise UsageError(f"--run-id {run_id} can't be used: give a new run an id of 8 hexadecimal digits, and a resumed one none.")
+    require_new_id(run_id, resume)
     place = find_place(db)
     options = _options(target, resume, overlays, given, place.path)
-    view = _view(as_json)
+    view = view_of(as_json)
     if place.note:
         click.echo(place.note, err=True)
     from kernelband.search.run import optimize as search
 
-    with view, _interruptible():
+    with view, interruptible():
         ended = search(options, place.path, view.hear, resume_run=resume, run_id=run_id)
     view.finish(ended, place.path)
     return INTERRUPTED if ended.state == "interrupted" else 0
@@ -81,9 +80,7 @@ def _options(target: str | None, resume: str | None, overlays: tuple[str, ...], 
         raise UsageError(f"A budget of {seconds:g} seconds allows nothing to be tried: give --seconds more than 0.")
     if target is None and resume is None:
         raise UsageError("No file is named: kernelband optimize FILE, FILE::KERNEL, or --resume RUN.")
-    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(f"Searching needs {' and '.join(missing)}, which this Python lacks: pip install 'kernelband[search]'.")
+    require_search()
     if resume is not None:
         return _resumed(target, resume, path, given)
     from kernelband.search.options import Options
@@ -108,6 +105,19 @@ def _options(target: str | None, resume: str | None, overlays: tuple[str, ...], 
     return evolve(chosen, model=settings(given))
 
 
+def require_new_id(run_id: str | None, resume: str | None = None) -> None:
+    """Refuse what can't be the id of a new run."""
+    if run_id is not None and (resume is not None or re.fullmatch("[0-9a-f]{8}", run_id) is None):
+        raise UsageError(f"--run-id {run_id} can't be used: give a new run an id of 8 hexadecimal digits, and a resumed one none.")
+
+
+def require_search() -> None:
+    """Refuse a Python without the packages of the search."""
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"Searching needs {' and '.join(missing)}, which this Python lacks: pip install 'kernelband[search]'.")
+
+
 def _resumed(target: str | None, resume: str, path: Any, given: dict[str, Any]) -> Any:
     """The options of the run, with more budget, or another way to the same worker, where that is given now."""
     from kernelband.search.resume import options_of
@@ -122,7 +132,8 @@ def _resumed(target: str | None, resume: str, path: Any, given: dict[str, Any]) 
     return resumed if resumed.author == "rewriter" else evolve(resumed, model=settings(given, resumed.model))
 
 
-def _view(as_json: bool) -> Any:
+def view_of(as_json: bool) -> Any:
+    """What shows a run: the terminal's view, or JSON lines."""
     if as_json:
         from kernelband.cli.jsonl import JsonLines
 
@@ -133,7 +144,7 @@ def _view(as_json: bool) -> Any:
 
 
 @contextmanager
-def _interruptible() -> Generator[None, None, None]:
+def interruptible() -> Generator[None, None, None]:
     """Ctrl-C and SIGTERM stop the run and keep everything; a second one exits at once."""
     seen = False
 

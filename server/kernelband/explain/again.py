@@ -12,6 +12,7 @@ from attrs import fields_dict, frozen
 from kernelband.history.records import RunRow
 from kernelband.propose import ModelSettings
 
+UNSAVED = "the saved file"  # what an unsaved text was judged against (search/against.py)
 HIDDEN = "\u2026"  # stands for a secret in a worker's command (search/options.py)
 MODEL = {
     "base_url": "--base-url",
@@ -37,7 +38,7 @@ class Again:
 
 
 def again(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], db: str | None = None) -> Again:
-    """The search of that run.
+    """The search of that run, or the judgement of an edit.
 
     Args:
         run: its row.
@@ -47,6 +48,8 @@ def again(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], d
     """
     asked = run.options
     entry = _entry(asked.get("entry"), base)
+    if asked.get("against"):
+        return _verify(run, entry, db)
     out = ["optimize", f"{run.path}::{run.kernel}"]
     given: dict[str, Any] = {"--trials": run.trials_budget, "--seconds": run.seconds_budget, "--entry": entry}
     given |= {f"--{k}": asked.get(k) for k in ("gpu", "worker", "python")}
@@ -57,6 +60,18 @@ def again(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], d
     if asked.get("author", "rewriter") != "rewriter":
         out += ["--author", str(asked["author"]), *_model(asked.get("model"))]
     return Again((*out, *_flags({"--db": db})), _notes(run, base, now, entry))
+
+
+def _verify(run: RunRow, entry: str | None, db: str | None) -> Again:
+    """Of a run that judged one edit. What that edit was is in the history, not in the command."""
+    asked = run.options
+    named = None if asked["against"] == UNSAVED else asked["against"]
+    given: dict[str, Any] = {"--against": named, "--entry": entry} | {f"--{k}": asked.get(k) for k in ("gpu", "worker", "python")}
+    out = ["verify", f"{run.path}::{run.kernel}", *_flags(given | {"--objective": run.objective, "--seed": run.seed})]
+    if "lowers_precision" in (asked.get("allowed") or ()):
+        out.append("--allow-lower-precision")
+    note = f"This judges the text of now: what run {run.id} judged is its variant 1."
+    return Again((*out, *_flags({"--db": db})), (note,))
 
 
 def of_variant(run: str, number: int, db: str | None = None) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ def word(t: TrialRow) -> str:
     """Of a trial."""
     if t.fault != "none":
         return {"compile_error": "did not compile", "oom": "out of memory"}.get(t.fault, t.fault)
+    if t.performance == "equal":
+        return "equal"
     if t.correctness in ("wrong", "nondeterministic", "untested"):
         return t.correctness
     if t.integrity != "ok":

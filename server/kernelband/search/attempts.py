@@ -62,7 +62,7 @@ def judge(s: Session, attempt: Attempt) -> Verdict:
 
 def outcome(s: Session, candidate: Candidate, result: Result) -> str:
     """What the pull is called: by measured speed, or by the forecast's tier where nothing is measured."""
-    if s.lab.measured:
+    if s.lab.measured or result.performance == "equal":
         return record.outcome(result)
     if result.fault != "none" or result.correctness != "interpreted":
         return record.outcome(result) if result.fault != "none" or result.correctness != "untested" else "inconclusive"

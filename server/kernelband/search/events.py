@@ -16,6 +16,8 @@ from attrs import field, frozen
 #: What a run does, in the order of a first pass. ``phase`` events and the run's row say which.
 PHASES = ("start", "capture", "baseline", "propose", "compile", "check", "measure", "commit", "final", "done")
 
+GIVEN = "given"  # in place of a policy's name: nothing was chosen, one edit was judged
+
 
 @frozen
 class Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -65,13 +65,14 @@ def reserve(s: Session, capture_s: float) -> float:
     return min(guess, SHARE * s.journal.budget.seconds)
 
 
-def confirm(s: Session) -> tuple[int, ...]:
-    """Run the final and write it down in one transaction; the numbers of the verified variants, the best first.
+def confirm(s: Session, chosen: Sequence[Trial] | None = None) -> tuple[int, ...]:
+    """Run the final and write it down in one transaction; the numbers of the verified variants, the best first. ``chosen``: by default the
+    finalists.
 
     Raises:
         KernelBandError: what isn't a variant's fault.
     """
-    chosen = finalists(s)
+    chosen = finalists(s) if chosen is None else chosen
     if not s.lab.measured or not chosen:
         return ()
     run = s.journal.run

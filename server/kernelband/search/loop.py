@@ -113,7 +113,7 @@ class Loop:
         number = len(s.trials) + 1
         if not s.policy.failures_cost and s.journal.budget.allows(s.spent + 1, self.reserve()):
             self._ahead = self._begin(background, pending=self._pending(step, choice, candidate, number))
-        self._execute(Attempt(number, step, choice, candidate, started, begin, before))
+        self.execute(Attempt(number, step, choice, candidate, started, begin, before))
         return True
 
     def _special(self, *, ending: bool) -> bool:
@@ -141,7 +141,7 @@ class Loop:
         choice = Choice(candidate.parent, p.strategy, 0, 0.0, 1.0, f"{reason}: {p.why}")
         s.journal.emit(ArmChosen(self.step, choice.parent, p.strategy, choice.reason))
         step = self._settle(choice, Prepared((candidate,), (), 1, exhausted=False))
-        self._execute(Attempt(len(s.trials) + 1, step, choice, candidate, started, begin, before))
+        self.execute(Attempt(len(s.trials) + 1, step, choice, candidate, started, begin, before))
         return True
 
     def _settle(self, choice: Choice, prepared: Prepared) -> int:
@@ -201,10 +201,11 @@ class Loop:
 
     # ------------------------------------------------------------ execute
 
-    def _execute(self, attempt: Attempt) -> None:
+    def execute(self, attempt: Attempt, known: Verdict | None = None) -> Verdict:
+        """Judge it, unless the verdict is ``known``, and write it down."""
         s, choice, candidate, number = self.s, attempt.choice, attempt.candidate, attempt.number
         with s.journal.during("measure" if s.lab.measured else "check", number):
-            verdict = attempts.judge(s, attempt)
+            verdict = known or attempts.judge(s, attempt)
         best, incumbent = s.frontier.best, s.leader
         member, mean = attempts.member(s, attempt, verdict)
         outcome = attempts.outcome(s, candidate, verdict.result)
@@ -244,6 +245,7 @@ class Loop:
             self.look_ahead(number)
             self.see({c.case: c.device_after_us for c in verdict.result.cases})
         self._report(candidate, number, outcome, verdict.result, seconds)
+        return verdict
 
     # ------------------------------------------------------------ write down
 

@@ -17,6 +17,8 @@ Objective = Literal["device", "call"]
 AuthorName = Literal["rewriter", "model", "both"]
 AUTHORS: tuple[AuthorName, ...] = ("rewriter", "model", "both")
 
+TEXTS = frozenset({"overlays", "edited"})  # kept as texts, not with the options
+
 
 def _known_policy(_: object, __: object, value: str) -> None:
     if value not in NAMES:
@@ -35,7 +37,10 @@ def _known_author(_: object, __: object, value: str) -> None:
 
 @frozen
 class Options:
-    """The options of ``optimize``. ``path`` is absolute; ``overlays`` maps paths to texts of open buffers."""
+    """The options of ``optimize``. ``path`` is absolute; ``overlays`` maps paths to texts of open buffers.
+
+    ``edited`` asks for no search: these texts, by path, are the one variant that is judged; ``against`` says what the original is.
+    """
 
     path: str
     kernel: str | None = None
@@ -52,10 +57,12 @@ class Options:
     author: AuthorName = field(default="rewriter", validator=_known_author)
     model: ModelSettings | None = None  # of authors ``model`` and ``both``
     overlays: dict[str, str] = field(factory=dict[str, str], repr=False)
+    edited: dict[str, str] = field(factory=dict[str, str], repr=False)
+    against: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """For the run's row. The texts of overlays stand with the run's base texts; secrets in a worker's command are left out."""
-        out = attrs.asdict(self, filter=lambda a, _: a.name != "overlays")
+        out = attrs.asdict(self, filter=lambda a, _: a.name not in TEXTS)
         out["overlaid"] = sorted(self.overlays)
         out["worker"] = _without_secrets(self.worker)
         return out
@@ -63,7 +70,7 @@ class Options:
     @classmethod
     def from_json(cls, value: dict[str, Any], texts: dict[str, str]) -> Options:
         """The inverse; ``texts`` are the run's base texts."""
-        known = {a.name for a in attrs.fields(cls)} - {"overlays"}
+        known = {a.name for a in attrs.fields(cls)} - TEXTS
         given = {k: v for k, v in value.items() if k in known}
         given["allowed"] = tuple(given.get("allowed", ()))
         given["model"] = ModelSettings.from_json(given["model"]) if given.get("model") else None

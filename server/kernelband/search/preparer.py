@@ -179,7 +179,7 @@ class Preparer:
         Raises:
             KernelBandError: the worker is gone.
         """
-        candidate = self._candidate(parent, proposal, self.author.name)
+        candidate = self.candidate(parent, proposal, self.author.name)
         texts = _digest(candidate.texts)
         for waiting in self._waiting.values():
             for other in waiting:
@@ -189,14 +189,22 @@ class Preparer:
                     return other
         if not self._is_new(candidate):
             return None
+        if self.build(candidate):
+            return None
+        candidate.executed = True
+        return candidate
+
+    def build(self, candidate: Candidate) -> str:
+        """Compile it while the caller waits; the outcome of a free failure, "" where there is none.
+
+        Raises:
+            KernelBandError: the worker is gone.
+        """
         start = time.monotonic()
         job = self.lab.build(candidate.files, self.cases)
         wait([job])
         self._spent("compile", start)
-        if self._sort_out(job, candidate):
-            return None
-        candidate.executed = True
-        return candidate
+        return self._sort_out(job, candidate)
 
     # ------------------------------------------------------------ steps
     def _propose(self, arm: tuple[int, str], limit: int, dropped: list[tuple[Candidate, str]]) -> int:
@@ -225,11 +233,12 @@ class Preparer:
         if draft.exhausted or not draft.proposals:
             self._dry.add(arm)
         (self._enough.add if draft.enough else self._enough.discard)(arm)
-        out = [self._candidate(parent, p, draft.authors.get(p.key, self.author.name)) for p in draft.proposals]
+        out = [self.candidate(parent, p, draft.authors.get(p.key, self.author.name)) for p in draft.proposals]
         self._spent("propose", start)
         return out
 
-    def _candidate(self, parent: int, proposal: Proposal, author: str) -> Candidate:
+    def candidate(self, parent: int, proposal: Proposal, author: str) -> Candidate:
+        """A proposal with its patch to the run's base texts; nothing is compiled yet."""
         base = dict(self.programs.texts(0))
         patch = compose(self.programs.patch(parent), proposal.patch, base)
         texts = patch.apply(base)

@@ -28,6 +28,8 @@ def peek(db: Path, run: str) -> RunRow:
         row = runs.find(store, run)
     if row.state == "running":
         raise HistoryError(f"Run {row.id} is still running ({row.owner}): stop it there first, or wait until it is done.")
+    if row.options.get("against"):
+        raise HistoryError(f"Run {row.id} judged one edit, so there is nothing to resume: `kernelband verify` judges it again.")
     if row.state == "finished":
         raise HistoryError(f"Run {row.id} is finished: there is nothing to resume. `kernelband show {row.id}` shows it.")
     return row

@@ -10,15 +10,14 @@ from typing import Any, cast
 
 from attrs import define, field
 
-from kernelband import __version__
 from kernelband.errors import KernelBandError, WorkerError
 from kernelband.history import Store, kernel_key, runs, this_process, trials
-from kernelband.history.records import CaseRow, RunRow
+from kernelband.history.records import CaseRow
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Task
 from kernelband.propose import Author
 from kernelband.search import baseline as baselines
-from kernelband.search import finish, record, resume
+from kernelband.search import finish, given, record, resume
 from kernelband.search.authors import close, make_author, spending
 from kernelband.search.baseline import Baseline, Compiled
 from kernelband.search.events import BaselineKnown, CasesCaptured, Listener, Noted, PhaseChanged, RunEnded, RunStarted
@@ -29,7 +28,7 @@ from kernelband.search.preparer import Preparer, identity_key
 from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
 from kernelband.search.session import Journal, Session
-from kernelband.search.start import Setup, StartLab, entry_file, prepare
+from kernelband.search.start import Setup, StartLab, entry_file, prepare, run_row
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
@@ -98,11 +97,10 @@ class _Run:
             try:
                 return self._search(store)
             except KeyboardInterrupt:
-                return self._end("interrupted", f"stopped by you: `kernelband optimize --resume {self.journal.run}` continues it", None, ())
+                return self._end("interrupted", f"stopped by you{self._how_on()}", None, ())
             except BrokenPipeError:  # whoever listened has gone: `kernelband optimize | head`
                 self.journal.listen = lambda _: None
-                reason = f"nobody read its output any more: `kernelband optimize --resume {self.journal.run}` continues it"
-                return self._end("interrupted", reason, None, ())
+                return self._end("interrupted", f"nobody read its output any more{self._how_on()}", None, ())
             except KernelBandError as error:
                 self._failed(store, error.message, lost=isinstance(error, WorkerError))
                 raise
@@ -125,7 +123,7 @@ class _Run:
         else:
             for gone in runs.keep_below(store):
                 setup.listen(Noted(f"The history was full: run {gone}, the oldest, was forgotten."))
-            row = self._row()
+            row = run_row(setup, self.new_id)
             runs.begin(store, row, setup.program.texts)
         self.journal = Journal(row.id, store, setup.listen, setup.budget, setup.clock)
         if self.author is None:
@@ -152,38 +150,6 @@ class _Run:
         if busy:
             self.journal.emit(Noted(f"Other processes are on this GPU, so figures will scatter: {', '.join(busy)}."))
 
-    def _row(self) -> RunRow:
-        setup, options, lab, me = self.setup, self.setup.options, self.setup.lab, this_process()
-        now = time.time()
-        return RunRow(
-            id=self.new_id,
-            created=now,
-            kernel_key="",
-            path=options.path,
-            kernel=setup.program.kernel.place.qualname,
-            device=lab.device.name,
-            mode="measured" if lab.measured else "predicted",
-            policy=options.policy,
-            objective=options.objective,
-            seed=options.seed,
-            trials_budget=options.trials,
-            seconds_budget=setup.budget.seconds,
-            seconds_used=0.0,
-            state="running",
-            phase="start",
-            reason="",
-            owner=me.text,
-            host=me.host,
-            pid=me.pid,
-            process=me.process,
-            heartbeat=now,
-            version=__version__,
-            options=options.to_json(),
-            environment=dict(lab.environment),
-            clock={},
-            summary={},
-        )
-
     def _beat(self) -> None:
         while not self._done.wait(BEAT_S):
             self.journal.beat()
@@ -204,7 +170,7 @@ class _Run:
             loop = Loop(session, lambda: finish.reserve(session, capture_s))
             if lab.measured and "reassociates" in setup.options.allowed:
                 lab.build_references(cases)
-            if setup.earlier is None:
+            if setup.earlier is None and not setup.options.edited:
                 loop.look_ahead(0)  # compiled while the original is timed
             base = baselines.take(lab, judge, compiled, setup.options.objective)
         session.frontier.add(base.member, base.mean_seconds)
@@ -215,6 +181,8 @@ class _Run:
         else:
             self._write_baseline(store, base)
         self.session = session
+        if setup.options.edited:
+            return self._end("finished", *given.judge(session, loop))
         if session.leader == 0:
             loop.see(base.device_us)
         loop.run()
@@ -302,6 +270,10 @@ class _Run:
 
     # ------------------------------------------------------------ end
 
+    def _how_on(self) -> str:
+        resumed = f": `kernelband optimize --resume {self.journal.run}` continues it"
+        return ": nothing of it is kept" if self.setup.options.edited else resumed
+
     def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
         if s.lab.measured:
             return f"{len(verified)} verified" if verified else "nothing verified: the original stands"
@@ -313,7 +285,8 @@ class _Run:
         counts = dict(s.counts) if s is not None else {}
         summary = finish.summary(s, best, verified) if s is not None else {}
         if s is not None:
-            trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
+            if not self.setup.options.edited:
+                trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
             clock |= {f"background {k}": round(v, 3) for k, v in s.preparer.seconds.items()}
         summary |= self._spent()
         runs.end(store, journal.run, state, reason, seconds_used=journal.budget.elapsed, clock=clock, summary=summary)
@@ -321,6 +294,8 @@ class _Run:
         journal.emit(PhaseChanged("done"))
         per_trial = round(pace(s), 3) if s is not None and s.trials else None
         ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, round(journal.budget.elapsed, 3), per_trial)
+        if state != "finished" and self.setup.options.edited:  # half a judgement is none
+            self._forget(store)
         journal.emit(ended)
         return ended
 
@@ -331,12 +306,15 @@ class _Run:
             self.journal.emit(Noted(f"Asked the model {spent['text']}."))
         return {"model": spent} if spent else {}
 
+    def _forget(self, store: Store) -> None:
+        runs.forget(store, self.journal.run, running=True)
+        store.remove_if_empty()
+
     def _failed(self, store: Store, reason: str, *, lost: bool) -> None:
         """Keep what there is. A run that got nowhere because of its input leaves nothing behind; one that lost its worker can go on."""
         run = self.journal.run
-        if not lost and self.setup.earlier is None and not trials.variants(store, run):
-            runs.forget(store, run, running=True)
-            store.remove_if_empty()
+        if self.setup.options.edited or (not lost and self.setup.earlier is None and not trials.variants(store, run)):
+            self._forget(store)
             return
         clock = self.journal.clock.snapshot()
         summary = finish.summary(self.session, None, ()) if self.session is not None else {}

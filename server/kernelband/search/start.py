@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from attrs import field, frozen
 
-from kernelband.history import Store
+from kernelband import __version__
+from kernelband.history import Store, this_process
 from kernelband.history.records import RunRow
 from kernelband.search import resume
 from kernelband.search._base import Policy
 from kernelband.search.budget import Budget, PhaseClock
-from kernelband.search.events import Listener, Noted, WorkerSaid
+from kernelband.search.events import GIVEN, Listener, Noted, WorkerSaid
 from kernelband.search.options import Options
 from kernelband.search.policies import make_policy
 from kernelband.search.worker_lab import WorkerLab
@@ -87,6 +89,40 @@ def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | N
         lab.close()
         raise
     return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, proof, lab, earlier, sizes)
+
+
+def run_row(setup: Setup, number: str) -> RunRow:
+    """The row of a run that begins now."""
+    options, lab, me = setup.options, setup.lab, this_process()
+    now = time.time()
+    return RunRow(
+        id=number,
+        created=now,
+        kernel_key="",
+        path=options.path,
+        kernel=setup.program.kernel.place.qualname,
+        device=lab.device.name,
+        mode="measured" if lab.measured else "predicted",
+        policy=GIVEN if options.edited else options.policy,
+        objective=options.objective,
+        seed=options.seed,
+        trials_budget=options.trials,
+        seconds_budget=setup.budget.seconds,
+        seconds_used=0.0,
+        state="running",
+        phase="start",
+        reason="",
+        owner=me.text,
+        host=me.host,
+        pid=me.pid,
+        process=me.process,
+        heartbeat=now,
+        version=__version__,
+        options=options.to_json(),
+        environment=dict(lab.environment),
+        clock={},
+        summary={},
+    )
 
 
 def read(options: Options) -> tuple[Workspace, Program, Entry]:

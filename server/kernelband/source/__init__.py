@@ -14,10 +14,12 @@ Public surface (other rooms import from here only):
     walk, children, value, code   a parso tree with types: nodes in source order, parts, a leaf's characters, a node's characters
     make_patch           edits per path -> one patch; sorts and refuses overlap
     compose, between     patch algebra: two patches in a row as one; the patch between two texts
+    committed_text       a file as it is at a commit; asks git
     unified_diff         a patch as text for people and for ``git apply``
 """
 
 from kernelband.source.checks import require_parsable
+from kernelband.source.committed import committed_text
 from kernelband.source.diff import unified_diff
 from kernelband.source.incremental import IncrementalKernels
 from kernelband.source.kernels import find_kernels
@@ -46,6 +48,7 @@ __all__ = [
     "children",
     "choose_kernel",
     "code",
+    "committed_text",
     "compose",
     "expression",
     "find_kernels",

@@ -1,0 +1,66 @@
+"""``kernelband verify``: the judge's word on an edit of your own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from kernelband.cli.failure import INTERRUPTED
+from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of
+from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays, worker_options
+from kernelband.errors import SourceError
+from kernelband.history import find_place
+
+
+@click.command()
+@click.argument("target", metavar="FILE[::KERNEL]")
+@click.option(
+    "--against",
+    metavar="REF|FILE",
+    help="The original: a commit, or a file whose text FILE had. Default: the saved file where an overlay differs from it, else HEAD.",
+)
+@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
+@worker_options
+@click.option(
+    "--objective", default="device", show_default=True, metavar="device|call", help="What has to become faster: device or call time."
+)
+@click.option("--allow-lower-precision", is_flag=True, help="An edit may lower precision (tf32, narrower accumulators).")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same inputs.")
+@db_option
+@overlay_option
+@click.option("--run-id", metavar="ID", hidden=True, help="The id of the new run, for a front end that must know it beforehand.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event.")
+def verify(target: str, against: str | None, db: str | None, overlays: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Judge your edit of a kernel, its helpers and host functions against the original, as a found variant would be.
+
+    It is compiled, checked on every case and timed in fresh processes. One sentence says what came out: faster, slower, no sure
+    difference, or wrong. Without a GPU in reach it is checked by the interpreter and its speed predicted.
+    """
+    require_new_id(given["run_id"])
+    place = find_place(db)
+    require_search()
+    from kernelband.search.against import given_edit
+    from kernelband.search.options import Options
+    from kernelband.search.run import optimize as search
+
+    named, texts = Target.parse(target), parse_overlays(overlays)
+    if named.path not in texts and not os.path.exists(named.path):
+        raise SourceError(f"There is no file {target.partition('::')[0]}: check the name and the folder that you are in.")
+    if given["gpu"] is not None:
+        from kernelband.hardware import find_device
+
+        find_device(given["gpu"])  # an unknown name is said before anything starts
+    allowed = ("exact", "reassociates", "lowers_precision") if given["allow_lower_precision"] else ("exact", "reassociates")
+    keys = ("entry", "gpu", "worker", "python", "objective", "seed")
+    options = Options(named.path, named.kernel, allowed=allowed, overlays=texts, **{k: given[k] for k in keys})
+    options = given_edit(options, against)
+    view = view_of(as_json)
+    if place.note:
+        click.echo(place.note, err=True)
+    with view, interruptible():
+        ended = search(options, place.path, view.hear, run_id=given["run_id"])
+    view.finish(ended, place.path)
+    return INTERRUPTED if ended.state == "interrupted" else 0
