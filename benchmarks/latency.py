@@ -29,7 +29,6 @@ from timed_editor import PATIENCE_S, Buffer, Client
 
 KINDS = ("lens", "hover", "action", "keystroke to fresh lens", "hover while a file opens")
 TYPING_S = 0.1
-AGAIN_S = 0.01  # between two requests for the same lenses, until they are fresh
 PAUSE_S = 0.04  # at most, between two requests: they fall anywhere between two changes
 
 
@@ -166,17 +165,19 @@ def _requests(buffer: Buffer, out: Measured, options: argparse.Namespace) -> Non
 
 
 def _fresh(buffer: Buffer, kernel: int) -> tuple[float, Any]:
-    """From a kernel's new name to lenses with it; the client asks again soon after each answer. Then the old name again."""
+    """From a kernel's new name to lenses with it, asked for as editors do: at once, then whenever the server says so. Then the old name."""
     name = f"kernel_{kernel}"
+    seen = buffer.client.redraws
     begin = buffer.rename(name, f"{name}_")
     try:
-        for _ in range(2000):
+        while True:
             _, lenses = buffer.lens()
             at = time.perf_counter()
             if any(x["command"]["arguments"][1:] == [f"{name}_"] for x in lenses):
                 return (at - begin) * 1000, lenses
-            time.sleep(AGAIN_S)
-        return (time.perf_counter() - begin) * 1000, None
+            if not buffer.client.redraw(seen):
+                return (time.perf_counter() - begin) * 1000, None
+            seen += 1
     finally:
         buffer.rename(f"{name}_", name)
 

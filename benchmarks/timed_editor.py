@@ -15,6 +15,7 @@ from typing import Any
 from attrs import define, field
 
 PATIENCE_S = 120.0
+REDRAW_S = 5.0
 
 
 class Client:
@@ -26,6 +27,8 @@ class Client:
         self._lock = threading.Lock()
         self._next = 0
         self._waiting: dict[int, Queue[tuple[float, Any]]] = {}
+        self.redraws = 0  # times that the server has asked to draw lenses anew
+        self._redrawn = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -52,6 +55,11 @@ class Client:
         if "result" not in reply:
             raise RuntimeError(f"{method} was refused: {reply.get('error')}.")
         return (at - sent) * 1000, reply["result"]
+
+    def redraw(self, seen: int) -> bool:
+        """Wait until the server has asked more than that often to draw lenses anew; False when it doesn't."""
+        with self._redrawn:
+            return self._redrawn.wait_for(lambda: self.redraws > seen, REDRAW_S)
 
     def close(self) -> None:
         """Nothing of the process stays."""
@@ -85,8 +93,12 @@ class Client:
                 at = time.perf_counter()
                 if "method" not in message:
                     self._waiting.pop(message["id"]).put((at, message))
-                elif "id" in message:  # the server asks: to draw lenses anew, say
+                elif "id" in message:  # the server asks
                     self._write({"jsonrpc": "2.0", "id": message["id"], "result": None})
+                    if message["method"] == "workspace/codeLens/refresh":
+                        with self._redrawn:
+                            self.redraws += 1
+                            self._redrawn.notify_all()
 
     def cpu_s(self) -> float:
         """Seconds on a processor so far, of all its threads that are there now."""

@@ -17,6 +17,7 @@ liverun      what is known of a run, from its events
 runs         the live runs, and what is told of them
 trust        which folders may run code
 settings     what the user's editor says
+edits        what a document's last changes were
 drift        the kernels of a moment ago in the text of now
 standings    how the text at hand stands to what the history knows
 applying     a variant as an edit of the client's documents

@@ -11,24 +11,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from re import Pattern
+from typing import Any
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import ServerTextPosition, ServerTextRange, TextDocument, Workspace
 from pygls.workspace.text_document import RE_END_WORD, RE_START_WORD
 
+from kernelband.lsp.edits import Edit, Log, around
 from kernelband.lsp.text import Encoding, Lines
 from kernelband.source.encoding import decode
 
 
 class Document(TextDocument):
-    """A text document whose every position goes through ``Lines``. A cell of a notebook is one too.
+    """A text document whose every position goes through ``Lines``. A cell of a notebook is one too. ``edits``: the last ones.
 
     pygls' "server positions" are lines from 0 and characters from 0.
     """
 
     _source: str | None
     _held: Lines | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.edits = Log()
 
     @property
     def encoding(self) -> Encoding:
@@ -63,8 +70,17 @@ class Document(TextDocument):
         return tuple(held.text[start:end] for start, end in zip(held.starts, (*held.starts[1:], len(held.text)), strict=True))
 
     def _apply_incremental_change(self, change: types.TextDocumentContentChangePartial) -> None:
-        self._held = self.text_lines.changed(change, self.encoding)
+        before = self.text_lines
+        self._held = before.changed(change, self.encoding)
         self._source = self._held.text
+        span = before.span(change.range, self.encoding)
+        size = len(self._source) - len(before.text) + span.end - span.start
+        self.edits.add(self.version, Edit(span.start, span.end, size))
+
+    def _apply_full_change(self, change: types.TextDocumentContentChangeEvent) -> None:
+        before = self.source
+        super()._apply_full_change(change)
+        self.edits.add(self.version, around(before, self.source))
 
     # ------------------------------------------------------------ positions
     def offset_at_server_position(self, server_position: ServerTextPosition) -> int:
@@ -107,6 +123,11 @@ def _position(at: ServerTextPosition) -> types.Position:
 
 class Documents(Workspace):
     """pygls' workspace over our documents."""
+
+    def update_text_document(self, text_doc: types.VersionedTextDocumentIdentifier, change: types.TextDocumentContentChangeEvent) -> None:
+        """As pygls does, but the document has its new version already when it is changed: its edits are kept by that."""
+        self._text_documents[unquote(text_doc.uri)].version = text_doc.version
+        super().update_text_document(text_doc, change)
 
     def _create_text_document(
         self, doc_uri: str, source: str | None = None, version: int | None = None, language_id: str | None = None

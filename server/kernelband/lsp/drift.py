@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import Factory, field, frozen
+from attrs import frozen
 from lsprotocol import types
 
+from kernelband.lsp.edits import Edit
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.text import Encoding, Lines
 from kernelband.source.model import Span
@@ -12,44 +13,32 @@ from kernelband.source.model import Span
 
 @frozen
 class View:
-    """A snapshot, seen from a later text. What lies before and after all changes moves as one; what lies in them is at their start."""
+    """A snapshot, seen from a later text. What lies between edits moves with them; what was replaced is at the start of its edit.
+
+    Args:
+        snapshot: of an earlier version.
+        now: the text of now.
+        edits: what made it of the snapshot's text, in order (``edits.between``).
+    """
 
     snapshot: Snapshot
     now: Lines
-    _before: int = field(init=False, default=Factory(lambda self: _common(self.snapshot.text, self.now.text), takes_self=True))
-    _after: int = field(init=False, default=Factory(lambda self: self._suffix(), takes_self=True))
-
-    def _suffix(self) -> int:
-        old, new = self.snapshot.text, self.now.text
-        return min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - self._before) if old is not new else 0
+    edits: tuple[Edit, ...] = ()
 
     def offset(self, position: types.Position, encoding: Encoding) -> int:
         """The offset in the snapshot's text of a position in the text of now."""
-        at, old, new = self.now.offset(position, encoding), len(self.snapshot.text), len(self.now.text)
-        if at <= self._before:
-            return at
-        return at + old - new if at >= new - self._after else self._before
+        at = self.now.offset(position, encoding)
+        for edit in reversed(self.edits):
+            at = edit.back(at)
+        return at
 
     def range(self, span: Span, encoding: Encoding) -> types.Range:
         """The range in the text of now of a span of the snapshot."""
-        return self.now.range(Span(self._now(span.start), self._now(span.end)), encoding)
+        return self.now.range(self.span(span), encoding)
 
-    def _now(self, offset: int) -> int:
-        old, new = len(self.snapshot.text), len(self.now.text)
-        if offset <= self._before:
-            return offset
-        return offset + new - old if offset >= old - self._after else self._before
-
-
-def _common(first: str, second: str) -> int:
-    """How many characters two texts begin with in common; by halves, since comparing slices is much faster than characters."""
-    if first == second:
-        return len(first)
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    def span(self, span: Span) -> Span:
+        """A span of the snapshot in the text of now."""
+        start, end = span.start, span.end
+        for edit in self.edits:
+            start, end = edit.forward(start), edit.forward(end)
+        return Span(start, end)

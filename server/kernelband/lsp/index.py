@@ -22,7 +22,7 @@ from kernelband.source.model import Kernel
 log = logging.getLogger(__name__)
 
 #: Seconds that a change waits for another one: keys that come together are read once.
-DEBOUNCE = 0.02
+DEBOUNCE = 0.005
 
 
 @frozen
@@ -55,9 +55,9 @@ class _Open:
 
 
 class KernelIndex:
-    """Kernels by document. ``on_snapshot`` is called on the loop with each new snapshot of a document that is still open."""
+    """Kernels by document. ``on_snapshot`` is called on the loop with each new snapshot of an open document, and the one before it."""
 
-    def __init__(self, on_snapshot: Callable[[Snapshot], None] | None = None, debounce: float = DEBOUNCE) -> None:
+    def __init__(self, on_snapshot: Callable[[Snapshot, Snapshot | None], None] | None = None, debounce: float = DEBOUNCE) -> None:
         self._on_snapshot = on_snapshot
         self._debounce = debounce
         self._open: dict[str, _Open] = {}
@@ -137,13 +137,14 @@ class KernelIndex:
             return
         if done.cancelled():
             return  # the loop is ending
-        snapshot = document.snapshot = done.result()
+        before, snapshot = document.snapshot, done.result()
+        document.snapshot = snapshot
         _answer(document, snapshot)
         if document.again:
             document.again = False
             self._read(document)
         if self._on_snapshot is not None:
-            self._on_snapshot(snapshot)
+            self._on_snapshot(snapshot, before)
 
 
 def _snapshot(document: _Open) -> Snapshot:

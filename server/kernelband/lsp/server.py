@@ -15,6 +15,7 @@ from kernelband.errors import SourceError
 from kernelband.history import find_place
 from kernelband.lsp.documents import Document, Documents
 from kernelband.lsp.drift import View
+from kernelband.lsp.edits import between
 from kernelband.lsp.features import actions, commands, documents, hover, lens, pages, progress, session
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
@@ -26,6 +27,7 @@ from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Encoding
 from kernelband.lsp.trust import Trust
 from kernelband.source import Workspace
+from kernelband.source.model import Span
 
 POLL_S = 1.5  # between two looks at the history: others write it too
 OLDEST = -(2**31)  # the lowest version that a client can give a document
@@ -51,7 +53,7 @@ class KernelBandServer(LanguageServer):
         self.shelf = Shelf()
         self.asks_for_content = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._redraw_due = False
+        self._redraw_due: asyncio.TimerHandle | None = None
         for feature in FEATURES:
             feature.register(self)
 
@@ -81,7 +83,7 @@ class KernelBandServer(LanguageServer):
         """The newest kernels of a document, in the text of now; None where it isn't open. Waits only for the first snapshot."""
         snapshot = self.index.latest(uri) or await self.index.fresh(uri, OLDEST)
         document = self.documents.text_documents.get(uri)
-        return View(snapshot, document.text_lines) if snapshot is not None and isinstance(document, Document) else None
+        return _view(snapshot, document) if snapshot is not None and isinstance(document, Document) else None
 
     def is_changed(self, path: str, text: str) -> bool:
         """Whether an open document's text isn't the file's."""
@@ -139,9 +141,11 @@ class KernelBandServer(LanguageServer):
 
     # ------------------------------------------------------------ what has changed
 
-    def _parsed(self, snapshot: Snapshot) -> None:
+    def _parsed(self, snapshot: Snapshot, before: Snapshot | None) -> None:
         self.standings.look(snapshot)
-        self.redraw()
+        document = self.documents.text_documents.get(snapshot.uri)
+        if before is None or not isinstance(document, Document) or _places(_view(before, document)) != _places(_view(snapshot, document)):
+            self._redraw()  # at once: a kernel has come, gone or been renamed, or isn't where it was said to be
 
     def _history_changed(self) -> None:
         for document in self.open_documents():
@@ -157,16 +161,27 @@ class KernelBandServer(LanguageServer):
             self.begin(self.look())
 
     def redraw(self) -> None:
-        """Ask the client to draw its lenses anew: soon, and once for many reasons."""
-        workspace = self.client_capabilities.workspace
-        if self._redraw_due or workspace is None or workspace.code_lens is None or not workspace.code_lens.refresh_support:
-            return
-        self._redraw_due = True
-        asyncio.get_running_loop().call_later(REDRAW_S, self._redraw)
+        """What lenses say has changed: let the client draw them anew soon, once for many reasons."""
+        if self._redraw_due is None:
+            self._redraw_due = asyncio.get_running_loop().call_later(REDRAW_S, self._redraw)
 
     def _redraw(self) -> None:
-        self._redraw_due = False
-        self.workspace_code_lens_refresh(None)
+        if self._redraw_due is not None:
+            self._redraw_due.cancel()
+            self._redraw_due = None
+        workspace = self.client_capabilities.workspace
+        if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+
+
+def _view(snapshot: Snapshot, document: Document) -> View:
+    now = document.text_lines
+    return View(snapshot, now, between(snapshot.text, now.text, document.edits.since(snapshot.version)))
+
+
+def _places(view: View) -> list[tuple[str, Span]]:
+    """What a client draws lenses on."""
+    return [(kernel.place.qualname, view.span(kernel.name_span)) for kernel in view.snapshot.kernels]
 
 
 def make_server(db: str | None) -> KernelBandServer:

@@ -16,6 +16,7 @@ from pygls.workspace import PositionCodec, ServerTextPosition, ServerTextRange
 
 from kernelband.errors import SourceError
 from kernelband.lsp.documents import Document, Documents
+from kernelband.lsp.edits import Edit
 from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.text import Lines
 
@@ -100,6 +101,30 @@ def test_a_whole_change() -> None:
     assert held.source == "c\fd\ne"
     assert held.text_lines is not before
     assert held.text_lines.starts == (0, 4)
+
+
+def change(old: str, at: int, end: int, new: str) -> types.TextDocumentContentChangePartial:
+    lines = Lines(old)
+    return types.TextDocumentContentChangePartial(range=Range(lines.position(at, UTF16), lines.position(end, UTF16)), text=new)
+
+
+def test_its_last_edits_are_kept_by_the_version_that_they_made() -> None:
+    made = server()
+    held = opened(made, "file:///w/a.py", "a😀b\nc")
+    edited = types.VersionedTextDocumentIdentifier(uri="file:///w/a.py", version=2)
+    changes = [change("a😀b\nc", 2, 3, "xy"), change("a😀xy\nc", 5, 5, "z")]
+    send(made, types.TEXT_DOCUMENT_DID_CHANGE, types.DidChangeTextDocumentParams(edited, changes))
+    assert held.source == "a😀xy\nzc"
+    assert held.edits.since(1) == (Edit(2, 3, 2), Edit(5, 5, 1))
+    assert held.edits.since(2) == ()
+    whole = types.VersionedTextDocumentIdentifier(uri="file:///w/a.py", version=3)
+    new = types.TextDocumentContentChangeWholeDocument(text="a😀\nzc")
+    send(made, types.TEXT_DOCUMENT_DID_CHANGE, types.DidChangeTextDocumentParams(whole, [new]))
+    assert held.edits.since(2) == (Edit(2, 4, 0),)
+    half = document("😀")
+    half.apply_change(types.TextDocumentContentChangePartial(range=Range(Position(0, 1), Position(0, 2)), text="\ude01"))
+    (edit,) = half.edits.since(0)
+    assert edit.moved == len(half.source) - len("😀")
 
 
 def test_lines_are_made_once_a_version() -> None:

@@ -29,7 +29,9 @@ def names(snapshot: Snapshot | None) -> list[str] | None:
 
 
 def run(
-    scenario: Callable[[KernelIndex], Awaitable[None]], on_snapshot: Callable[[Snapshot], None] | None = None, debounce: float = 0.01
+    scenario: Callable[[KernelIndex], Awaitable[None]],
+    on_snapshot: Callable[[Snapshot, Snapshot | None], None] | None = None,
+    debounce: float = 0.01,
 ) -> None:
     async def main() -> None:
         held = KernelIndex(on_snapshot, debounce)
@@ -103,7 +105,7 @@ def test_versions_follow_each_other() -> None:
             assert names(await held.fresh(URI, version)) == list(kernels)
         assert names(await held.fresh(URI, 3)) == ["c", "a"]  # a later version than asked for
 
-    run(scenario, lambda s: seen.append((s.version, names(s))))
+    run(scenario, lambda s, _: seen.append((s.version, names(s))))
     assert seen == [(1, ["a"]), (2, ["a", "b"]), (3, ["c"]), (4, []), (5, ["c", "a"])]
 
 
@@ -130,7 +132,7 @@ def test_who_types_on_sees_kernels_too() -> None:
             held.changed(URI, version, text(f"a{version}"))
             await asyncio.sleep(0.01)
 
-    run(scenario, lambda s: seen.append(s.version), debounce=0.03)
+    run(scenario, lambda s, _: seen.append(s.version), debounce=0.03)
     assert seen == sorted(seen)
 
 
@@ -159,7 +161,7 @@ def test_the_loop_goes_on_while_a_version_is_read(gate: Gate) -> None:
 
 
 def test_a_document_that_is_closed_is_nobodys(gate: Gate) -> None:
-    seen: list[Snapshot] = []
+    seen: list[tuple[Snapshot, Snapshot | None]] = []
     gate.open.clear()
 
     async def scenario(held: KernelIndex) -> None:
@@ -179,8 +181,8 @@ def test_a_document_that_is_closed_is_nobodys(gate: Gate) -> None:
         await asyncio.sleep(0.05)
         assert held.latest(URI) is None
 
-    run(scenario, seen.append)
-    assert [names(s) for s in seen] == [["b"]]
+    run(scenario, lambda *snapshots: seen.append(snapshots))
+    assert [(names(s), before) for s, before in seen] == [(["b"], None)]
     assert gate.texts == [text("a"), text("b")]
 
 

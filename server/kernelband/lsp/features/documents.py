@@ -21,7 +21,9 @@ def register(server: KernelBandServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
         uri = params.text_document.uri
-        server.index.changed(uri, params.text_document.version, server.documents.get_text_document(uri).source)
+        document = server.documents.get_text_document(uri)
+        version = document.version if document.version is not None else params.text_document.version
+        server.index.changed(uri, version, document.source)  # both of now: the next change may be in them already
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
