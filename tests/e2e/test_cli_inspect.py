@@ -77,6 +77,20 @@ def test_every_target(home: Home) -> None:
         assert one["roofline_us"] > 0
 
 
+def test_a_line_for_each_launch_as_it_is_compiled(home: Home) -> None:
+    done = home.run("inspect", "scale.py", "--gpu", "h100,a100", "--python", home.python, "--json-lines")
+    assert done.code == 0, done.err
+    assert [(e["event"], e["kernel"], e["gpu"]) for e in done.events] == [
+        ("inspected", "scale_kernel", "h100"),
+        ("inspected", "scale_kernel", "a100"),
+    ]
+    assert {w["code"] for e in done.events for w in e["warnings"]} == {"mask-always-true"}
+    refused = home.run("inspect", "scale.py::no_kernel", "--python", home.python, "--json-lines")
+    assert refused.code != 0
+    assert [e["event"] for e in refused.events] == ["error"]
+    assert "no_kernel" in refused.events[0]["message"]
+
+
 def test_an_autotuned_matmul_in_grouped_order(home: Home) -> None:
     found = looked(home, str(FIXTURES / "grouped.py"), "--gpu", "a100,h100,b200,rtx5090,mi300x")
     assert [one["facts"]["tensor_core"] for one in found] == ["mma", "wgmma", "tcgen05", "mma", "mfma"]

@@ -41,7 +41,7 @@ def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
         say(error.message)
         if error.detail:
             say("\n".join("  " + line for line in error.detail.rstrip().splitlines()[-30:]))
-        if "--json" in arguments:
+        if "--json" in arguments or "--json-lines" in arguments:
             print(
                 json.dumps({"event": "error", "message": error.message, "detail": error.detail, "exit_code": error.exit_code}), flush=True
             )

@@ -25,8 +25,17 @@ if TYPE_CHECKING:
 @worker_options
 @overlay_option
 @json_option
+@click.option("--json-lines", "as_lines", is_flag=True, help="Print one line of JSON for each launch and GPU, as soon as it is compiled.")
 def inspect(
-    target: str, *, gpus: str, entry: str | None, worker: str | None, python: str | None, overlays: tuple[str, ...], as_json: bool
+    target: str,
+    *,
+    gpus: str,
+    entry: str | None,
+    worker: str | None,
+    python: str | None,
+    overlays: tuple[str, ...],
+    as_json: bool,
+    as_lines: bool,
 ) -> int:
     """Compile a kernel for GPUs, without one, and show registers, memory, occupancy, roofline, warnings and what limits it.
 
@@ -35,19 +44,24 @@ def inspect(
     found = Target.parse(target)
     devices = find_devices(gpus)
     workspace = open_workspace(found, overlays, entry)
+    from kernelband.cli import inspection
     from kernelband.explain.inspect import inspect as look
     from kernelband.search.captured import capture_once
 
+    seen: list[Inspection] = []
     with capture_once(workspace, found.path, found.kernel, entry, gpu=devices[0].key, worker=worker, python=python, brief=True) as once:
         captured, lab = once.captured, once.lab
-        seen = list(look(captured.cases, devices, lambda cases: lab.specialise(None, cases), lab.compilers, captured=captured.result))
+        for one in look(captured.cases, devices, lambda cases: lab.specialise(None, cases), lab.compilers, captured=captured.result):
+            seen.append(one)
+            if as_lines:
+                click.echo(json.dumps({"event": "inspected", **inspection.as_json([one])[0]}, default=str))
     if not seen:
         raise WorkloadError(
             f"No launch of {once.program.kernel.place.name} was specialised: {'; '.join(captured.notes) or 'no case has one'}."
         )
-    from kernelband.cli import inspection
-
     none = all(one.seen is None for one in seen)
+    if as_lines:
+        return WorkloadError.exit_code if none else 0
     if as_json:
         click.echo(json.dumps(inspection.as_json(seen), indent=1, default=str))
         return WorkloadError.exit_code if none else 0
