@@ -9,7 +9,7 @@ from collections.abc import Callable
 from queue import Empty, Queue
 
 import click
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from kernelband.cli.modelling import model_check
 from kernelband.cli.output import console
@@ -34,8 +34,9 @@ class Ability:
 @click.command()
 @worker_options
 @db_option
+@click.option("--anonymous", is_flag=True, help="Leave out paths, user and host names, so that the text may be shared.")
 @json_option
-def doctor(worker: str | None, python: str | None, db: str | None, as_json: bool) -> int:
+def doctor(worker: str | None, python: str | None, db: str | None, anonymous: bool, as_json: bool) -> int:
     """Say what is there, what is missing, and what still works.
 
     Exits with 0 when at least predicted optimization works, else with 1.
@@ -45,11 +46,21 @@ def doctor(worker: str | None, python: str | None, db: str | None, as_json: bool
         {"kernelband": engine, "worker": lambda: _worker(command), "model": model_check, "history": lambda: database(db)}, LIMIT_S
     )
     able = abilities(checks)
+    if anonymous:
+        checks = shareable(checks, worker)
     if as_json:
         click.echo(json.dumps({"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}, indent=1))
     else:
         _print(checks, able)
     return 0 if next(a for a in able if a.name == "predict").works else 1
+
+
+def shareable(checks: list[Check], worker_command: str | None) -> list[Check]:
+    """The same findings without what says whose they are."""
+    from kernelband.lsp.anonymous import of_this_machine, without
+
+    private = of_this_machine(worker=worker_command)
+    return [evolve(c, found=without(c.found, private), means=without(c.means, private)) for c in checks]
 
 
 def _worker(command: WorkerCommand) -> list[Check]:

@@ -24,6 +24,9 @@ applying     a variant as an edit of the client's documents
 pages        documents about a variant: files, diff, report, commands
 report       the report of a variant, as Markdown
 shelf        documents as read-only files
+logbook      the last lines of the log
+bundle       what a report of a problem needs
+anonymous    text without what says whose it is
 server       the server object
 features/    one file a request
 """

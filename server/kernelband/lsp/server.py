@@ -19,6 +19,7 @@ from kernelband.lsp.edits import between
 from kernelband.lsp.features import actions, commands, documents, hover, lens, pages, progress, session
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
+from kernelband.lsp.logbook import Logbook
 from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import LiveRun, Runs
 from kernelband.lsp.settings import Settings, read_settings
@@ -52,6 +53,9 @@ class KernelBandServer(LanguageServer):
         self.shown: set[str] = set()
         self.shelf = Shelf()
         self.asks_for_content = False
+        self.client: types.ClientInfo | None = None
+        self.logbook = Logbook()
+        logging.getLogger().addHandler(self.logbook)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._redraw_due: asyncio.TimerHandle | None = None
         for feature in FEATURES:
@@ -138,6 +142,7 @@ class KernelBandServer(LanguageServer):
         self.index.stop()
         self.findings.close()
         self.shelf.remove()
+        logging.getLogger().removeHandler(self.logbook)
 
     # ------------------------------------------------------------ what has changed
 

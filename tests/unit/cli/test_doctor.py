@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from kernelband.cli import probes
-from kernelband.cli.doctor import abilities, look
+from kernelband.cli.doctor import abilities, look, shareable
 from kernelband.cli.probes import Check, database, environment, gpu_checks
 from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.history import Store
@@ -243,3 +243,12 @@ def test_a_folder_in_the_way_and_one_that_is_not_writable(tmp_path: Path, monkey
     assert only(tmp_path / "file" / "h.db").state == "missing"
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "isn't writable" in only(tmp_path / "h.db").found
+
+
+def test_what_is_shared_names_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    checks = [Check("worker", "ok", "/home/somebody/venv/bin/python3 on jane@gpu-box", "somebody's Python 3.12.3"), *ok("torch")]
+    text = str(shareable(checks, "ssh jane@gpu-box"))
+    assert not [word for word in ("home", "somebody", "jane", "gpu-box", "venv") if word in text]
+    assert "Python 3.12.3" in text
+    assert "/home/somebody" in str(checks)

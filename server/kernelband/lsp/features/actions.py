@@ -80,6 +80,7 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
         if latest.state == "interrupted":
             out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
     out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
+    out.append(_run("Copy diagnostics for a report of a problem", "kernelband.server.diagnostics"))
     return out
 
 

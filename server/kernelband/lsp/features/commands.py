@@ -17,6 +17,7 @@ from kernelband.history import Store, trials
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.features import progress
 from kernelband.lsp.features.actions import Refused, can_name, title
+from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import Request
@@ -230,4 +231,5 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     compare: (str, str, str, int),
     explain: (str, str, str, int),
     reproduce: (str, str, str, int),
+    diagnostics: (),
 }

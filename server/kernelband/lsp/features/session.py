@@ -23,6 +23,7 @@ def register(server: KernelBandServer) -> None:
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
+        server.client = params.client_info
         server.configure(params.initialization_options)
 
     @server.feature(types.INITIALIZED)
