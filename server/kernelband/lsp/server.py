@@ -13,12 +13,14 @@ from pygls.lsp.server import LanguageServer
 from kernelband import __version__
 from kernelband.errors import SourceError
 from kernelband.history import find_place
+from kernelband.lsp.diagnoses import Diagnoses
 from kernelband.lsp.documents import Document, Documents
 from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
-from kernelband.lsp.features import actions, commands, documents, hover, lens, pages, progress, session
+from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, pages, progress, session
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
+from kernelband.lsp.inspections import Inspections
 from kernelband.lsp.logbook import Logbook
 from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import LiveRun, Runs
@@ -33,7 +35,7 @@ from kernelband.source.model import Span
 POLL_S = 1.5  # between two looks at the history: others write it too
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
-FEATURES = (session, documents, lens, hover, actions, commands, pages, progress)
+FEATURES = (session, documents, lens, hover, actions, commands, diagnostics, pages, progress)
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,9 @@ class KernelBandServer(LanguageServer):
         self.index = KernelIndex(self._parsed)
         self.standings = Standings(lambda: self.findings, self.open_texts, self.redraw)
         self.trust = Trust()
+        self.diagnoses = Diagnoses(lambda: self.findings, self.open_texts, lambda uri: diagnostics.tell(self, uri))
+        self.told: dict[str, list[types.Diagnostic]] = {}  # by document: the diagnostics that the client knows of
+        self.inspections = Inspections(self.trust.refusal)
         self.runs = Runs(self.trust.refusal)
         self.runs.on_change.append(self._run_changed)
         self.shown: set[str] = set()
@@ -130,6 +135,9 @@ class KernelBandServer(LanguageServer):
         self.settings, problems = read_settings(value, before)
         for problem in problems:
             log.warning(problem)
+        if self.settings.diagnostics != before.diagnostics:
+            for document in self.open_documents():
+                diagnostics.tell(self, document.uri)
         if self.settings.db != before.db:
             self.findings.close()
             self.findings = Findings(find_place(self.settings.db).path)
@@ -139,6 +147,7 @@ class KernelBandServer(LanguageServer):
         for task in list(self._tasks):
             task.cancel()
         self.runs.kill_all()
+        self.inspections.kill_all()
         self.index.stop()
         self.findings.close()
         self.shelf.remove()
@@ -148,6 +157,7 @@ class KernelBandServer(LanguageServer):
 
     def _parsed(self, snapshot: Snapshot, before: Snapshot | None) -> None:
         self.standings.look(snapshot)
+        self.diagnoses.look(snapshot)
         document = self.documents.text_documents.get(snapshot.uri)
         if before is None or not isinstance(document, Document) or _places(_view(before, document)) != _places(_view(snapshot, document)):
             self._redraw()  # at once: a kernel has come, gone or been renamed, or isn't where it was said to be
@@ -157,6 +167,7 @@ class KernelBandServer(LanguageServer):
             snapshot = self.index.latest(document.uri)
             if snapshot is not None:
                 self.standings.look(snapshot)
+                self.diagnoses.look(snapshot)
         self.redraw()
 
     def _run_changed(self, live: LiveRun) -> None:

@@ -16,7 +16,8 @@ from attrs import frozen
 @frozen
 class Settings:
     """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box". ``trials``, ``seconds``: of a run;
-    seconds are 60 where neither is said.
+    seconds are 60 where neither is said. ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles
+    kernels of trusted folders when their file is saved; "off" only when asked to, since it runs the user's program.
     """
 
     db: str | None = None
@@ -27,9 +28,12 @@ class Settings:
     trials: int | None = None
     seconds: float | None = None
     lens: bool = True
+    diagnostics: bool | list[str] = True
+    inspect: str = "off"
 
 
-_KINDS: Mapping[str, tuple[type, ...]] = {"trials": (int,), "seconds": (int, float), "lens": (bool,)}
+_KINDS: Mapping[str, tuple[type, ...]] = {"trials": (int,), "seconds": (int, float), "lens": (bool,), "diagnostics": (bool, list)}
+_WORDS: Mapping[str, tuple[str, ...]] = {"inspect": ("off", "save")}
 
 
 def read_settings(value: object, before: Settings | None = None) -> tuple[Settings, list[str]]:
@@ -49,7 +53,12 @@ def read_settings(value: object, before: Settings | None = None) -> tuple[Settin
         if name not in names:
             continue
         kinds = _KINDS.get(name, (str,))
-        if given is None or (isinstance(given, kinds) and (bool in kinds or not isinstance(given, bool))):
+        words = _WORDS.get(name)
+        if words and given not in (None, *words):
+            problems.append(f"kernelband.{key} should be {' or '.join(words)} and is {given!r}: it is left as it was.")
+        elif words:
+            good[name] = given or words[0]
+        elif given is None or (isinstance(given, kinds) and (bool in kinds or not isinstance(given, bool))):
             good[name] = (given or None) if kinds == (str,) else getattr(Settings(), name) if given is None else given
         else:
             problems.append(f"kernelband.{key} should be a {kinds[-1].__name__} and is {given!r}: it is left as it was.")

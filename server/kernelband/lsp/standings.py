@@ -109,11 +109,7 @@ def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, 
     """Of one kernel. Reads the history and other files: for a thread."""
     memory.trim()
     name = kernel.place.qualname
-    finding = findings.find(path, name)
-    if not finding.runs and findings.has_named(kernel.place.name):  # a file that was renamed or copied
-        key = _key(path, name, texts[path], memory)
-        if key is not None:
-            finding = findings.find(path, name, key)
+    finding = finding_of(findings, path, kernel, texts, memory)
     run = finding.telling
     if run is None or not run.variants:
         return Standing(finding)
@@ -123,7 +119,18 @@ def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, 
     except HistoryError:  # forgotten this moment
         return Standing(finding)
     memory.applicable[run.id, numbers] = applicable
-    return Standing(finding, *_judged(applicable, path, name, texts, memory))
+    return Standing(finding, *judged(applicable, path, name, texts, memory))
+
+
+def finding_of(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Finding:
+    """What the history knows of a kernel at that place or, where it knows nothing, of one with the same source. For a thread."""
+    name = kernel.place.qualname
+    finding = findings.find(path, name)
+    if not finding.runs and findings.has_named(kernel.place.name):  # a file that was renamed or copied
+        key = _key(path, name, texts[path], memory)
+        if key is not None:
+            finding = findings.find(path, name, key)
+    return finding
 
 
 def _key(path: str, name: str, text: str, memory: Memory) -> str | None:
@@ -138,7 +145,7 @@ def _key(path: str, name: str, text: str, memory: Memory) -> str | None:
     return memory.keys[asked]
 
 
-def _judged(applicable: Applicable, path: str, name: str, texts: Mapping[str, str], memory: Memory) -> tuple[int | None, str]:
+def judged(applicable: Applicable, path: str, name: str, texts: Mapping[str, str], memory: Memory) -> tuple[int | None, str]:
     """``accepted`` and ``stale`` of a run with variants. Only what can matter to the kernel is compared, so that its file may be large."""
     now, program_of = at_hand(applicable, path, name, texts)
     base, numbers = applicable.base_texts, tuple(applicable.patches)

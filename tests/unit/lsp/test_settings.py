@@ -21,7 +21,19 @@ def test_keys_as_editors_write_them() -> None:
     assert problems == []
 
 
-@pytest.mark.parametrize(("key", "value"), [("trials", "20"), ("trials", True), ("lens", 1), ("python", 3), ("seconds", [1])])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("trials", "20"),
+        ("trials", True),
+        ("lens", 1),
+        ("python", 3),
+        ("seconds", [1]),
+        ("diagnostics", "spills"),
+        ("inspect", True),
+        ("inspect", "open"),
+    ],
+)
 def test_the_wrong_kind_is_said_and_left_out(key: str, value: object) -> None:
     settings, problems = read_settings({key: value}, Settings(trials=5))
     assert settings == Settings(trials=5)
@@ -33,6 +45,7 @@ def test_nothing_and_null_take_back() -> None:
     before = Settings(trials=5, lens=False, python="p")
     assert read_settings(None, before) == (before, [])
     assert read_settings({"trials": None, "lens": None, "python": ""}, before)[0] == Settings()
+    assert read_settings({"inspect": None, "diagnostics": None}, Settings(inspect="save", diagnostics=["spills"]))[0] == Settings()
 
 
 @given(JSON)

@@ -18,6 +18,7 @@ from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.features import progress
 from kernelband.lsp.features.actions import Refused, can_name, title
 from kernelband.lsp.features.bundle import diagnostics
+from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import Request
@@ -228,6 +229,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     patch: (str, str, str, int),
     report: (str, str),
     choose: (str, str),
+    inspect: (str, str),
     compare: (str, str, str, int),
     explain: (str, str, str, int),
     reproduce: (str, str, str, int),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from kernelband.lsp.features import diagnostics, inspecting
+
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
 
@@ -29,9 +31,13 @@ def register(server: KernelBandServer) -> None:
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
         server.index.closed(params.text_document.uri)
         server.standings.closed(params.text_document.uri)
+        server.diagnoses.closed(params.text_document.uri)
+        diagnostics.closed(server, params.text_document.uri)
+        inspecting.closed(server, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
         snapshot = server.index.latest(params.text_document.uri)
         if snapshot is not None:
             server.standings.look(snapshot)
+        inspecting.saved(server, params.text_document.uri)

@@ -1,0 +1,140 @@
+"""The hints of every open document: from the newest run or inspection whose text still is the one at hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+
+from attrs import define, field, frozen
+
+from kernelband.errors import HistoryError
+from kernelband.explain.hints import Hint, hints
+from kernelband.lsp.findings import Applicable, Findings
+from kernelband.lsp.hinting import Placed, placed
+from kernelband.lsp.index import Snapshot, place
+from kernelband.lsp.standings import MOST_KEPT, Memory, finding_of, judged
+from kernelband.source.model import Kernel
+
+REST_S = 0.3  # without an edit; a little more than standings, which people wait for
+
+
+@frozen
+class Inspected:
+    """What an inspection found of a kernel, with the texts that it is of. ``at``: seconds since the epoch."""
+
+    of: Applicable
+    at: float
+    hints: tuple[Hint, ...]
+
+
+@frozen
+class Known:
+    """Where facts are: the history, and the newest inspections by path and kernel."""
+
+    findings: Findings
+    inspected: Mapping[tuple[str, str], Inspected] = field(factory=dict[tuple[str, str], Inspected])
+
+
+@frozen
+class Diagnosis:
+    """Hints with spans of that snapshot's text."""
+
+    snapshot: Snapshot
+    hints: tuple[Placed, ...] = ()
+
+
+@define(eq=False)
+class Seen(Memory):
+    """What was found before, with the hints of runs."""
+
+    hints: dict[tuple[str, str, int], tuple[Hint, ...] | None] = field(factory=dict[tuple[str, str, int], "tuple[Hint, ...] | None"])
+
+    def trim(self) -> None:
+        """Drop what is too much."""
+        super().trim()
+        if len(self.hints) > MOST_KEPT:
+            self.hints.clear()
+
+
+class Diagnoses:
+    """By document; computed in a thread once the text rests, answered from memory. All methods are for the loop's thread.
+
+    Args:
+        findings: the history of now.
+        texts: of all open documents, by path.
+        on_change: told of each document that was looked at.
+    """
+
+    def __init__(self, findings: Callable[[], Findings], texts: Callable[[], Mapping[str, str]], on_change: Callable[[str], None]) -> None:
+        self._findings, self._texts, self._on_change = findings, texts, on_change
+        self._known: dict[str, Diagnosis] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._inspected: dict[tuple[str, str], Inspected] = {}  # by path and kernel, the newest
+        self._memory = Seen()
+
+    def of(self, uri: str) -> Diagnosis | None:
+        """What is known; None before the first look."""
+        return self._known.get(uri)
+
+    def take(self, inspected: Inspected) -> None:
+        """A kernel was inspected: ``look`` at its document again."""
+        self._inspected[inspected.of.path, inspected.of.kernel] = inspected
+
+    def look(self, snapshot: Snapshot) -> None:
+        """The document's text, the history or an inspection is another: look again soon."""
+        old = self._running.pop(snapshot.uri, None)
+        if old is not None:
+            old.cancel()
+        self._running[snapshot.uri] = asyncio.get_running_loop().create_task(self._look(snapshot))
+
+    def closed(self, uri: str) -> None:
+        """Forget a document. What was inspected is kept: it may be opened again."""
+        self._known.pop(uri, None)
+        task = self._running.pop(uri, None)
+        if task is not None:
+            task.cancel()
+
+    async def _look(self, snapshot: Snapshot) -> None:
+        await asyncio.sleep(REST_S)
+        texts = {**self._texts(), place(snapshot.uri): snapshot.text}
+        known = Known(self._findings(), dict(self._inspected))
+        found: list[Placed] = []
+        for kernel in snapshot.kernels:
+            found += await asyncio.to_thread(diagnose, known, snapshot, kernel, texts, self._memory)
+        self._known[snapshot.uri] = Diagnosis(snapshot, tuple(found))
+        self._on_change(snapshot.uri)
+
+
+def diagnose(known: Known, snapshot: Snapshot, kernel: Kernel, texts: Mapping[str, str], memory: Seen) -> tuple[Placed, ...]:
+    """Of one kernel; nothing where its text is no longer the one that facts are of. Reads the history and other files: for a thread."""
+    memory.trim()
+    path, name = place(snapshot.uri), kernel.place.qualname
+    for of, found in _sources(known, path, kernel, texts, memory):
+        if judged(of, path, name, texts, memory)[0] == 0:
+            return placed(found, (of.path, of.base_texts.get(of.path, "")), kernel, snapshot.kernels, snapshot.lines)
+    return ()
+
+
+def _sources(
+    known: Known, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Seen
+) -> Iterator[tuple[Applicable, tuple[Hint, ...]]]:
+    """What there are facts of, the newest first."""
+    findings, waiting = known.findings, known.inspected.get((path, kernel.place.qualname))
+    for run in finding_of(findings, path, kernel, texts, memory).runs:
+        if waiting is not None and waiting.at >= run.created:
+            yield waiting.of, waiting.hints
+            waiting = None
+        try:
+            of = memory.applicable.get((run.id, ())) or findings.load(run.id, ())
+            asked = (run.id, run.state, run.trials)
+            if asked not in memory.hints:
+                material = findings.material(run.id)
+                memory.hints[asked] = hints(material) if material is not None else None
+        except HistoryError:  # forgotten this moment
+            continue
+        memory.applicable[run.id, ()] = of
+        found = memory.hints[asked]
+        if found is not None:  # the original was compiled
+            yield of, found
+    if waiting is not None:
+        yield waiting.of, waiting.hints

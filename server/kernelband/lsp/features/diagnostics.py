@@ -1,0 +1,77 @@
+"""Hints as diagnostics: sent to the client, or given when it asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from kernelband.lsp.documents import Document
+from kernelband.lsp.drift import View
+from kernelband.lsp.edits import between
+from kernelband.lsp.hinting import Placed, wanted
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+SOURCE = "kernelband"
+REFRESH = "workspace/diagnostic/refresh"
+
+
+def register(server: KernelBandServer) -> None:
+    """``textDocument/diagnostic``."""
+    options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE)
+
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    async def pull(params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
+        return types.RelatedFullDocumentDiagnosticReport(diagnostics(server, params.text_document.uri) if pulls(server) else [])
+
+
+def pulls(server: KernelBandServer) -> bool:
+    """Whether the client asks by itself, also when a run has something new; to others diagnostics are sent, never both."""
+    text, workspace = server.client_capabilities.text_document, server.client_capabilities.workspace
+    asks = text is not None and text.diagnostic is not None
+    return asks and workspace is not None and workspace.diagnostics is not None and bool(workspace.diagnostics.refresh_support)
+
+
+def tell(server: KernelBandServer, uri: str) -> None:
+    """The hints of an open document may be others than before."""
+    document = server.documents.text_documents.get(uri)
+    if document is None:
+        return
+    found = diagnostics(server, uri)
+    if server.told.get(uri, []) == found:
+        return
+    server.told[uri] = found
+    if pulls(server):
+        server.workspace_diagnostic_refresh(None)
+    else:
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, document.version))
+
+
+def closed(server: KernelBandServer, uri: str) -> None:
+    """A document that isn't open has none."""
+    if server.told.pop(uri, []) and not pulls(server):
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+
+def diagnostics(server: KernelBandServer, uri: str) -> list[types.Diagnostic]:
+    """Those of a document, in the text of now."""
+    return [diagnostic for _, diagnostic in shown(server, uri)]
+
+
+def shown(server: KernelBandServer, uri: str) -> list[tuple[Placed, types.Diagnostic]]:
+    """The hints that the setting lets through, with what the client gets."""
+    diagnosis, document = server.diagnoses.of(uri), server.documents.text_documents.get(uri)
+    if diagnosis is None or not isinstance(document, Document):
+        return []
+    then, now = diagnosis.snapshot, document.text_lines
+    view = View(then, now, between(then.text, now.text, document.edits.since(then.version)))
+    return [(p, _diagnostic(server, view, p)) for p in wanted(diagnosis.hints, server.settings.diagnostics)]
+
+
+def _diagnostic(server: KernelBandServer, view: View, hint: Placed) -> types.Diagnostic:
+    """Without ``codeDescription``: docs/diagnostics.md has no address that a browser could open, as long as the project has none."""
+    return types.Diagnostic(
+        view.range(hint.span, server.encoding), hint.message, severity=types.DiagnosticSeverity.Hint, code=hint.code, source=SOURCE
+    )

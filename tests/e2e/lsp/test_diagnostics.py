@@ -1,0 +1,117 @@
+"""Hints in an editor: of a run's facts, moved and silenced as the text is edited; of inspections where the user allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from attrs import evolve
+from lsprotocol import types
+
+from tests.e2e.cli_world import Home
+from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp import editor as editors
+from tests.e2e.lsp.editor import PROFILES, Editor, editor
+
+Found = list[tuple[str, str]]  # code, and the text under it
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Home:  # noqa: F811  # the fixture
+    """A home whose history holds a run: its mask is always true, and 64 programs are few."""
+    home = Home(tmp_path_factory.mktemp("optimized"), worker_python)
+    done = home.optimize("scale.py", "--trials", "3", "--seconds", "90", "--gpu", "h100")
+    assert done.code == 0, done.err
+    return home
+
+
+def shown(ed: Editor) -> Found:
+    """What the client was sent last, in the editor's text."""
+    return [(str(d.code), under(ed, d.range)) for d in ed.client.diagnostics.get(ed.uri, [])]
+
+
+def under(ed: Editor, where: types.Range) -> str:
+    lines = editors.Lines(ed.text)
+    span = lines.span(where, ed.encoding)
+    return ed.text[span.start : span.end]
+
+
+async def until(ed: Editor, wanted: Callable[[Found], bool], seconds: float = 20.0) -> Found:
+    async def look() -> Found:
+        return shown(ed)
+
+    return await ed.eventually(look, wanted, seconds)
+
+
+STORE = "tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)"
+LAUNCH = "scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)"
+ALL = [("mask-always-true", STORE), ("mask-always-true", STORE), ("too-few-programs", LAUNCH)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_a_run_found_stands_on_its_lines(optimized: Home, profile: str) -> None:
+    async with editor(optimized, profile) as ed:
+        ed.open()
+        await until(ed, lambda found: found == ALL)
+        first, _, few = ed.client.diagnostics[ed.uri]
+        assert first.severity == types.DiagnosticSeverity.Hint
+        assert first.source == "kernelband"
+        assert "hid no element" in first.message
+        assert "64 programs for 132 multiprocessors" in few.message
+        assert "NVIDIA H100 SXM" in few.message
+        ed.type("import torch", "# a line above moves it\nimport torch")
+        ed.type("# each program", "# one more within\n    # each program")
+        await until(ed, lambda found: found == ALL)
+        ed.type("2.0 * tl.load", "3.0 * tl.load")
+        await until(ed, lambda found: not found)  # its facts are of another text
+        ed.type("3.0 * tl.load", "2.0 * tl.load")
+        await until(ed, lambda found: found == ALL)
+        ed.client.text_document_did_close(types.DidCloseTextDocumentParams(ed.document))
+        await until(ed, lambda found: not found)
+
+
+@pytest.mark.asyncio
+async def test_comments_and_the_setting_silence(optimized: Home) -> None:
+    async with editor(optimized, PROFILES[0], diagnostics=["too-few-programs"]) as ed:
+        ed.open()
+        await until(ed, lambda found: found == ALL[:2])
+
+        def say(value: object) -> None:
+            params = types.DidChangeConfigurationParams({"kernelband": {"diagnostics": value}})
+            ed.client.workspace_did_change_configuration(params)
+
+        say(True)
+        await until(ed, lambda found: found == ALL)
+        ed.type("mask=i < n)\n\n", "mask=i < n)  # kernelband: ignore[mask-always-true]\n\n")
+        await until(ed, lambda found: found == ALL[2:])
+        ed.type("BLOCK: tl.constexpr):", "BLOCK: tl.constexpr):  # kernelband: ignore[too-few-programs]")
+        await until(ed, lambda found: not found)
+        ed.type("  # kernelband: ignore[mask-always-true]", "")
+        await until(ed, lambda found: found == ALL[:2])
+        say(False)
+        await until(ed, lambda found: not found)
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_asks_is_not_also_sent(optimized: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = editors.client_capabilities
+
+    def capabilities(profile: str) -> Any:
+        found = plain(profile)
+        text = evolve(found.text_document, diagnostic=types.DiagnosticClientCapabilities())
+        return evolve(
+            found, text_document=text, workspace=evolve(found.workspace, diagnostics=types.DiagnosticWorkspaceClientCapabilities(True))
+        )
+
+    monkeypatch.setattr(editors, "client_capabilities", capabilities)
+    async with editor(optimized, PROFILES[0]) as ed:
+        ed.open()
+
+        async def ask() -> list[str]:
+            report = await ed.client.text_document_diagnostic_async(types.DocumentDiagnosticParams(ed.document))
+            return [str(d.code) for d in report.items] if isinstance(report, types.RelatedFullDocumentDiagnosticReport) else []
+
+        await ed.eventually(ask, lambda found: found == [code for code, _ in ALL])
+        assert shown(ed) == []
