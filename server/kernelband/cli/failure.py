@@ -16,10 +16,11 @@ import click
 import platformdirs
 
 from kernelband import __version__
-from kernelband.errors import KernelBandError
+from kernelband.errors import KernelBandError, UsageError
 
 CRASHED = 70  # EX_SOFTWARE: a mistake of ours
 INTERRUPTED = 130
+SEARCH = ("numpy", "scipy", "sklearn", "openai", "markdown_it")  # what `kernelband[search]` brings, by the names that are imported
 
 
 def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
@@ -38,20 +39,31 @@ def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except KernelBandError as error:
-        say(error.message)
-        if error.detail:
-            say("\n".join("  " + line for line in error.detail.rstrip().splitlines()[-30:]))
-        if "--json" in arguments or "--json-lines" in arguments:
-            print(
-                json.dumps({"event": "error", "message": error.message, "detail": error.detail, "exit_code": error.exit_code}), flush=True
-            )
-        sys.exit(error.exit_code)
+        _end(error, arguments)
     except Exception as error:  # noqa: BLE001 - the last resort: a person never sees a traceback of ours
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in SEARCH:
+            _end(_without_search(error), arguments)
         log = write_crash(error, arguments)
         where = f"The details are in {log}: please report it with that file." if log else "The details could not be written to a file."
         say(f"KernelBand met a problem of its own ({type(error).__name__}: {_first_line(error)}). {where}")
         sys.exit(CRASHED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(error: KernelBandError, arguments: Sequence[str]) -> NoReturn:
+    """Its sentence, as JSON too where that is asked for, and its exit code."""
+    say(error.message)
+    if error.detail:
+        say("\n".join("  " + line for line in error.detail.rstrip().splitlines()[-30:]))
+    if "--json" in arguments or "--json-lines" in arguments:
+        print(json.dumps({"event": "error", "message": error.message, "detail": error.detail, "exit_code": error.exit_code}), flush=True)
+    sys.exit(error.exit_code)
+
+
+def _without_search(error: ModuleNotFoundError) -> KernelBandError:
+    """The engine is installed without the packages of the search."""
+    need = f"The search needs {error.name}, which {sys.executable} doesn't have"
+    return UsageError(f"{need}: install it there ({sys.executable} -m pip install 'kernelband[search]').")
 
 
 def say(text: str) -> None:

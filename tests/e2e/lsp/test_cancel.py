@@ -30,15 +30,9 @@ PTXAS = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, re
 
 
 def descendants(word: str) -> list[psutil.Process]:
-    """Everybody with the mark, except the server itself."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == word and "lsp" not in process.cmdline():
-                found.append(process)
-        except (psutil.Error, OSError):
-            continue  # it has just ended
-    return found
+    """Everybody with the mark, except the server itself. Who has just ended has no environment."""
+    found = psutil.process_iter(["environ", "cmdline"])
+    return [p for p in found if (p.info["environ"] or {}).get(MARK) == word and "lsp" not in (p.info["cmdline"] or [])]
 
 
 def of_user(name: str) -> list[psutil.Process]:

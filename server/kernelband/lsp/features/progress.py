@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 RUN_CHANGED = "kernelband/runChanged"
 PREFIX = "kernelband-run-"
+
+log = logging.getLogger(__name__)
 
 
 def register(server: KernelBandServer) -> None:
@@ -41,6 +44,11 @@ async def begin(server: KernelBandServer, live: LiveRun) -> None:
 def tell(server: KernelBandServer, live: LiveRun) -> None:
     """The run has changed."""
     server.protocol.notify(RUN_CHANGED, changed(live))
+    if live.state == "failed" and live.error:
+        # Who asked for the run is told: a progress is gone with its end, and some clients show none.
+        said = f"{live.request.kernel} was not optimized: {live.error}"
+        log.error("Run %s: %s", live.id, said)
+        server.window_show_message(types.ShowMessageParams(types.MessageType.Error, said))
     if live.id not in server.shown:
         return
     token = f"{PREFIX}{live.id}"
