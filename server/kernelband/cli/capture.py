@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kernelband.cli.output import console
-from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, worker_options
+from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository, worker_options
 
 if TYPE_CHECKING:
     from kernelband.search.captured import Once
@@ -30,6 +30,7 @@ def capture(
     Each case is a call that can be replayed with other variants of the kernel, or says why not. What the program prints goes to stderr.
     """
     found = Target.parse(target)
+    entry = entry or repository(found.path).entry
     workspace = open_workspace(found, overlays, entry)
     if gpu is not None:
         from kernelband.hardware import find_device

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kernelband.cli.output import console
-from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, worker_options
+from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository, worker_options
 from kernelband.errors import WorkloadError
 from kernelband.hardware import find_devices
 
@@ -43,6 +43,7 @@ def inspect(
     """
     found = Target.parse(target)
     devices = find_devices(gpus)
+    entry = entry or repository(found.path).entry
     workspace = open_workspace(found, overlays, entry)
     from kernelband.cli import inspection
     from kernelband.explain.inspect import inspect as look

@@ -18,7 +18,7 @@ from attrs import evolve
 
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.modelling import model_options, settings
-from kernelband.cli.target import Target, db_option, parse_overlays, worker_options
+from kernelband.cli.target import Target, db_option, parse_overlays, repository, worker_options
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import find_place
 
@@ -39,9 +39,7 @@ NEEDS = ("numpy", "sklearn")
     metavar="P",
     help="Rule that chooses what to try: kernelband, paper, paper-v1, random, greedy.",
 )
-@click.option(
-    "--objective", default="device", show_default=True, metavar="device|call", help="What has to become faster: device or call time."
-)
+@click.option("--objective", metavar="device|call", help="What has to become faster: device or call time. Default: device.")
 @click.option("--allow-lower-precision", is_flag=True, help="Also try edits that lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same choices.")
 @model_options
@@ -94,6 +92,7 @@ def _options(target: str | None, resume: str | None, overlays: tuple[str, ...], 
         from kernelband.hardware import find_device
 
         find_device(given["gpu"])  # an unknown name is said before anything starts
+    given = with_repository(given, named.path)
     allowed = ("exact", "reassociates", "lowers_precision") if given["allow_lower_precision"] else ("exact", "reassociates")
     keys = ("entry", "trials", "seconds", "gpu", "worker", "python", "policy", "objective", "seed")
     author = given["author"] or "rewriter"
@@ -103,6 +102,20 @@ def _options(target: str | None, resume: str | None, overlays: tuple[str, ...], 
             raise UsageError("--model alone changes nothing: say who writes variants, with --author model or --author both.")
         return chosen
     return evolve(chosen, model=settings(given))
+
+
+def with_repository(given: dict[str, Any], path: str) -> dict[str, Any]:
+    """What isn't given is as the repository says, as far as it may. A budget that is given stands alone."""
+    said = repository(path)
+    out = {
+        **given,
+        "entry": given["entry"] or said.entry,
+        "objective": given["objective"] or said.objective or "device",
+        "allow_lower_precision": given["allow_lower_precision"] or said.allow_lower_precision,
+    }
+    if given.get("trials") is None and given.get("seconds") is None:
+        out |= {"trials": said.trials, "seconds": said.seconds}
+    return out
 
 
 def require_new_id(run_id: str | None, resume: str | None = None) -> None:

@@ -13,6 +13,7 @@ from attrs import frozen
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import Store, find_place
 from kernelband.source import Workspace
+from kernelband.workload import Configuration, configuration_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -57,6 +58,14 @@ def parse_overlays(given: Sequence[str]) -> dict[str, str]:
         except UnicodeDecodeError as error:
             raise SourceError(f"The overlay {path} is not UTF-8 text: save it as UTF-8.") from error
     return out
+
+
+def repository(path: str) -> Configuration:
+    """What the repository around a file says about its runs; what it may not say is told on stderr."""
+    found = configuration_of(path)
+    for problem in found.problems:
+        click.echo(problem.message, err=True)
+    return found
 
 
 def open_workspace(target: Target, overlays: Sequence[str] = (), entry: str | None = None) -> Workspace:

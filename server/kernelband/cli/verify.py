@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kernelband.cli.failure import INTERRUPTED
-from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of
+from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of, with_repository
 from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays, worker_options
 from kernelband.errors import SourceError
 from kernelband.history import find_place
@@ -24,9 +24,7 @@ from kernelband.history import find_place
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
 @click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
 @worker_options
-@click.option(
-    "--objective", default="device", show_default=True, metavar="device|call", help="What has to become faster: device or call time."
-)
+@click.option("--objective", metavar="device|call", help="What has to become faster: device or call time. Default: device.")
 @click.option("--allow-lower-precision", is_flag=True, help="An edit may lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same inputs.")
 @db_option
@@ -53,6 +51,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
         from kernelband.hardware import find_device
 
         find_device(given["gpu"])  # an unknown name is said before anything starts
+    given = with_repository(given, named.path)
     allowed = ("exact", "reassociates", "lowers_precision") if given["allow_lower_precision"] else ("exact", "reassociates")
     keys = ("entry", "gpu", "worker", "python", "objective", "seed")
     options = Options(named.path, named.kernel, allowed=allowed, overlays=texts, **{k: given[k] for k in keys})

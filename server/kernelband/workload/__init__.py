@@ -5,6 +5,7 @@ choose_entry    the named one, or the best
 choose_sizes    a benchmark beside a test
 choose_proof    a test with asserts for the final check
 capture_cases   run the entry in an executor and get its cases
+configuration_of   what the repository around a file says about its runs
 """
 
 from kernelband.workload.capture import Captured as Captured
@@ -13,6 +14,9 @@ from kernelband.workload.capture import capture_cases as capture_cases
 from kernelband.workload.choose import choose_entry as choose_entry
 from kernelband.workload.choose import choose_proof as choose_proof
 from kernelband.workload.choose import choose_sizes as choose_sizes
+from kernelband.workload.configuration import Configuration as Configuration
+from kernelband.workload.configuration import configuration_of as configuration_of
+from kernelband.workload.configuration import read_configuration as read_configuration
 from kernelband.workload.entries import Found as Found
 from kernelband.workload.entries import entries_of as entries_of
 from kernelband.workload.entries import find_entries as find_entries
