@@ -48,12 +48,14 @@ class Seen(Memory):
     """What was found before, with the hints of runs."""
 
     hints: dict[tuple[str, str, int], tuple[Hint, ...] | None] = field(factory=dict[tuple[str, str, int], "tuple[Hint, ...] | None"])
+    codes: dict[tuple[str, int], frozenset[str]] = field(factory=dict[tuple[str, int], frozenset[str]])  # of variants
 
     def trim(self) -> None:
         """Drop what is too much."""
         super().trim()
-        if len(self.hints) > MOST_KEPT:
-            self.hints.clear()
+        for kept in (self.hints, self.codes):
+            if len(kept) > MOST_KEPT:
+                kept.clear()
 
 
 class Diagnoses:
@@ -75,6 +77,10 @@ class Diagnoses:
     def of(self, uri: str) -> Diagnosis | None:
         """What is known; None before the first look."""
         return self._known.get(uri)
+
+    async def codes(self, run: str, variant: int) -> frozenset[str]:
+        """Of the hints of a run's variant; none where nothing is known of it."""
+        return await asyncio.to_thread(codes_of, self._findings(), run, variant, self._memory)
 
     def take(self, inspected: Inspected) -> None:
         """A kernel was inspected: ``look`` at its document again."""
@@ -113,6 +119,17 @@ def diagnose(known: Known, snapshot: Snapshot, kernel: Kernel, texts: Mapping[st
         if judged(of, path, name, texts, memory)[0] == 0:
             return placed(found, (of.path, of.base_texts.get(of.path, "")), kernel, snapshot.kernels, snapshot.lines)
     return ()
+
+
+def codes_of(findings: Findings, run: str, variant: int, memory: Seen) -> frozenset[str]:
+    """Of the hints of a run's variant; none where nothing is known of it. Reads the history: for a thread."""
+    if (run, variant) not in memory.codes:
+        try:
+            material = findings.material(run, variant)
+        except HistoryError:
+            return frozenset()
+        memory.codes[run, variant] = frozenset(h.code for h in hints(material)) if material is not None else frozenset()
+    return memory.codes[run, variant]
 
 
 def _sources(

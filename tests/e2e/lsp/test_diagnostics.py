@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,3 +116,92 @@ async def test_a_client_that_asks_is_not_also_sent(optimized: Home, monkeypatch:
 
         await ed.eventually(ask, lambda found: found == [code for code, _ in ALL])
         assert shown(ed) == []
+
+
+# ---------------------------------------------------------------- quick fixes
+
+
+async def quick_fixes(ed: Editor, word: str) -> list[types.CodeAction]:
+    """At a word; each carries the diagnostics that it is for."""
+    at = ed.at(word)
+    context = types.CodeActionContext(ed.client.diagnostics[ed.uri], only=[types.CodeActionKind.QuickFix])
+    params = types.CodeActionParams(ed.document, types.Range(at, at), context)
+    found = [a for a in await ed.client.text_document_code_action_async(params) or () if isinstance(a, types.CodeAction)]
+    assert all(a.kind == types.CodeActionKind.QuickFix for a in found)
+    assert all(a.diagnostics for a in found)
+    return found
+
+
+def take(ed: Editor, action: types.CodeAction) -> None:
+    """What an editor does with an action that is an edit."""
+    assert action.edit is not None
+    (change,) = action.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    assert change.text_document.version == ed.version
+    ed.put(change)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_fix_silences_a_hint(optimized: Home, profile: str) -> None:
+    async with editor(optimized, profile) as ed:
+        ed.open()
+        await until(ed, lambda found: found == ALL)
+        before = ed.text
+        here, whole = await quick_fixes(ed, "tl.store")
+        assert [here.title, whole.title] == ["Silence mask-always-true here", "Silence mask-always-true in scale_kernel"]
+        assert [str(d.code) for d in here.diagnostics or ()] == ["mask-always-true"] * 2
+        take(ed, here)
+        assert ed.text == before.replace("mask=i < n)\n\n", "mask=i < n)  # kernelband: ignore[mask-always-true]\n\n", 1)
+        await until(ed, lambda found: found == ALL[2:])
+        (_, whole) = await quick_fixes(ed, "scale_kernel[(")
+        assert whole.title == "Silence too-few-programs in scale_kernel"
+        take(ed, whole)
+        assert "BLOCK: tl.constexpr):  # kernelband: ignore[too-few-programs]\n" in ed.text
+        await until(ed, lambda found: not found)
+
+
+FEW = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def few_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def few(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    few_kernel[(triton.cdiv(n, 4096),)](x, y, n, BLOCK=4096)
+    return y
+
+
+def bench():
+    few(torch.randn(1 << 16, device="cuda"))
+"""
+
+
+@pytest.mark.asyncio
+async def test_a_fix_is_a_variant_that_addresses_the_hint(tmp_path: Path, worker_python: str) -> None:  # noqa: F811  # the fixture
+    home = Home(tmp_path, worker_python)
+    home.file.write_text(FEW)
+    done = home.optimize("scale.py", "--trials", "2", "--seconds", "90", "--gpu", "h100")
+    assert done.code == 0, done.err
+    for profile in PROFILES:
+        async with editor(home, profile) as ed:
+            ed.open()
+            await until(ed, lambda found: "too-few-programs" in [code for code, _ in found])
+            found = await ed.eventually(lambda: quick_fixes(ed, "few_kernel[("), lambda found: len(found) > 2)  # once it stands
+            first = found[0]
+            assert " on NVIDIA H100 SXM (predicted): BLOCK 4096 -> " in first.title
+            assert [str(d.code) for d in first.diagnostics or ()] == ["too-few-programs"]
+            assert all("predicted" in a.title or a.title.startswith("Silence") for a in found)
+            assert first.command is not None
+            before = ed.text
+            params = types.ExecuteCommandParams(first.command.command, first.command.arguments)
+            assert await ed.client.workspace_execute_command_async(params) == {"applied": True}
+            assert ed.text != before
+            await until(ed, lambda found: not found)  # what is known of the original is not said of a variant

@@ -9,6 +9,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError
 from kernelband.lsp.applying import Wanted, variant_edit
+from kernelband.lsp.features.fixes import fixes
 from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
@@ -26,7 +27,7 @@ NAME = 4096  # characters of a URI, a kernel or a run
 
 def register(server: KernelBandServer) -> None:
     """``textDocument/codeAction`` and its resolve."""
-    options = types.CodeActionOptions(code_action_kinds=[VARIANT, RUN], resolve_provider=True)
+    options = types.CodeActionOptions(code_action_kinds=[VARIANT, RUN, types.CodeActionKind.QuickFix], resolve_provider=True)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -37,6 +38,7 @@ def register(server: KernelBandServer) -> None:
         start, end = (view.offset(p, server.encoding) for p in (params.range.start, params.range.end))
         kernels = [k for k in view.snapshot.kernels if k.span.start <= end and start <= k.span.end]
         found = [action for kernel in kernels for action in actions(server, uri, kernel)]
+        found += await fixes(server, uri, params.range, _variant)
         return [a for a in found if _wanted(a, params.context.only)]
 
     @server.feature(types.CODE_ACTION_RESOLVE)
