@@ -15,13 +15,20 @@ Public surface (other rooms import from here only):
     make_patch           edits per path -> one patch; sorts and refuses overlap
     compose, between     patch algebra: two patches in a row as one; the patch between two texts
     committed_text       a file as it is at a commit; asks git
+    Cells                a notebook's code cells as one program; its edits by cell
+    is_notebook, decode_file   bytes of a notebook or a Python file -> program
+    differing_files      Python files that aren't what they were at a commit
     unified_diff         a patch as text for people and for ``git apply``
 """
 
+from kernelband.source.cells import Cells
 from kernelband.source.checks import require_parsable
 from kernelband.source.committed import committed_text
 from kernelband.source.diff import unified_diff
+from kernelband.source.differing import differing_files
+from kernelband.source.folders import is_notebook
 from kernelband.source.incremental import IncrementalKernels
+from kernelband.source.ipynb import decode_file
 from kernelband.source.kernels import find_kernels
 from kernelband.source.patch import between, compose, make_patch
 from kernelband.source.program import choose_kernel, find_program
@@ -41,6 +48,7 @@ from kernelband.source.tree import (
 from kernelband.source.workspace import Workspace
 
 __all__ = [
+    "Cells",
     "IncrementalKernels",
     "Workspace",
     "ancestors",
@@ -50,9 +58,12 @@ __all__ = [
     "code",
     "committed_text",
     "compose",
+    "decode_file",
     "expression",
+    "differing_files",
     "find_kernels",
     "find_program",
+    "is_notebook",
     "line_column",
     "make_patch",
     "node_span",

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from kernelband.errors import SourceError
-from kernelband.source.encoding import decode
+from kernelband.source.ipynb import decode_file
 
 GIT_S = 10.0
 #: Nothing is asked, fetched or locked, and the repository's own watcher isn't started.
@@ -28,7 +28,7 @@ def committed_text(path: str, ref: str) -> str | None:
     folder, name = os.path.split(os.path.realpath(path))
     commit = require_commit(folder, ref)
     found = _git(folder, "cat-file", "blob", f"{commit}:./{name}")
-    return decode(found.stdout, f"{path} at {ref}")[0] if found.returncode == 0 else None
+    return decode_file(found.stdout, path, f"{path} at {ref}")[0] if found.returncode == 0 else None
 
 
 def require_commit(folder: str, ref: str) -> str:

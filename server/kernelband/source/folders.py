@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+NOTEBOOK = ".ipynb"
 PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "env", "virtualenv", "build", "dist"})
 MAX_FOLDERS = 4000  # that a search for hosts looks into
@@ -22,6 +23,11 @@ def real(path: str) -> str:
 def is_below(path: str, folder: str) -> bool:
     """Whether ``path`` is ``folder`` or in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file of that name is a Jupyter notebook."""
+    return path.lower().endswith(NOTEBOOK)
 
 
 def find_roots(path: str) -> tuple[str, ...]:
@@ -42,9 +48,11 @@ def find_roots(path: str) -> tuple[str, ...]:
 
 
 def package_root(path: str) -> str:
-    """The folder that must be on ``sys.path`` to import the file by its full name: its own, or that of its top package."""
+    """The folder that must be on ``sys.path`` to import the file by its full name: its own, or that of its top package. A notebook is in no
+    package, even if it lies in one's folder.
+    """
     folder = Path(path).parent
-    while is_package(folder) and folder != folder.parent:
+    while not is_notebook(path) and is_package(folder) and folder != folder.parent:
         folder = folder.parent
     return str(folder)
 

@@ -5,23 +5,39 @@ from __future__ import annotations
 import keyword
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelband.errors import SourceError
-from kernelband.source.encoding import Encoding, decode
-from kernelband.source.folders import find_roots, in_package, is_below, is_package, may_serve, package_root, python_files, real, skipped
+from kernelband.source.encoding import Encoding
+from kernelband.source.folders import (
+    NOTEBOOK,
+    find_roots,
+    in_package,
+    is_below,
+    is_notebook,
+    is_package,
+    may_serve,
+    package_root,
+    python_files,
+    real,
+    skipped,
+)
+from kernelband.source.ipynb import decode_file
 from kernelband.source.model import text_hash
 from kernelband.source.scopes import scopes
 from kernelband_worker.wire import ModuleFile
 
 NEVER_SERVED = frozenset({"torch", "triton", "numpy", "kernelband_worker"})  # the worker's own; a folder of that name must not hide them
 SOURCE_FOLDERS = ("src",)
-MAX_FILE_BYTES = 4_000_000
+MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES = 4_000_000, 64_000_000  # a notebook holds pictures
 
 
 class Workspace:
     """Folders of the user's code with the texts of open buffers over them. Reads below ``roots`` only, and only when asked.
+
+    The text of a notebook is the program that its code cells are. As a module it has a name of its own (``demo_ipynb`` of demo.ipynb),
+    since demo.py may stand beside it; its folder is searched for modules, as Jupyter does.
 
     Module names follow Python: the folder of the script that is run comes first, then the folders that hold its packages, then each
     root's ``src`` and the root itself. A file in a package is always named from its top package.
@@ -32,11 +48,12 @@ class Workspace:
         scripts: files that are run or imported by path, the entry first: their folders are searched for modules.
     """
 
-    def __init__(self, roots: Iterable[str], overlays: Mapping[str, str] | None = None, scripts: Iterable[str] = ()) -> None:
+    def __init__(self, roots: Iterable[str], overlays: Mapping[str, str] | None = None, scripts: Sequence[str] = ()) -> None:
         self.roots = tuple(dict.fromkeys(real(r) for r in roots))
         self._overlays = {real(p): t for p, t in (overlays or {}).items()}
         self._cache: dict[str, tuple[tuple[int, int], str, Encoding]] = {}
         self._blobs: dict[str, bytes] = {}
+        self._notebooks = {_notebook_module(p): p for p in (*self._overlays, *map(real, scripts)) if is_notebook(p)}
         self.search_path = self._search_path(tuple(real(s) for s in scripts))
 
     @classmethod
@@ -48,7 +65,7 @@ class Workspace:
         """
         files = [real(entry), real(path)] if entry is not None else [real(path)]
         roots = [r for f in files for r in find_roots(f)]
-        packages = [f for f in files[1:] if in_package(f)]
+        packages = [f for f in files[1:] if in_package(f) or is_notebook(f)]
         made = cls(roots, overlays, [files[0], *packages])
         name = Path(files[-1]).stem
         known = bool(packages) or not made.has(files[0]) or made.locate(name) is not None
@@ -116,9 +133,9 @@ class Workspace:
             state = (stat.st_mtime_ns, stat.st_size)
             known = self._cache.get(where)
             if known is None or known[0] != state:
-                if stat.st_size > MAX_FILE_BYTES:
+                if stat.st_size > (MAX_NOTEBOOK_BYTES if is_notebook(where) else MAX_FILE_BYTES):
                     raise SourceError(f"{path} has {stat.st_size:,} bytes, more than a source file should: name a smaller file.")
-                known = (state, *decode(Path(where).read_bytes(), path))
+                known = (state, *decode_file(Path(where).read_bytes(), where, path))
                 self._cache[where] = known
         except FileNotFoundError as error:
             raise SourceError(f"There is no file {path}: check the name and the folder that you are in.") from error
@@ -153,6 +170,8 @@ class Workspace:
             SourceError: its name can't be imported, or it lies outside the search path.
         """
         where = Path(real(path))
+        if is_notebook(where.name):
+            return _notebook_module(str(where))
         top = package_root(str(where))
         for folder in (*self.search_path, top):
             if not is_below(str(where), folder) or (folder != top and is_below(folder, top)):
@@ -181,6 +200,8 @@ class Workspace:
 
     def locate(self, name: str, origin: str | None = None) -> tuple[str, bool] | None:
         """(path, is a package) of a module; the folder's path for a namespace package. ``origin``: the file that imports it."""
+        if name in self._notebooks:
+            return self._notebooks[name], False
         parts = name.split(".")
         if not all(p.isidentifier() for p in parts) or parts[0] in NEVER_SERVED:
             return None
@@ -212,7 +233,7 @@ class Workspace:
 
     def top_level(self) -> list[str]:
         """First components of the module names that the workspace serves, sorted. One listing per folder of the search path."""
-        names: set[str] = set()
+        names: set[str] = set(self._notebooks)
         for folder in self.search_path:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -223,7 +244,7 @@ class Workspace:
                         names.add(entry.name)
         for path in self._overlays:
             for folder in self.search_path:
-                if is_below(path, folder):
+                if is_below(path, folder) and not is_notebook(path):
                     names.add(Path(path).relative_to(folder).parts[0].removesuffix(".py"))
         return sorted(n for n in names if n.isidentifier() and n not in NEVER_SERVED)
 
@@ -256,6 +277,10 @@ class Workspace:
             return word.encode() in Path(where).read_bytes()
         except OSError:  # gone or unreadable: then nothing in it launches the kernel
             return False
+
+
+def _notebook_module(path: str) -> str:
+    return _identifier(Path(path).stem) + NOTEBOOK.replace(".", "_")
 
 
 def _identifier(stem: str) -> str:
