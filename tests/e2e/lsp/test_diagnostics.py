@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from attrs import evolve
 from lsprotocol import types
@@ -135,7 +137,8 @@ async def quick_fixes(ed: Editor, word: str) -> list[types.CodeAction]:
 def take(ed: Editor, action: types.CodeAction) -> None:
     """What an editor does with an action that is an edit."""
     assert action.edit is not None
-    (change,) = action.edit.document_changes or ()
+    assert action.edit.document_changes is not None
+    (change,) = action.edit.document_changes
     assert isinstance(change, types.TextDocumentEdit)
     assert change.text_document.version == ed.version
     ed.put(change)
@@ -205,3 +208,87 @@ async def test_a_fix_is_a_variant_that_addresses_the_hint(tmp_path: Path, worker
             assert await ed.client.workspace_execute_command_async(params) == {"applied": True}
             assert ed.text != before
             await until(ed, lambda found: not found)  # what is known of the original is not said of a variant
+
+
+# ---------------------------------------------------------------- inspections
+
+
+@pytest.fixture
+def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixture
+    """A home whose history holds nothing; what its file does when it runs is seen."""
+    home = Home(tmp_path, worker_python)
+    home.file.write_text(home.file.read_text() + f"\n\nopen({str(home.work / 'ran')!r}, 'a').close()\n")
+    return home
+
+
+def ran(home: Home) -> bool:
+    return (home.work / "ran").exists()
+
+
+def server_of(ed: Editor) -> psutil.Process:
+    assert ed.client._server is not None
+    return psutil.Process(ed.client._server.pid)
+
+
+async def save(ed: Editor) -> None:
+    ed.home.file.write_text(ed.text)
+    ed.client.text_document_did_save(types.DidSaveTextDocumentParams(ed.document))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_kernel_without_a_run_is_inspected_when_asked(home: Home, profile: str) -> None:
+    async with editor(home, profile) as ed:
+        ed.open(home.file.read_text().replace("2.0 *", "3.0 *"))  # the text on the screen counts, not the file's
+        ed.type("x = torch.randn(4096", "x = torch.randn(8192")
+        answer = await ed.command("inspect", ed.uri, "scale_kernel")
+        assert [h["code"] for h in answer["hints"]] == ["mask-always-true"] * 2  # 128 programs are enough
+        await until(ed, lambda found: [code for code, _ in found] == ["mask-always-true"] * 2)
+        assert under(ed, ed.client.diagnostics[ed.uri][0].range).startswith("tl.store(y + i, 3.0")
+        assert ran(home)
+        assert not home.db.exists()  # nothing is kept
+        with pytest.raises(Exception, match="no_kernel"):
+            await ed.command("inspect", ed.uri, "no_kernel")
+
+
+@pytest.mark.asyncio
+async def test_a_save_inspects_where_the_user_allows_it(home: Home) -> None:
+    async with editor(home, PROFILES[0], inspect="save") as ed:
+        ed.open()
+        await ed.lenses()
+        assert not ran(home)  # opening runs nothing
+        await save(ed)
+        await until(ed, lambda found: found == ALL, 60)
+        assert ran(home)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("trusted", "setting"), [(False, "save"), (True, "off")])
+async def test_a_save_runs_nothing_otherwise(home: Home, trusted: bool, setting: str) -> None:
+    async with editor(home, PROFILES[0], trusted=trusted, inspect=setting) as ed:
+        ed.open()
+        await save(ed)
+        if not trusted:
+            with pytest.raises(Exception, match="isn't trusted"):
+                await ed.command("inspect", ed.uri, "scale_kernel")
+        await asyncio.sleep(4)  # a save waits one second
+        assert not ran(home)
+        assert server_of(ed).children(recursive=True) == []
+
+
+@pytest.mark.asyncio
+async def test_closing_ends_an_inspection(home: Home) -> None:
+    async with editor(home, PROFILES[0]) as ed:
+        server = server_of(ed)
+        home.file.write_text(home.file.read_text() + "\nimport time\ntime.sleep(60)\n")
+        ed.open()
+        asked = asyncio.ensure_future(ed.command("inspect", ed.uri, "scale_kernel"))
+
+        async def children() -> list[psutil.Process]:
+            return server.children(recursive=True)
+
+        await ed.eventually(children, lambda found: len(found) > 1)
+        ed.client.text_document_did_close(types.DidCloseTextDocumentParams(ed.document))
+        with pytest.raises(Exception, match="its document was closed"):
+            await asked
+        assert await ed.eventually(children, lambda found: not found, 5) == []

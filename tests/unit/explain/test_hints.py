@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,6 +128,14 @@ def test_every_move_that_addresses_a_code_exists() -> None:
     known = {f"{s.card.name}.{m.name}" for s in STRATEGIES for m in s.moves}
     assert MOVES.keys() == CODES.keys()
     assert set().union(*MOVES.values()) <= known
+
+
+def test_every_code_is_described_with_its_moves() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text()
+    sections = {code.strip(): body for code, _, body in (part.partition("\n") for part in text.split("\n## ")[1:])}
+    assert [c for c in sections if c[0].islower()] == [*CODES]
+    for code in CODES:
+        assert set(re.findall(r"`([a-z_]+\.[a-z_0-9]+)`", sections[code])) - {"tl.dot"} == MOVES[code]
 
 
 NUMBER = st.integers(0, 10_000)
