@@ -124,6 +124,11 @@ def _position(at: ServerTextPosition) -> types.Position:
 class Documents(Workspace):
     """pygls' workspace over our documents."""
 
+    def find(self, uri: str) -> Document | None:
+        """The open document of that address. pygls keeps them by what an address says without its percent signs."""
+        found = self._text_documents.get(unquote(uri))
+        return found if isinstance(found, Document) else None
+
     def update_text_document(self, text_doc: types.VersionedTextDocumentIdentifier, change: types.TextDocumentContentChangeEvent) -> None:
         """As pygls does, but the document has its new version already when it is changed: its edits are kept by that."""
         self._text_documents[unquote(text_doc.uri)].version = text_doc.version

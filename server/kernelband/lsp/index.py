@@ -7,7 +7,10 @@ texts over and takes snapshots back. All methods are for the loop's thread.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import os
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +23,10 @@ from kernelband.source import IncrementalKernels
 from kernelband.source.model import Kernel
 
 log = logging.getLogger(__name__)
+
+#: Below this path nothing can be: it is no folder. Documents that are no files have their place there.
+NOWHERE = str(Path(os.path.devnull).resolve())
+LONG_NAME = 80
 
 #: Seconds that a change waits for another one: keys that come together are read once.
 DEBOUNCE = 0.005
@@ -160,12 +167,30 @@ def _snapshot(document: _Open) -> Snapshot:
 
 
 def place(uri: str) -> str:
-    """What a kernel of that document has as its path: resolved for a file, else (and for what no path can be, as with a NUL) the URI."""
+    """What a kernel of that document has as its path: resolved for a file, else (and for what no path can be, as with a NUL) a path below
+    ``NOWHERE``, the same each time.
+    """
+    return _path(uri) or _nowhere(uri)
+
+
+def _path(uri: str) -> str:
     try:
         path = to_fs_path(uri)
-        return str(Path(path).resolve()) if path else uri
+        return str(Path(path).resolve()) if path else ""
     except (ValueError, OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
-        return uri
+        return ""
+
+
+def _nowhere(uri: str) -> str:
+    """Named as the document is, as far as a file can be."""
+    name = re.sub(r"[^\w.-]", "_", re.split(r"[:/\\]", uri.partition("?")[0])[-1])[-LONG_NAME:] or "document"
+    key = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return str(Path(NOWHERE, key, name if name.endswith(".py") else f"{name}.py"))
+
+
+def is_file(path: str) -> bool:
+    """Whether what ``place`` answered is a file's path, there or not."""
+    return not path.startswith(NOWHERE + os.sep)
 
 
 def _answer(document: _Open, snapshot: Snapshot | None) -> None:

@@ -91,8 +91,8 @@ class KernelBandServer(LanguageServer):
     async def view(self, uri: str) -> View | None:
         """The newest kernels of a document, in the text of now; None where it isn't open. Waits only for the first snapshot."""
         snapshot = self.index.latest(uri) or await self.index.fresh(uri, OLDEST)
-        document = self.documents.text_documents.get(uri)
-        return _view(snapshot, document) if snapshot is not None and isinstance(document, Document) else None
+        document = self.documents.find(uri)
+        return _view(snapshot, document) if snapshot is not None and document is not None else None
 
     def is_changed(self, path: str, text: str) -> bool:
         """Whether an open document's text isn't the file's."""
@@ -158,8 +158,8 @@ class KernelBandServer(LanguageServer):
     def _parsed(self, snapshot: Snapshot, before: Snapshot | None) -> None:
         self.standings.look(snapshot)
         self.diagnoses.look(snapshot)
-        document = self.documents.text_documents.get(snapshot.uri)
-        if before is None or not isinstance(document, Document) or _places(_view(before, document)) != _places(_view(snapshot, document)):
+        document = self.documents.find(snapshot.uri)
+        if before is None or document is None or _places(_view(before, document)) != _places(_view(snapshot, document)):
             self._redraw()  # at once: a kernel has come, gone or been renamed, or isn't where it was said to be
 
     def _history_changed(self) -> None:

@@ -97,10 +97,11 @@ class Memory:
     forms: dict[Hashable, dict[str, int]] = field(factory=dict[Hashable, dict[str, int]])  # by run, its variants, path, kernel
     applicable: dict[tuple[str, tuple[int, ...]], Applicable] = field(factory=dict[tuple[str, tuple[int, ...]], Applicable])
     judged: dict[Hashable, tuple[int | None, str]] = field(factory=dict[Hashable, tuple[int | None, str]])
+    copies: dict[Hashable, str | None] = field(factory=dict[Hashable, str | None])  # last key that was known, by path and kernel
 
     def trim(self) -> None:
         """Drop what is too much."""
-        for kept in (self.keys, self.forms, self.applicable, self.judged):
+        for kept in (self.keys, self.forms, self.applicable, self.judged, self.copies):
             if len(kept) > MOST_KEPT:
                 kept.clear()
 
@@ -130,6 +131,10 @@ def finding_of(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str
         key = _key(path, name, texts[path], memory)
         if key is not None:
             finding = findings.find(path, name, key)
+        if finding.runs:
+            memory.copies[path, name] = key
+        elif (path, name) in memory.copies:  # one that has changed since, perhaps into a variant
+            finding = findings.find(path, name, memory.copies[path, name])
     return finding
 
 

@@ -13,6 +13,7 @@ import platformdirs
 from attrs import define, field, frozen
 
 from kernelband.errors import UsageError
+from kernelband.lsp.index import is_file
 
 
 def default_path() -> Path:
@@ -98,6 +99,8 @@ class Trust:
 
     def refusal(self, path: str) -> str:
         """Why it may not run, in one sentence; "" where it may."""
+        if not is_file(path):
+            return f"{os.path.basename(path)} is no file, so nothing of it can be run: save it first."
         real = os.path.realpath(path)
         word = nearest(self._said, real)[1]
         if word is None:

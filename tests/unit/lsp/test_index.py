@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelband.lsp import index
-from kernelband.lsp.index import KernelIndex, Snapshot
+from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.text import Lines
 from kernelband.source import IncrementalKernels, find_kernels
 from kernelband.source.model import Kernel
@@ -82,7 +82,7 @@ def test_what_a_snapshot_holds(tmp_path: Path) -> None:
     buffer = text("first", "second").replace("\n", "\r\n")
 
     async def scenario(held: KernelIndex) -> None:
-        for uri, path in ((file.as_uri(), str(file)), ((tmp_path / "link.py").as_uri(), str(file)), (URI, URI)):
+        for uri, path in ((file.as_uri(), str(file)), ((tmp_path / "link.py").as_uri(), str(file)), (URI, place(URI))):
             held.opened(uri, 3, buffer)
             snapshot = await held.fresh(uri, 3)
             assert snapshot == Snapshot(uri, 3, buffer, Lines(buffer), find_kernels(path, buffer))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from kernelband.lsp.documents import Document
 from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
 from kernelband.lsp.hinting import Placed, wanted
@@ -36,7 +35,7 @@ def pulls(server: KernelBandServer) -> bool:
 
 def tell(server: KernelBandServer, uri: str) -> None:
     """The hints of an open document may be others than before."""
-    document = server.documents.text_documents.get(uri)
+    document = server.documents.find(uri)
     if document is None:
         return
     found = diagnostics(server, uri)
@@ -62,8 +61,8 @@ def diagnostics(server: KernelBandServer, uri: str) -> list[types.Diagnostic]:
 
 def shown(server: KernelBandServer, uri: str) -> list[tuple[Placed, types.Diagnostic]]:
     """The hints that the setting lets through, with what the client gets."""
-    diagnosis, document = server.diagnoses.of(uri), server.documents.text_documents.get(uri)
-    if diagnosis is None or not isinstance(document, Document):
+    diagnosis, document = server.diagnoses.of(uri), server.documents.find(uri)
+    if diagnosis is None or document is None:
         return []
     then, now = diagnosis.snapshot, document.text_lines
     view = View(then, now, between(then.text, now.text, document.edits.since(then.version)))

@@ -10,7 +10,6 @@ from lsprotocol import types
 
 from kernelband.explain.hints import MOVES
 from kernelband.lsp.applying import text_edits
-from kernelband.lsp.documents import Document
 from kernelband.lsp.features.diagnostics import shown
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.hinting import silencing
@@ -75,8 +74,8 @@ async def _variants(server: KernelBandServer, uri: str, kernel: str, code: str) 
 
 async def _silence(server: KernelBandServer, uri: str, kernel: str, code: str, where: types.Range) -> list[tuple[str, types.WorkspaceEdit]]:
     """On the line, and for the whole kernel where that is another one."""
-    document, snapshot = server.documents.text_documents.get(uri), server.index.latest(uri)
-    if not isinstance(document, Document) or snapshot is None:
+    document, snapshot = server.documents.find(uri), server.index.latest(uri)
+    if document is None or snapshot is None:
         return []
     lines, version = document.text_lines, document.version
     places = {f"Silence {code} here": lines.offset(where.start, server.encoding)}
