@@ -84,7 +84,8 @@ def _places(raw: str, path: str) -> Iterator[Span]:
         raise SourceError(f"{path} is a notebook of {language}, not of Python: name one whose kernel is Python.")
     for cell in _items(raw, top["cells"].start):
         known: dict[str, Any] = json.loads(raw[cell.start : cell.end])
-        own: dict[str, Any] = (known.get("metadata") or {}).get("vscode") or {}  # VS Code lets a cell have a language of its own
+        own: dict[str, Any] = known.get("metadata") or {}
+        own = own.get("vscode") or {}  # VS Code lets a cell have a language of its own
         if known["cell_type"] == "code" and own.get("languageId", "python") == "python":
             yield dict(_members(raw, cell.start))["source"]
 
