@@ -5,28 +5,36 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import threading
+from importlib import import_module
 
 import click
-
-from kernelband.cli.target import db_option
 
 
 @click.command(name="lsp")
 @click.option("--stdio", is_flag=True, help="Over stdin and stdout; the default, taken since many clients pass it.")
 @click.option("--tcp", type=click.IntRange(1, 65535), metavar="PORT", help="Serve one client on this port of 127.0.0.1, for debugging.")
 @click.option("--log-level", default="warning", type=click.Choice(["debug", "info", "warning"]), show_default=True, help="To stderr.")
-@db_option
+@click.option("--db", metavar="PATH", help="Database to use instead of the one in your state folder.")  # not target's: it takes long
 def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  # noqa: ARG001 - stdio is the default
     """Serve an editor. Opening a file parses it; nothing of a folder runs before it is trusted (kernelband trust DIR)."""
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # The thread that reads a text must let the loop in between, and a full collection of its trees must not come with every few keys.
     sys.setswitchinterval(0.001)
     gc.set_threshold(10_000, 20, 1000)
-    from kernelband.lsp.connection import serve_stdio, serve_tcp
-    from kernelband.lsp.server import make_server
+    if tcp is None:
+        from kernelband.lsp.greeting import greet_stdio
 
-    server = make_server(db)
-    if tcp is not None:
-        serve_tcp(server, tcp)
+        loading = threading.Thread(target=import_module, args=("kernelband.lsp.server",), daemon=True)
+        loading.start()  # while the client is waited for, and answered
+        greeting = greet_stdio()
+        loading.join()
+        from kernelband.lsp.connection import serve_stdio
+        from kernelband.lsp.server import make_server
+
+        serve_stdio(make_server(db), greeting)
     else:
-        serve_stdio(server)
+        from kernelband.lsp.connection import serve_tcp
+        from kernelband.lsp.server import make_server
+
+        serve_tcp(make_server(db), tcp)

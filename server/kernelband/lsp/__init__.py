@@ -3,7 +3,9 @@
 text         positions by LSP's rules, for any encoding
 documents    pygls documents over them
 protocol     which messages are taken, and what is answered to the others
-connection   the bytes, and the end of the process
+frames       messages out of the bytes of a connection
+greeting     the answer to ``initialize``, before all that is loaded
+connection   reads and writes, and the end of the process
 index        the kernels of each open document, parsed beside the loop
 findings     what the history knows of a kernel
 ranking      a run's variants, in the order of ``kernelband show``
