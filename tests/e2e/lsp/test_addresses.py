@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from lsprotocol import types
 
+from kernelband.history import Store, runs
+from kernelband.lsp.text import Lines
 from tests.e2e.cli_world import KERNEL, Home
 from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, editor
-from tests.e2e.lsp.test_session import home, optimized  # noqa: F401  # the fixture
-from tests.e2e.lsp.test_showing import searched  # noqa: F401  # the fixture
+from tests.e2e.lsp.test_session import BENCH, home, optimized  # noqa: F401  # the fixture
+from tests.e2e.lsp.test_showing import path_of, searched  # noqa: F401  # the fixture
 
 NO_FILES = ("untitled:Untitled-1", "vscode-vfs://github/someone/repo/scale.py", "git:/work/scale.py?%7B%22ref%22%3A%22HEAD%22%7D")
 
@@ -51,3 +55,108 @@ async def test_what_the_history_knows_of_a_text_is_known_of_its_copy(searched: H
         await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
         assert ed.text != searched.file.read_text()
         await ed.eventually(ed.lenses, lambda found: any("than the original" in t for t in found))
+
+
+# ---------------------------------------------------------------- counting characters
+
+ASTRAL = "𝕊🚀\u00e9\u2028\U0010ffff"
+BEFORE = f'"""{ASTRAL}"""\n# {ASTRAL}\n'
+
+
+@pytest.fixture(scope="module")
+def astral(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Home:  # noqa: F811  # the fixture
+    """Searched, with characters beyond the first plane above the kernel and before the launch on its own line."""
+    made = Home(tmp_path_factory.mktemp("astral"), worker_python)
+    text = made.file.read_text()
+    text = BEFORE + text[: text.index("\n\ndef test_scale")] + BENCH
+    made.file.write_text(text.replace("    scale_kernel[", f'    note = "{ASTRAL}"; scale_kernel['))
+    done = made.optimize(f"{made.file}::scale_kernel", "--trials", "3")
+    assert done.code == 0, done.err
+    return made
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("encoding", list(types.PositionEncodingKind))
+async def test_a_variant_is_put_in_whatever_a_column_counts(astral: Home, encoding: types.PositionEncodingKind) -> None:
+    def counts(params: types.InitializeParams) -> None:
+        params.capabilities.general = types.GeneralClientCapabilities(position_encodings=[encoding])
+
+    async with editor(astral, PROFILES[0], adapt=counts) as ed:
+        assert ed.encoding == encoding
+        ed.open()
+        await ed.eventually(ed.lenses, lambda found: len(found) == 2)
+        assert "predicted for" in await ed.hover("scale_kernel")
+        before, seen = ed.text, 0
+        report = await ed.command("report", ed.uri, "scale_kernel")
+        for variant in report["runs"][0]["variants"]:
+            arguments = (ed.uri, "scale_kernel", variant["run"], variant["number"])
+            files = await ed.command("compare", *arguments)
+            wanted = path_of(files["variant"]).read_bytes().decode()
+            assert await ed.command("apply", *arguments) == {"applied": True}
+            assert ed.text == wanted != before
+            for edit in [e for change in ed.edits[-1].edit.document_changes or () for e in getattr(change, "edits", ())]:
+                line = before.split("\n")[edit.range.start.line]
+                seen += ASTRAL in line[: line.find("BLOCK=64") + 1]
+            assert await ed.command("revert", *arguments) == {"applied": True}
+            assert ed.text == before
+        assert seen  # one of the edits stands behind such characters on its own line
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("encoding", list(types.PositionEncodingKind))
+async def test_typing_beside_such_characters_keeps_the_text(astral: Home, encoding: types.PositionEncodingKind) -> None:
+    def counts(params: types.InitializeParams) -> None:
+        params.capabilities.general = types.GeneralClientCapabilities(position_encodings=[encoding])
+
+    async with editor(astral, PROFILES[0], adapt=counts) as ed:
+        ed.open()
+        for old, new in (
+            ("🚀", "🚀🚀"),
+            ("import torch", f"{ASTRAL[:2]} = 1; import torch"),
+            ("🚀🚀", ""),
+            ("mask=i < n)", "mask=(i < n))"),
+        ):
+            ed.type(old, new)
+        diff = await ed.eventually(lambda: ed.hover("scale_kernel"), bool)
+        assert "scale" in diff
+        found = await ed.client.text_document_code_lens_async(types.CodeLensParams(ed.document))
+        assert found
+        at = Lines(ed.text).offset(found[-1].range.start, encoding)
+        assert ed.text[at:].startswith("scale_kernel(")
+
+
+# ---------------------------------------------------------------- several folders, and names of files
+
+
+@pytest.mark.asyncio
+async def test_each_folder_is_trusted_by_itself(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+    other = tmp_path / "an other ü%20 folder"
+    other.mkdir()
+    file = other / "scale_2.py"
+    file.write_text(home.file.read_text())
+    (other / "pyproject.toml").write_text("")
+
+    def two_folders(params: types.InitializeParams) -> None:
+        assert params.workspace_folders is not None
+        params.workspace_folders = [*params.workspace_folders, types.WorkspaceFolder(other.as_uri(), "other")]
+
+    async with editor(home, PROFILES[0], trusted=False, adapt=two_folders, trials=2) as ed:
+        ed.open()
+        first = ed.uri
+        ed.client.protocol.notify("kernelband/didChangeTrust", {"folders": [{"uri": other.as_uri(), "trusted": True}]})
+        with pytest.raises(Exception, match="isn't trusted"):
+            await ed.command("optimize", first, "scale_kernel")
+        ed.uri = file.as_uri()
+        ed.open(file.read_text())
+        assert await ed.lenses() == ["Optimize"]
+        run = await optimized(ed)
+        await ed.eventually(ed.lenses, lambda found: len(found) == 2)
+        best = (await ed.actions("tl.store"))[0]
+        assert best.command is not None
+        patch = await ed.command("patch", *(best.command.arguments or ()))
+        assert patch.startswith("diff --git a/scale_2.py b/scale_2.py")
+        with Store.read(home.db) as store:
+            row = runs.find(store, run)
+            assert (row.path, list(runs.base_texts(store, run))) == (str(file), [str(file)])
+        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        assert ed.text != file.read_text()
