@@ -14,7 +14,7 @@ from kernelband.errors import SourceError, StaleText
 from kernelband.explain.why import patch_text
 from kernelband.history import runs, trials
 from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace
+from kernelband.source import Workspace, is_notebook
 
 
 @click.command(name="apply")
@@ -30,6 +30,9 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
         chosen = trials.variant(store, row.id, number)
         if diff:
             click.echo(patch_text(store, row, chosen), nl=False)
+            if is_notebook(row.path):
+                note = "This is a patch of the notebook's code cells, one after the other, which git can't apply: without --diff it is."
+                click.echo(note, err=True)
             return
         patch = patch_from_json(chosen.patch)
         base = runs.base_texts(store, row.id)

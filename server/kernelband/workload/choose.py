@@ -6,7 +6,7 @@ import difflib
 import os
 
 from kernelband.errors import WorkloadError
-from kernelband.source import Workspace, parse, value, walk
+from kernelband.source import Workspace, is_notebook, parse, value, walk
 from kernelband.source.model import Program
 from kernelband.workload.entries import Found, entries_of, find_entries
 from kernelband_worker.wire import Entry
@@ -15,7 +15,7 @@ HOW = "Name one with --entry FILE.py::NAME (a test, or a function without argume
 
 
 def choose_entry(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False) -> Entry:
-    """The named entry, or else the best: a pytest node, then a callable; where a GPU measures, a benchmark.
+    """The named entry, or else the best: a pytest node, then a callable; where a GPU measures, a benchmark. A notebook without any is run.
 
     Raises:
         WorkloadError: the named one isn't there, or none was found.
@@ -24,6 +24,9 @@ def choose_entry(workspace: Workspace, program: Program, named: str | None, *, m
         return _named(workspace, program, named)
     found = [f for f in find_entries(workspace, program) if not f.report]
     reaching = [f for f in found if f.reaches] or found
+    path = program.kernel.place.path
+    if not reaching and is_notebook(path):  # its cells run anyway, whoever imports it
+        return _script(workspace, path)
     if not reaching:
         raise WorkloadError(f"No test or bench function was found that runs {program.kernel.place.name}. {HOW}", kind="no_entry")
     return min(enumerate(reaching), key=lambda x: (not x[1].near, _rank(x[1], measured), x[0]))[1].entry
@@ -54,15 +57,17 @@ def _rank(found: Found, measured: bool) -> int:
 
 def _named(workspace: Workspace, program: Program, named: str) -> Entry:
     first, _, rest = named.partition("::")
-    file, name = (first, rest) if first.endswith(".py") else ("", named)
+    file, name = (first, rest) if first.endswith(".py") or is_notebook(first) else ("", named)
     path = os.path.realpath(file) if file else program.kernel.place.path
+    if is_notebook(path) and path != program.kernel.place.path:
+        raise WorkloadError(f"{file} is another notebook than the kernel's, so it can't be the entry: name a .py file.", kind="no_entry")
     if not workspace.has(path):
         raise WorkloadError(f"The entry's file {file} doesn't exist: check --entry {named}.", kind="no_entry")
     module = workspace.module_name(path)
     if name in ("__main__", ""):
         if not name:
             return _only(workspace, program, path, named)
-        return {"kind": "script", "module": module, "path": path, "name": "__main__"}
+        return _script(workspace, path)
     found = {f.entry["name"]: f for f in entries_of(workspace, path)}
     plain = name.partition("[")[0]
     if "[" in name or (plain in found and found[plain].entry["kind"] == "pytest"):
@@ -76,6 +81,10 @@ def _named(workspace: Workspace, program: Program, named: str) -> Entry:
         there = f" Did you mean {', '.join(close)}?" if close else f" It has {', '.join(found)}." if found else ""
         raise WorkloadError(f"There is no {name} in {path}.{there}", kind="no_entry")
     return {"kind": "callable", "module": module, "path": path, "name": name}
+
+
+def _script(workspace: Workspace, path: str) -> Entry:
+    return {"kind": "script", "module": workspace.module_name(path), "path": path, "name": "__main__"}
 
 
 def _only(workspace: Workspace, program: Program, path: str, named: str) -> Entry:

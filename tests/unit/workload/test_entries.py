@@ -98,3 +98,13 @@ def test_a_report_is_run_only_when_named(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError):
         choose_entry(workspace, program, None)
     assert choose_entry(workspace, program, "benchmark")["kind"] == "callable"
+
+
+def test_a_notebook_without_tests_is_run(tmp_path: Path) -> None:
+    path = tmp_path / "demo.ipynb"
+    workspace = Workspace.for_file(str(path), {str(path): KERNEL + "\nadd(1)\n"})
+    program = find_program(workspace, str(path))
+    assert choose_entry(workspace, program, None) == {"kind": "script", "module": "demo_ipynb", "path": str(path), "name": "__main__"}
+    assert choose_entry(workspace, program, f"{path}::add")["name"] == "add"
+    with pytest.raises(WorkloadError, match="another notebook than the kernel's"):
+        choose_entry(workspace, program, "other.ipynb::add")
