@@ -1,4 +1,4 @@
-"""Hints in the text of now: the lines that facts are of have moved, comments silence some, and a comment can be put in that does."""
+"""Hints in the text of now: the lines that facts are of have moved, and comments silence some."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from textwrap import dedent
 from attrs import frozen
 
 from kernelband.explain.hints import Hint
+from kernelband.lsp.silences import IGNORE, ignored
 from kernelband.lsp.text import TERMINATOR, Lines
-from kernelband.source.model import Edit, Kernel, Span
+from kernelband.source.model import Kernel, Span
 
-_IGNORE = re.compile(r"#\s*kernelband:\s*ignore(?:\[([^\]\n]*)\])?", re.IGNORECASE)
 _LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 MOST_TOKENS = 5000  # of a function that is compared token by token
 
@@ -149,45 +149,9 @@ def _code(lines: Lines, line: int) -> Span:
     line = min(max(line, 0), len(lines.starts) - 1)
     start, end = lines.starts[line], lines.end(line)
     piece = lines.text[start:end]
-    comment = _IGNORE.search(piece)
+    comment = IGNORE.search(piece)
     shown = (piece[: comment.start()] if comment else piece).rstrip()
     return Span(start + len(shown) - len(shown.lstrip()), start + len(shown)) if shown.strip() else Span(start, end)
-
-
-# ---------------------------------------------------------------- silencing
-
-
-def ignored(lines: Lines, offset: int) -> set[str]:
-    """The codes that a comment on the line of that offset silences; ``*`` for all."""
-    line = lines.line(offset)
-    found: set[str] = set()
-    for m in _IGNORE.finditer(lines.text[lines.starts[line] : lines.end(line)]):
-        found |= {"*"} if m.group(1) is None else {c.strip() for c in m.group(1).split(",")}
-    return found
-
-
-def silencing(lines: Lines, offset: int, code: str) -> Edit | None:
-    """Puts the comment on the line of that offset; None where a comment there would be something else, as within a string."""
-    line = lines.line(offset)
-    start, end = lines.starts[line], lines.end(line)
-    piece = lines.text[start:end]
-    comment = _IGNORE.search(piece)
-    if comment is not None and comment.group(1) is not None:
-        at = start + comment.end(1)
-        edit = Edit(Span(at, at), f", {code}" if comment.group(1).strip() else code)
-    else:
-        at = start + len(piece.rstrip())
-        edit = Edit(Span(at, at), f"  # kernelband: ignore[{code}]")
-    after = lines.text[: edit.span.start] + edit.new + lines.text[edit.span.end :]
-    same = _tree(lines.text)
-    return edit if same is not None and same == _tree(after) else None
-
-
-def _tree(text: str) -> str | None:
-    try:
-        return ast.dump(ast.parse(text.removeprefix("\ufeff")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def wanted(found: Iterable[Placed], setting: bool | Collection[str]) -> tuple[Placed, ...]:

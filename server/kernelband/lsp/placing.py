@@ -15,6 +15,7 @@ from attrs import frozen
 from kernelband.errors import SourceError, StaleText
 from kernelband.history import source_key
 from kernelband.lsp.readings import globals_of
+from kernelband.lsp.silences import Quiet
 from kernelband.source import Workspace, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
 from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 from kernelband.source.tree import BOM
@@ -67,8 +68,19 @@ def place(
         run: for people: ``run 1a2b3c4d``.
 
     Raises:
-        StaleText: a function of the program, or what it reads, has changed; or an edit stands in text that has.
+        StaleText: a function of the program, or what it reads, has changed; or an edit stands in text that has. Comments that silence a
+            hint don't count.
     """
+    before, now = ({path: Quiet.of(text) for path, text in texts.items()} for texts in (base_texts, current_texts))
+    if not any(quiet.left_out for quiet in (*before.values(), *now.values())):
+        return _place(patch, base_texts, current_texts, program_of, run)
+    small_base, small = ({path: quiet.text for path, quiet in side.items()} for side in (before, now))
+    inside = make_patch(small_base, {f.path: [before[f.path].inwards(e) for e in f.edits] for f in patch.files})
+    found = _place(inside, small_base, small, program_of, run)
+    return make_patch(current_texts, {f.path: [now[f.path].outwards(e) for e in f.edits] for f in found.files})
+
+
+def _place(patch: Patch, base_texts: Mapping[str, str], current_texts: Mapping[str, str], program_of: ProgramOf, run: str) -> Patch:
     base = program_of(base_texts)
     name = base.kernel.place.qualname
     try:

@@ -198,6 +198,13 @@ async def test_a_fix_is_a_variant_that_addresses_the_hint(tmp_path: Path, worker
             ed.open()
             await until(ed, lambda found: "too-few-programs" in [code for code, _ in found])
             found = await ed.eventually(lambda: quick_fixes(ed, "few_kernel[("), lambda found: len(found) > 2)  # once it stands
+            for silence in (a for a in found if a.title.startswith("Silence too-few-programs in")):
+                take(ed, silence)
+            await until(ed, lambda found: "too-few-programs" not in [code for code, _ in found])
+            await ed.eventually(ed.lenses, lambda found: len(found) == 2 and "changed" not in found[0])  # its variants still fit
+            ed.type("  # kernelband: ignore[too-few-programs]", "")
+            await until(ed, lambda found: "too-few-programs" in [code for code, _ in found])
+            found = await ed.eventually(lambda: quick_fixes(ed, "few_kernel[("), lambda found: len(found) > 2)
             first = found[0]
             assert " on NVIDIA H100 SXM (predicted): BLOCK 4096 -> " in first.title
             assert [str(d.code) for d in first.diagnostics or ()] == ["too-few-programs"]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelband.explain.hints import CODES, Hint
-from kernelband.lsp.hinting import Placed, functions, ignored, placed, silencing, wanted
+from kernelband.lsp.hinting import Placed, functions, placed, wanted
+from kernelband.lsp.silences import ignored, silencing
 from kernelband.lsp.text import Lines
 from kernelband.source import IncrementalKernels
 

@@ -12,8 +12,8 @@ from kernelband.explain.hints import MOVES
 from kernelband.lsp.applying import text_edits
 from kernelband.lsp.features.diagnostics import shown
 from kernelband.lsp.findings import RunFinding
-from kernelband.lsp.hinting import silencing
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.silences import silencing
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
