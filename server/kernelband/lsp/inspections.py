@@ -136,10 +136,11 @@ class Inspections:
         try:
             await asyncio.wait({over}, timeout=self._limit)
         finally:
-            if not over.done():
+            late = not over.done()
+            if late:
                 await asyncio.shield(child.cancel())
             self._children.discard(child)
-        if not over.done():
+        if late:
             raise WorkloadError(
                 f"The inspection of {ask.kernel} took longer than {self._limit:.0f} s and was stopped: name a quicker entry."
             )

@@ -1,0 +1,139 @@
+"""Inspections as processes: what they answer, what ends them, and that one runs at a time. The command is a small program of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelband.errors import KernelBandError
+from kernelband.lsp.inspections import Ask, Inspections, arguments
+from tests.unit.explain.test_hints import row
+
+KERNEL = "import triton\n\n\n@triton.jit\ndef kernel(x, BLOCK):\n    pass\n"
+
+
+def program(folder: Path, *events: Any, code: int = 0, seconds: float = 0.0, last: str = "") -> tuple[str, ...]:
+    """A command that says these events and ends; it writes down when it began and ended."""
+    times = folder / "times"
+    text = "\n".join(
+        [
+            "import pathlib, sys, time",
+            f"times = pathlib.Path({str(times)!r})",
+            "open(times, 'a').write(f'+{time.time()}\\n')",
+            *(f"print({json.dumps(json.dumps(e))}, flush=True)" for e in events),
+            f"time.sleep({seconds})",
+            "open(times, 'a').write(f'-{time.time()}\\n')",
+            f"print({last!r}, file=sys.stderr)",
+            f"sys.exit({code})",
+        ]
+    )
+    (folder / "command.py").write_text(text)
+    return sys.executable, str(folder / "command.py")
+
+
+def inspected(**more: Any) -> dict[str, Any]:
+    return {"event": "inspected", **row(**more)}
+
+
+def ask(folder: Path, **more: Any) -> Ask:
+    path = str(folder / "k.py")
+    (folder / "k.py").write_text(KERNEL)
+    return Ask((folder / "k.py").as_uri(), path, "kernel", {path: KERNEL}, **more)
+
+
+def nobody(path: str) -> str:
+    return ""
+
+
+@pytest.mark.asyncio
+async def test_what_it_says_becomes_hints_of_that_text(tmp_path: Path) -> None:
+    found = await Inspections(nobody, program(tmp_path, {"event": "noted"}, inspected())).inspect(ask(tmp_path))
+    assert [h.code for h in found.hints] == ["narrow-access", "mask-always-true", "too-few-programs"]
+    assert found.of.base_texts == {str(tmp_path / "k.py"): KERNEL}
+    assert time.time() - 60 < found.at <= time.time()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"code": 4, "events": [{"event": "error", "message": "The entry is missing."}], "last": "more"}, "The entry is missing."),
+        ({"code": 4, "events": [inspected(facts=None, error="No room.")]}, "No room."),
+        ({"code": 70, "events": [], "last": "It met a problem."}, "It met a problem."),
+        ({"code": 9, "events": []}, "ended with exit code 9"),
+        ({"events": [], "seconds": 60.0}, "took longer than 1 s and was stopped"),
+    ],
+)
+async def test_what_goes_wrong_is_one_sentence(tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
+    events = options.pop("events")
+    begin = time.monotonic()
+    with pytest.raises(KernelBandError, match=sentence):
+        await Inspections(nobody, program(tmp_path, *events, **options), limit=1.0).inspect(ask(tmp_path))
+    assert time.monotonic() - begin < 10
+
+
+@pytest.mark.asyncio
+async def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(KernelBandError, match="can't be started"):
+        await Inspections(nobody, (str(tmp_path / "none"),)).inspect(ask(tmp_path))
+
+
+@pytest.mark.asyncio
+async def test_nothing_starts_where_it_may_not_run(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def refusal(path: str) -> str:
+        asked.append(path)
+        return "" if path.endswith("k.py") else "That folder isn't trusted."
+
+    inspections = Inspections(refusal, program(tmp_path))
+    with pytest.raises(KernelBandError, match="isn't trusted"):
+        await inspections.inspect(ask(tmp_path, entry="/elsewhere/entry.py::main"))
+    assert asked == [str(tmp_path / "k.py"), "/elsewhere/entry.py"]
+    assert not (tmp_path / "times").exists()
+
+
+@pytest.mark.asyncio
+async def test_one_at_a_time(tmp_path: Path) -> None:
+    inspections = Inspections(nobody, program(tmp_path, inspected(), seconds=0.3))
+    await asyncio.gather(*(inspections.inspect(ask(tmp_path)) for _ in range(3)))
+    signs = [line[0] for line in (tmp_path / "times").read_text().splitlines()]
+    assert signs == ["+", "-"] * 3
+
+
+@pytest.mark.asyncio
+async def test_closing_ends_those_of_the_document_only(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    inspections = Inspections(nobody, program(tmp_path, inspected(), seconds=1.0))
+    one, other = ask(tmp_path), ask(tmp_path / "other")
+    tasks = [asyncio.ensure_future(inspections.inspect(a)) for a in (one, other)]
+    while not (tmp_path / "times").exists():
+        await asyncio.sleep(0.02)
+    inspections.closed(one.uri)
+    with pytest.raises(KernelBandError, match="its document was closed"):
+        await tasks[0]
+    assert (await tasks[1]).of.path == other.path
+    signs = [line[0] for line in (tmp_path / "times").read_text().splitlines()]
+    assert signs == ["+", "+", "-"]  # the first never came to its end
+
+
+def test_the_command_line_names_texts_and_settings(tmp_path: Path) -> None:
+    given = ask(tmp_path, gpu="h200", python="/p", worker="ssh box", entry="bench")
+    path = given.path
+    assert arguments(given, Path("/f")) == [
+        "inspect",
+        "--json-lines",
+        f"{path}::kernel",
+        "--entry=bench",
+        "--gpu=h200",
+        "--worker=ssh box",
+        "--python=/p",
+        "--overlay",
+        f"{path}=/f/0.txt",
+    ]
