@@ -129,6 +129,12 @@ class Findings:
         """Whether any run is about a kernel of that bare name: no other has the source key of one that is called so."""
         return any(kernel.rpartition(".")[2] == name for _, kernel in self._view.by_place)
 
+    def named(self, name: str) -> list[RunFinding]:
+        """The newest runs with variants about kernels of that bare name, whatever their files: a copy may hold one of the variants."""
+        view = self._view
+        ids = {run for (_, kernel), runs_ in view.by_place.items() if kernel.rpartition(".")[2] == name for run in runs_}
+        return [kept.found for run, kept in view.kept.items() if run in ids and kept.found.variants][:MOST_OF_A_KERNEL]
+
     def refresh(self) -> bool:
         """Read what has changed. True when there may be something new to show. Never raises for a bad database: see ``problem``."""
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError, StaleText
 from kernelband.history import source_key
@@ -109,8 +109,17 @@ class Memory:
 def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Standing:
     """Of one kernel. Reads the history and other files: for a thread."""
     memory.trim()
-    name = kernel.place.qualname
     finding = finding_of(findings, path, kernel, texts, memory)
+    if not finding.runs:
+        for other in findings.named(kernel.place.name):
+            copy = _of_variants(findings, evolve(finding, runs=(other,)), texts, memory)
+            if copy.accepted:  # a copy of a file with a variant in it; else it only has the name of another kernel
+                return copy
+    return _of_variants(findings, finding, texts, memory)
+
+
+def _of_variants(findings: Findings, finding: Finding, texts: Mapping[str, str], memory: Memory) -> Standing:
+    """The kernel of now against the variants of its telling run."""
     run = finding.telling
     if run is None or not run.variants:
         return Standing(finding)
@@ -120,7 +129,7 @@ def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, 
     except HistoryError:  # forgotten this moment
         return Standing(finding)
     memory.applicable[run.id, numbers] = applicable
-    return Standing(finding, *judged(applicable, path, name, texts, memory))
+    return Standing(finding, *judged(applicable, finding.path, finding.qualname, texts, memory))
 
 
 def finding_of(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Finding:
