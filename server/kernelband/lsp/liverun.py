@@ -23,7 +23,7 @@ class Request:
     """What is asked of a run. Paths are absolute, also those in ``entry`` and ``python``: the run has no folder of its user's.
 
     ``text``: the buffer where it differs from the file; ``overlays``: the same of other files, path to text. With ``resume``, the id of a
-    run that was cut off, only budget, worker, python and db of the rest count.
+    run that was cut off, only budget, worker, python and db of the rest count. ``judges``: no search, but the judge's word on the text.
     """
 
     uri: str
@@ -39,6 +39,7 @@ class Request:
     python: str | None = None
     db: str | None = None
     resume: str | None = None
+    judges: bool = False
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -151,6 +152,8 @@ class LiveRun:
     def _conclusion(self) -> str:
         if self.state != "finished":
             return {"interrupted": "stopped"}.get(self.state, self.state)
+        if self.request.judges and not self.verified:
+            return self.tier or self.reason.partition(":")[0]
         if self.mode == "measured":
             return f"verified {self.score:.2f}×" if self.verified and self.score is not None else "nothing verified"
         return "likely faster" if self.best is not None else "no candidate"

@@ -170,9 +170,11 @@ def _texts(request: Request) -> dict[str, str]:
 def arguments(live: LiveRun, folder: Path) -> list[str]:
     """Those of the command line; its overlays stand in ``folder``."""
     r = live.request
-    common = {"--trials": r.trials, "--seconds": r.seconds, "--worker": r.worker, "--python": r.python, "--db": r.db}
+    budget = {} if r.judges else {"--trials": r.trials, "--seconds": r.seconds}
+    common = {**budget, "--worker": r.worker, "--python": r.python, "--db": r.db}
     own = {"--entry": r.entry, "--gpu": r.gpu, "--run-id": live.id} if r.resume is None else {"--resume": r.resume}
-    out = ["optimize", "--json", f"{r.path}::{r.kernel}"]  # named also where it resumes: a run of another file is refused
+    # Named also where it resumes: a run of another file is refused.
+    out = ["verify" if r.judges else "optimize", "--json", f"{r.path}::{r.kernel}"]
     for option, value in {**common, **own}.items():
         if value is not None:
             out.append(f"{option}={value}")

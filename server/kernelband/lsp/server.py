@@ -17,7 +17,7 @@ from kernelband.lsp.diagnoses import Diagnoses
 from kernelband.lsp.documents import Document, Documents
 from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
-from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, pages, progress, session
+from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, pages, progress, session, verifying
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.inspections import Inspections
@@ -35,7 +35,7 @@ from kernelband.source.model import Span
 POLL_S = 1.5  # between two looks at the history: others write it too
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
-FEATURES = (session, documents, lens, hover, actions, commands, diagnostics, pages, progress)
+FEATURES = (session, documents, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
 
 log = logging.getLogger(__name__)
 

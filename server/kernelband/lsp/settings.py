@@ -10,19 +10,21 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 
 @frozen
 class Settings:
-    """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box". ``trials``, ``seconds``: of a run;
-    seconds are 60 where neither is said. ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles
-    kernels of trusted folders when their file is saved; "off" only when asked to, since it runs the user's program.
+    """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box"; ``workers``: others that may be
+    chosen for a file, each with the Python behind it ("": python3). ``trials``, ``seconds``: of a run; 60 seconds where neither is said.
+    ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles kernels of trusted folders when their
+    file is saved; "off" only when asked to, since it runs the user's program.
     """
 
     db: str | None = None
     python: str | None = None
     worker: str | None = None
+    workers: Mapping[str, str] = field(factory=dict[str, str])
     gpu: str | None = None
     entry: str | None = None
     trials: int | None = None
@@ -32,7 +34,13 @@ class Settings:
     inspect: str = "off"
 
 
-_KINDS: Mapping[str, tuple[type, ...]] = {"trials": (int,), "seconds": (int, float), "lens": (bool,), "diagnostics": (bool, list)}
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "trials": (int,),
+    "seconds": (int, float),
+    "lens": (bool,),
+    "diagnostics": (bool, list),
+    "workers": (dict,),
+}
 _WORDS: Mapping[str, tuple[str, ...]] = {"inspect": ("off", "save")}
 
 
@@ -58,11 +66,17 @@ def read_settings(value: object, before: Settings | None = None) -> tuple[Settin
             problems.append(f"kernelband.{key} should be {' or '.join(words)} and is {given!r}: it is left as it was.")
         elif words:
             good[name] = given or words[0]
+        elif name == "workers" and isinstance(given, dict) and not _is_words(cast("dict[Any, Any]", given)):
+            problems.append(f"kernelband.{key} should hold the Python of each worker's command, and is {given!r}: it is left as it was.")
         elif given is None or (isinstance(given, kinds) and (bool in kinds or not isinstance(given, bool))):
             good[name] = (given or None) if kinds == (str,) else getattr(Settings(), name) if given is None else given
         else:
             problems.append(f"kernelband.{key} should be a {kinds[-1].__name__} and is {given!r}: it is left as it was.")
     return attrs.evolve(settings, **good), problems
+
+
+def _is_words(given: Mapping[Any, Any]) -> bool:
+    return all(isinstance(x, str) for pair in given.items() for x in pair)
 
 
 def _snake(key: str) -> str:

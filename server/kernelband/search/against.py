@@ -33,8 +33,7 @@ def given_edit(options: Options, against: str | None) -> Options:
     """
     now = _program(options, options.overlays)
     if against is None:
-        differs = any(_saved(path) != text for path, text in options.overlays.items() if path in now.texts)
-        against = SAVED if differs else HEAD
+        against = SAVED if _is_unsaved(options, now) else HEAD
     old = _texts(now, against, options.path)
     before = _original(options, old, against, now.kernel.place.qualname)
     if source_key(before) == source_key(now):
@@ -46,6 +45,18 @@ def given_edit(options: Options, against: str | None) -> Options:
     overlays = {**options.overlays, **texts}
     edited = {path: now.texts[path] for path in texts if path in now.texts and now.texts[path] != texts[path]}
     return evolve(options, kernel=now.kernel.place.qualname, overlays=overlays, edited=edited, against=against, trials=1, seconds=None)
+
+
+def _is_unsaved(options: Options, now: Program) -> bool:
+    """Whether the text at hand differs from the saved one in what matters to the kernel."""
+    saved = _known({path: _saved(path) for path in options.overlays if path in now.texts})
+    if all(saved.get(path) == text for path, text in now.texts.items() if path in options.overlays):
+        return False
+    try:
+        before = _program(evolve(options, kernel=now.kernel.place.qualname), {**options.overlays, **saved})
+    except SourceError:  # what is saved is no program: then it is no original either
+        return False
+    return source_key(before) != source_key(now)
 
 
 def _texts(now: Program, against: str, kernel_path: str) -> dict[str, str]:

@@ -154,7 +154,7 @@ def _problem(path: str, text: str, key: str, why: str) -> Problem:
 def _line(text: str, key: str) -> int:
     """Of the key in its table, from 0; of the table where the key is written in another way."""
     inside, table = False, 0
-    for number, line in enumerate(text.splitlines()):
+    for number, line in enumerate(text.split("\n")):
         if re.match(r"\s*\[", line):
             inside = re.match(r"""\s*\[\s*tool\s*\.\s*["']?kernelband["']?\s*\]""", line) is not None
             table = number if inside else table

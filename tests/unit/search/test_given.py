@@ -153,6 +153,8 @@ def test_an_unsaved_text_is_compared_with_the_saved_one_and_a_saved_one_with_the
     assert (saved.against, saved.overlays[path], saved.edited[path]) == ("HEAD", TEXT, edited(32))
     unsaved = given_edit(world.options(overlays={path: edited(64)}), None)
     assert (unsaved.against, unsaved.overlays[path], unsaved.edited[path]) == ("the saved file", edited(32), edited(64))
+    comment = given_edit(world.options(overlays={path: edited(32) + "# unsaved\n"}), None)
+    assert (comment.against, comment.overlays[path], comment.edited[path]) == ("HEAD", TEXT, edited(32) + "# unsaved\n")
     asked = given_edit(world.options(overlays={path: edited(64)}), "HEAD")
     assert (asked.overlays[path], asked.edited[path]) == (TEXT, edited(64))
     (world.folder / "old.py").write_text(edited(128))

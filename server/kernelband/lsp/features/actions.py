@@ -67,7 +67,8 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     name = kernel.place.qualname
     live = server.runs.of(place(uri), name)
     if live is not None and not live.ended:
-        return [_run(f"Cancel the optimization of {name} ({live.headline})", "kernelband.server.cancel", live.id)]
+        what = "verification" if live.request.judges else "optimization"
+        return [_run(f"Cancel the {what} of {name} ({live.headline})", "kernelband.server.cancel", live.id)]
     standing = server.standings.of(uri, name)
     out: list[types.CodeAction] = []
     run = standing.finding.telling if standing is not None else None
@@ -82,6 +83,10 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
         if latest.state == "interrupted":
             out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
     out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
+    out.append(_run(f"Verify my edit of {name}", "kernelband.server.verify", uri, name))
+    out.append(_run("Optimize kernels changed since HEAD", "kernelband.server.optimizeChanged", "HEAD"))
+    out.append(_run(f"Choose what shows {name} at work", "kernelband.server.chooseEntry", uri, name))
+    out.append(_run("Choose the device for this file", "kernelband.server.chooseDevice", uri))
     out.append(_run("Copy diagnostics for a report of a problem", "kernelband.server.diagnostics"))
     return out
 

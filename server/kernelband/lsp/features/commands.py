@@ -15,13 +15,16 @@ from pygls.exceptions import JsonRpcInvalidParams
 from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.history import Store, trials
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
+from kernelband.lsp.asking import request
 from kernelband.lsp.features import progress
 from kernelband.lsp.features.actions import Refused, can_name, title
 from kernelband.lsp.features.bundle import diagnostics
+from kernelband.lsp.features.choosing import choose_device, choose_entry
 from kernelband.lsp.features.inspecting import inspect
+from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
+from kernelband.lsp.features.verifying import optimize_changed, verify
 from kernelband.lsp.index import place
-from kernelband.lsp.liverun import Request
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -35,18 +38,20 @@ Handler = Callable[..., Awaitable[Any]]
 def register(server: KernelBandServer) -> None:
     """One command each. What can't be done answers with a sentence, as the request's error and in a message."""
     for handler, kinds in COMMANDS.items():
-        name = handler.__name__.strip("_")
+        name = NAMES.get(handler, handler.__name__)
         server.command(f"kernelband.server.{name}")(_checked(server, name, handler, kinds))
 
 
 def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple[type, ...]) -> Callable[..., Awaitable[Any]]:
     async def command(*arguments: Any) -> Any:
-        good = len(arguments) == len(kinds) and all(
-            isinstance(a, k) and (k is not int or not isinstance(a, bool)) for a, k in zip(arguments, kinds, strict=True)
+        needed = len(kinds) - len(getattr(handler, "__defaults__", None) or ())
+        good = needed <= len(arguments) <= len(kinds) and all(
+            isinstance(a, k) and (k is not int or not isinstance(a, bool)) for a, k in zip(arguments, kinds, strict=False)
         )
         if not good:
             wanted = ", ".join(k.__name__ for k in kinds) or "none"
-            raise JsonRpcInvalidParams(message=f"kernelband.server.{name} takes these arguments: {wanted}.")
+            left_out = f" The last {len(kinds) - needed} may be left out." if needed < len(kinds) else ""
+            raise JsonRpcInvalidParams(message=f"kernelband.server.{name} takes these arguments: {wanted}.{left_out}")
         if not all(map(can_name, arguments)):
             raise JsonRpcInvalidParams(message=f"An argument of kernelband.server.{name} can't be a URI, a name, an id or a number.")
         try:
@@ -60,38 +65,12 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
 
 async def optimize(server: KernelBandServer, uri: str, kernel: str) -> dict[str, str]:
     """Begin a run of the text on the screen; the live one where there is one. Answers ``{"run": id}`` at once."""
-    return await _begin(server, uri, kernel, None)
+    return {"run": start(server, await request(server, uri, kernel)).id}
 
 
 async def resume(server: KernelBandServer, uri: str, kernel: str, run: str) -> dict[str, str]:
     """Continue a run that was cut off, with the text that it began with."""
-    return await _begin(server, uri, kernel, run)
-
-
-async def _begin(server: KernelBandServer, uri: str, kernel: str, run: str | None) -> dict[str, str]:
-    path, settings = place(uri), server.settings
-    texts = {p: t for p, t in server.open_texts().items() if server.is_changed(p, t)}
-    live = server.runs.start(
-        Request(
-            uri,
-            path,
-            kernel,
-            texts.pop(path, None),
-            texts,
-            entry=settings.entry,
-            trials=settings.trials,
-            seconds=settings.seconds,
-            gpu=settings.gpu,
-            worker=settings.worker,
-            python=settings.python,
-            db=str(server.findings.db),
-            resume=run,
-        )
-    )
-    if live.id not in server.shown:
-        server.begin(progress.begin(server, live))
-    server.redraw()
-    return {"run": live.id}
+    return {"run": start(server, await request(server, uri, kernel, resume=run)).id}
 
 
 async def cancel(server: KernelBandServer, run: str) -> dict[str, str]:
@@ -229,9 +208,15 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     patch: (str, str, str, int),
     report: (str, str),
     choose: (str, str),
+    choose_entry: (str, str, str),
+    choose_device: (str, str),
+    verify: (str, str),
+    optimize_changed: (str,),
     inspect: (str, str),
     compare: (str, str, str, int),
     explain: (str, str, str, int),
     reproduce: (str, str, str, int),
     diagnostics: (),
 }
+#: Those that aren't called like their handlers.
+NAMES: dict[Handler, str] = {choose_entry: "chooseEntry", choose_device: "chooseDevice", optimize_changed: "optimizeChanged"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from kernelband.lsp.features import diagnostics, inspecting
+from kernelband.lsp.features import configuring, diagnostics, inspecting
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -19,6 +19,7 @@ def register(server: KernelBandServer) -> None:
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         server.index.opened(document.uri, document.version, document.text)
+        configuring.changed(server, document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
@@ -26,6 +27,7 @@ def register(server: KernelBandServer) -> None:
         document = server.documents.get_text_document(uri)
         version = document.version if document.version is not None else params.text_document.version
         server.index.changed(uri, version, document.source)  # both of now: the next change may be in them already
+        configuring.changed(server, uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -34,6 +36,7 @@ def register(server: KernelBandServer) -> None:
         server.diagnoses.closed(params.text_document.uri)
         diagnostics.closed(server, params.text_document.uri)
         inspecting.closed(server, params.text_document.uri)
+        configuring.closed(server, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:

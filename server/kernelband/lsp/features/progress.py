@@ -35,7 +35,7 @@ async def begin(server: KernelBandServer, live: LiveRun) -> None:
         return
     token = f"{PREFIX}{live.id}"
     await server.work_done_progress.create_async(token)  # pyright: ignore[reportUnknownMemberType] - its own types
-    title = f"Optimize {live.request.kernel}"
+    title = f"{'Verify' if live.request.judges else 'Optimize'} {live.request.kernel}"
     server.work_done_progress.begin(token, types.WorkDoneProgressBegin(title=title, message=live.headline, percentage=0, cancellable=True))
     server.shown.add(live.id)
     tell(server, live)
@@ -46,7 +46,7 @@ def tell(server: KernelBandServer, live: LiveRun) -> None:
     server.protocol.notify(RUN_CHANGED, changed(live))
     if live.state == "failed" and live.error:
         # Who asked for the run is told: a progress is gone with its end, and some clients show none.
-        said = f"{live.request.kernel} was not optimized: {live.error}"
+        said = f"{live.request.kernel} was not {'verified' if live.request.judges else 'optimized'}: {live.error}"
         log.error("Run %s: %s", live.id, said)
         server.window_show_message(types.ShowMessageParams(types.MessageType.Error, said))
     if live.id not in server.shown:

@@ -1,0 +1,66 @@
+"""What a run is asked with: the text on the screen, the user's settings, and what they chose for this kernel."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kernelband.errors import UsageError
+from kernelband.lsp import choices
+from kernelband.lsp.features.configuring import tell_around
+from kernelband.lsp.features.scoped import settings_of
+from kernelband.lsp.index import place
+from kernelband.lsp.liverun import Request
+from kernelband.lsp.settings import Settings
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+
+async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: str | None = None, judges: bool = False) -> Request:
+    """The request for a run of that kernel. What the repository says about its runs is read by the run itself.
+
+    Raises:
+        UsageError: nothing may run there.
+    """
+    path = place(uri)
+    refusal = server.trust.refusal(path)
+    if refusal:
+        raise UsageError(refusal)
+    settings = await settings_of(server, uri)
+    opened = server.open_texts()
+    texts = await asyncio.to_thread(lambda: {p: t for p, t in opened.items() if server.is_changed(p, t)})
+    chosen = await asyncio.to_thread(choices.read)
+    server.begin(tell_around(server, path))
+    worker, python, gpu = device_of(settings, chosen.devices.get(path))
+    return Request(
+        uri,
+        path,
+        kernel,
+        texts.pop(path, None),
+        texts,
+        entry=chosen.entry(path, kernel) or settings.entry,
+        trials=settings.trials,
+        seconds=settings.seconds,
+        gpu=gpu,
+        worker=worker,
+        python=python,
+        db=str(server.findings.db),
+        resume=resume,
+        judges=judges,
+    )
+
+
+def device_of(settings: Settings, chosen: choices.Device | None) -> tuple[str | None, str | None, str | None]:
+    """Worker, Python and GPU to predict for. A worker that the settings no longer name isn't used: they are the user's newer word."""
+    if chosen is None or (chosen.worker and chosen.worker not in workers(settings)):
+        return settings.worker, settings.python, settings.gpu
+    if chosen.worker:
+        return chosen.worker, workers(settings)[chosen.worker] or None, None
+    return None, settings.python if settings.worker is None else None, chosen.gpu or None
+
+
+def workers(settings: Settings) -> dict[str, str]:
+    """The commands that may be chosen, each with the Python behind it ("": python3)."""
+    own = {settings.worker: settings.python or ""} if settings.worker else {}
+    return {**own, **settings.workers}

@@ -1,0 +1,28 @@
+"""How every run of the server begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelband.errors import UsageError
+from kernelband.lsp.features import progress
+from kernelband.lsp.liverun import LiveRun, Request
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+
+def start(server: KernelBandServer, request: Request) -> LiveRun:
+    """Begin it, or give the one of that kernel that goes on; with its progress.
+
+    Raises:
+        UsageError: it may not run, or something else goes on with that kernel.
+    """
+    live = server.runs.start(request)
+    if live.request.judges != request.judges:
+        goes_on = "your edit is verified" if live.request.judges else "an optimization goes on"
+        raise UsageError(f"Of {request.kernel} {goes_on} (run {live.id}): wait for its end, or cancel it.")
+    if live.id not in server.shown:
+        server.begin(progress.begin(server, live))
+    server.redraw()
+    return live
