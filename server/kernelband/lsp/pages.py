@@ -5,7 +5,8 @@
 ``kernelband:/RUN/NUMBER/report.md``  what is known of it
 ``kernelband:/RUN/NUMBER/again.sh``   the commands that search again, show it and print its patch
 
-All of it is read from the history: call it in a thread.
+All of it is read from the history: call it in a thread. What explains a variant brings moves and judge along, which take long to import:
+that is done at the first page, not at the start of the server.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from attrs import frozen
 
 from kernelband.errors import SourceError, UsageError
-from kernelband.explain.again import Again, again, of_variant
-from kernelband.explain.why import patch_text
 from kernelband.history import Store, find_place, runs, trials
 from kernelband.history.records import RunRow
-from kernelband.lsp.report import report
 from kernelband.search.patches import patch_from_json
 from kernelband.source import Workspace
+
+if TYPE_CHECKING:
+    from kernelband.explain.again import Again
 
 SCHEME = "kernelband"
 FILES, PATCH, REPORT, AGAIN = "files", "patch.diff", "report.md", "again.sh"
@@ -99,6 +101,10 @@ def text_of(store: Store, page: Page) -> str:
         return _file(store, row, page)
     if not page.number:
         raise UsageError(f"Variant 0 of run {row.id} is the original, so there is nothing to show of it: name one from 1.")
+    from kernelband.explain.again import of_variant
+    from kernelband.explain.why import patch_text
+    from kernelband.lsp.report import report
+
     variant = trials.variant(store, row.id, page.number)
     if page.kind == PATCH:
         return patch_text(store, row, variant)
@@ -117,6 +123,8 @@ def reproduction(store: Store, run: str) -> Again:
 
 
 def _again(store: Store, row: RunRow) -> Again:
+    from kernelband.explain.again import again
+
     base = runs.base_texts(store, row.id)
     return again(row, base, {path: _now(path) for path in base}, _db(store))
 

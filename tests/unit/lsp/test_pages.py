@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,14 @@ def test_the_default_database_is_not_named(tmp_path: Path, monkeypatch: pytest.M
     db = predicted(tmp_path, {path: "BLOCK = 64\n"}, {path: "BLOCK = 128\n"})
     monkeypatch.setattr(pages, "find_place", lambda _: Place(db))
     assert "--db" not in read(db, Page("a1b2c3", 1, AGAIN))
+
+
+def test_a_start_of_the_server_does_not_wait_for_what_explains() -> None:
+    code = (
+        "import sys, kernelband.lsp.server; print([m for m in sys.modules if m.split('.')[:2][-1] in ('strategies', 'propose', 'judge')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+    code = code.replace("lsp.server", "lsp.report")  # so that this can fail
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "kernelband.judge" in done.stdout

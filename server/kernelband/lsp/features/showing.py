@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kernelband.explain.again import Again
 from kernelband.history import Store
 from kernelband.lsp.features import pages
 from kernelband.lsp.pages import AGAIN, PATCH, REPORT, Page, pairs, reproduction
 
 if TYPE_CHECKING:
+    from kernelband.explain.again import Again
     from kernelband.lsp.server import KernelBandServer
 
 
