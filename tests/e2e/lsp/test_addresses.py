@@ -160,3 +160,27 @@ async def test_each_folder_is_trusted_by_itself(home: Home, tmp_path: Path) -> N
             assert (row.path, list(runs.base_texts(store, run))) == (str(file), [str(file)])
         await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
         assert ed.text != file.read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_folder_may_have_settings_of_its_own_but_not_what_runs(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+    canary = tmp_path / "ran"
+    fake = tmp_path / "python"
+    fake.write_text(f"#!/bin/sh\ntouch {canary}\nexit 1\n")
+    fake.chmod(0o755)
+    async with editor(home, PROFILES[0], trials=9) as ed:
+        own = {"trials": 1, "seconds": None, "python": str(fake), "worker": str(fake), "db": str(tmp_path / "other.db")}
+        ed.client.set_configuration({"kernelband": own}, scope_uri=home.work.as_uri())
+        ed.open()
+        run = await optimized(ed)
+        with Store.read(home.db) as store:
+            assert runs.find(store, run).trials_budget == 1
+        assert not canary.exists()
+        ed.client.set_configuration({"kernelband": {"trials": "one"}}, scope_uri=home.work.as_uri())
+        run = await ed.command("optimize", ed.uri, "scale_kernel")
+
+        async def budget() -> list[str]:
+            return [c.headline for c in ed.changes if c.run == run["run"] and "/9" in c.headline]
+
+        await ed.eventually(budget, bool, 60)  # the session's
+        await ed.command("stop_all")

@@ -1,0 +1,48 @@
+"""Settings of one folder of several, asked for when they are needed (``workspace/configuration``).
+
+An editor also takes them from files of the folder, and doesn't say so. So only what a repository may say is taken for one folder; what runs
+and what is reached (``python``, ``worker``) is said for the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from kernelband.lsp.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+SCOPED = ("entry", "trials", "seconds")
+ANSWER_S = 2.0  # for the client's answer; then the session's settings stand
+
+log = logging.getLogger(__name__)
+
+
+async def settings_of(server: KernelBandServer, uri: str) -> Settings:
+    """For that document: the session's, with what its folder has of its own. A key that is null there is the session's."""
+    workspace = server.client_capabilities.workspace
+    if workspace is None or not workspace.configuration:
+        return server.settings
+    params = types.ConfigurationParams([types.ConfigurationItem(scope_uri=uri, section="kernelband")])
+    try:
+        answer: Any = await asyncio.wait_for(server.workspace_configuration_async(params), ANSWER_S)
+    except (asyncio.TimeoutError, JsonRpcException) as error:
+        log.warning("The client doesn't tell the settings of %s: %s", uri, error or "no answer")
+        return server.settings
+    answers = [*cast("list[Any]", answer)] if isinstance(answer, (list, tuple)) else []
+    given = next(iter(answers), None)
+    own = {k: v for k in SCOPED if (v := _get(given, k)) is not None}
+    settings, problems = read_settings(own, server.settings)
+    for problem in problems:
+        log.warning(problem)
+    return settings
+
+
+def _get(value: Any, name: str) -> Any:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else getattr(value, name, None)
