@@ -35,7 +35,10 @@ def changed_kernels(folder: str, ref: str, texts: Mapping[str, str]) -> list[Cha
     differing = differing_files(folder, ref, texts)
     old = {path: text for path, text in differing.items() if text is not None}
     out: list[Changed] = []
+    launched, helpers = set[tuple[str, str]](), set[tuple[str, str]]()  # a helper that nobody launches can't be optimized
     for path, kernel, program in _programs(folder, texts, set(differing)):
+        launched |= {(path, kernel)} if program.hosts else set()
+        helpers |= {(h.place.path, h.place.qualname) for h in program.helpers}
         if not any(p in differing for p in program.texts):
             continue
         try:
@@ -47,7 +50,7 @@ def changed_kernels(folder: str, ref: str, texts: Mapping[str, str]) -> list[Cha
             continue
         if source_key(before) != source_key(program):
             out.append(Changed(path, kernel))
-    return sorted(out, key=lambda c: c.path)
+    return sorted((c for c in out if (c.path, c.kernel) not in helpers - launched), key=lambda c: c.path)
 
 
 def _programs(folder: str, texts: Mapping[str, str], differing: set[str]) -> Iterator[tuple[str, str, Program]]:
