@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,42 @@ async def test_a_kernel_without_a_run_is_inspected_when_asked(home: Home, profil
         assert not home.db.exists()  # nothing is kept
         with pytest.raises(Exception, match="no_kernel"):
             await ed.command("inspect", ed.uri, "no_kernel")
+
+
+WIDE = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def wide_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(x + i * 3, mask=i < n)
+    a = a - tl.max(a, 0)
+    e = tl.exp(a)
+    tl.store(y + i, e / tl.sum(e, 0) + a, mask=i < n)
+
+
+def bench():
+    x, y = torch.randn(60000, device="cuda"), torch.empty(20000, device="cuda")
+    wide_kernel[(2,)](x, y, 20000, BLOCK=16384, num_warps=1)
+"""
+
+
+@pytest.mark.asyncio
+async def test_what_the_compiler_finds_is_said_with_its_numbers(home: Home) -> None:
+    async with editor(home, PROFILES[0], gpu="h200", diagnostics=["too-few-programs"]) as ed:
+        ed.open(WIDE)
+        await ed.command("inspect", ed.uri, "wide_kernel")
+        await until(ed, lambda found: found == [("spills", "wide_kernel"), ("uncoalesced", "a = tl.load(x + i * 3, mask=i < n)")])
+        spills, uncoalesced = (d.message for d in ed.client.diagnostics[ed.uri])
+        said = re.fullmatch(
+            r"Registers spill to memory: (\d+) bytes stored and (\d+) bytes loaded per thread, at \d+ registers\. .*", spills
+        )
+        assert said is not None
+        assert min(map(int, said.groups())) > 1000  # 512 values of a thread don't fit into 255 registers
+        assert spills.endswith("(compiled for NVIDIA H200 SXM with BLOCK=16384, num_warps=1).")
+        assert "touches 3 times the memory sectors" in uncoalesced
 
 
 @pytest.mark.asyncio
