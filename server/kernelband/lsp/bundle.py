@@ -71,7 +71,8 @@ def bundle(
 def versions() -> dict[str, str]:
     """Of this process."""
     found = {"KernelBand": __version__, "Python": f"{platform.python_implementation()} {platform.python_version()}"}
-    found |= {"platform": platform.platform(), "SQLite": sqlite3.sqlite_version}
+    found |= {"platform": " ".join((platform.system(), platform.release(), platform.machine()))}  # ``platform()`` would start uname
+    found |= {"SQLite": sqlite3.sqlite_version}
     return found | {name: _version(name) for name in PACKAGES}
 
 
