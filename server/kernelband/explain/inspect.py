@@ -135,7 +135,7 @@ def _one(
         waves=work.waves(device),
         roofline=bound(device, work),
         bottleneck=bottleneck(device, work),
-        warnings=(*facts["warnings"], *traffic_warnings(cases, name), *out_of_bounds(captured)),
+        warnings=(*facts["warnings"], *traffic_warnings(cases, name), *out_of_bounds(captured["out_of_bounds"] if captured else ())),
     )
     return evolve(about, seen=seen)
 
@@ -177,7 +177,6 @@ def traffic_warnings(cases: Sequence[Case], kernel: str) -> tuple[Warning_, ...]
     return tuple(out)
 
 
-def out_of_bounds(captured: CaptureResult | None) -> tuple[Warning_, ...]:
-    """What the interpreter's guard found."""
-    found = captured["out_of_bounds"] if captured else []
+def out_of_bounds(found: Sequence[Mapping[str, Any]]) -> tuple[Warning_, ...]:
+    """What the interpreter's guard found, of ``CaptureResult``."""
     return tuple({"code": "out-of-bounds", "path": f["path"], "line": f["line"], "message": f["message"]} for f in found)

@@ -77,8 +77,10 @@ def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, 
     return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept)
 
 
-def original_row(run: str, member: Member, mean: float, works: Sequence[Work] = ()) -> VariantRow:
-    """The original as variant 0, with its launches."""
+def original_row(
+    run: str, member: Member, mean: float, works: Sequence[Work] = (), out_of_bounds: Sequence[Mapping[str, Any]] = ()
+) -> VariantRow:
+    """The original as variant 0, with its launches, and with the accesses out of bounds that the interpreter saw (``CaptureResult``)."""
     return VariantRow(
         run,
         0,
@@ -93,7 +95,7 @@ def original_row(run: str, member: Member, mean: float, works: Sequence[Work] = 
         author="you",
         patch=[],
         identity="",
-        forecast={"launches": works_to_json(works)},
+        forecast={"launches": works_to_json(works), "out_of_bounds": [dict(x) for x in out_of_bounds]},
         seconds=member.seconds,
         mean_seconds=mean,
         features=list(member.features),

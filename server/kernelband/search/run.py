@@ -84,6 +84,7 @@ class _Run:
     new_id: str
     journal: Journal = field(init=False)
     session: Session | None = field(init=False, default=None)
+    _outside: tuple[dict[str, Any], ...] = field(init=False, default=())  # accesses out of bounds that the capture saw
     _done: threading.Event = field(init=False, factory=threading.Event)
 
     def go(self) -> RunEnded:
@@ -205,6 +206,7 @@ class _Run:
                 sizes=setup.sizes,
                 entry_s=ENTRY_S if lab.measured else entry_seconds(setup.options.seconds),
             )
+        self._outside = captured.out_of_bounds
         cases = tuple(captured.cases)
         keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
         shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in (*cases, *captured.refused))
@@ -261,7 +263,7 @@ class _Run:
     def _write_baseline(self, store: Store, base: Baseline) -> None:
         run = self.journal.run
         rows = trials.Rows(
-            variants=(record.original_row(run, base.member, base.mean_seconds, base.found),),
+            variants=(record.original_row(run, base.member, base.mean_seconds, base.found, self._outside),),
             measurements=record.measurement_rows(run, 0, "baseline", base.measurements),
             facts=record.facts_rows(run, 0, base.facts),
         )

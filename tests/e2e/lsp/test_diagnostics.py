@@ -336,3 +336,36 @@ async def test_closing_ends_an_inspection(home: Home) -> None:
         with pytest.raises(Exception, match="its document was closed"):
             await asked
         assert await ed.eventually(children, lambda found: not found, 5) == []
+
+
+OVER = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def over_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    tl.store(y + i, a, mask=i < n)
+
+
+def bench():
+    x, y = torch.randn(100, device="cuda"), torch.empty(100, device="cuda")
+    over_kernel[(2,)](x, y, 100, BLOCK=64)
+"""
+
+
+@pytest.mark.asyncio
+async def test_a_run_keeps_what_was_out_of_bounds(tmp_path: Path, worker_python: str) -> None:  # noqa: F811  # the fixture
+    home = Home(tmp_path, worker_python)
+    home.file.write_text(OVER)
+    done = home.optimize("scale.py", "--trials", "1", "--seconds", "90", "--gpu", "h100")
+    assert done.code == 0, done.err
+    async with editor(home, PROFILES[0]) as ed:
+        ed.open()
+        found = await until(ed, lambda found: "out-of-bounds" in [code for code, _ in found])
+        assert ("out-of-bounds", "a = tl.load(x + i)") in found
+        (message,) = (d.message for d in ed.client.diagnostics[ed.uri] if d.code == "out-of-bounds")
+        assert "112 bytes past the end of x" in message
+        assert all(a.title.startswith("Silence") for a in await quick_fixes(ed, "a = tl.load"))  # no move mends it

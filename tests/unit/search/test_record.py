@@ -27,6 +27,13 @@ def test_launches_come_back_as_they_were_kept():
     assert works_of(kept, {}) is None
 
 
+def test_accesses_out_of_bounds_are_kept_with_the_original():
+    seen = {"path": "k.py", "line": 3, "kind": "load", "message": "load past the end of x"}
+    row = original_row("run", Member(0, 1.0, (1.0,), {}), 1.0, (WORK,), (seen,))
+    assert json.loads(json.dumps(row.forecast))["out_of_bounds"] == [seen]
+    assert works_of(row, {"code": WORK.facts}) == (WORK,)
+
+
 @pytest.mark.parametrize("missing", [("arithmetic", "functions"), ("arithmetic", "functions", "sectors")])
 def test_launches_of_an_earlier_version_are_read_without_what_it_did_not_count(missing):
     launches = [{k: v for k, v in x.items() if k not in missing} for x in works_to_json([WORK])]
