@@ -68,6 +68,9 @@
         (note 'hover (until 10 "hover" (lambda () hover))))
       (note 'run (plist-get (execute (action-like "^Optimize scale_kernel")) :run))
       (note 'variant (plist-get (until 200 "variant" (lambda () (note 'while-running (vconcat (titles))) (action-like "^Likely faster"))) :title))
+      ;; What flymake does when it has been idle for a moment.
+      (flymake-start)
+      (note 'hints (vconcat (mapcar #'flymake-diagnostic-text (until 10 "hint" #'flymake-diagnostics))))
       (let ((variant (action-like "^Likely faster"))
             (before (text)))
         (undo-boundary)

@@ -86,6 +86,8 @@ local ok, problem = pcall(function()
   local uri = here.textDocument.uri
   seen.run = command(client, "optimize", uri, "scale_kernel").run
   until_lens("^likely faster", 120000)
+  vim.wait(5000, function() return #vim.diagnostic.get(0) > 0 end, 50)
+  seen.hints = vim.tbl_map(function(d) return d.message end, vim.diagnostic.get(0))
 
   local range = vim.lsp.util.make_range_params()
   range.context = { diagnostics = {} }

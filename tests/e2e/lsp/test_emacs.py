@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.cli_world import Home
 from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp import matrix
 from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
 SCRIPT = Path(__file__).with_name("session.el")
@@ -64,3 +65,14 @@ def test_a_session_in_emacs(home: Home, tmp_path: Path) -> None:  # noqa: F811  
     assert "scale_kernel in scale.py has changed since run" in seen["refused"]
     assert seen["stays"] is True
     assert seen["history"] == seen["variant"]
+    seen_of = {
+        "code lens": False,  # eglot 1.9 never asks for them
+        "hover": bool(seen["hover"]),
+        "hints as diagnostics": bool(seen["hints"]),
+        "variants as code actions": bool(seen["variant"]),
+        "progress of a run": False,  # nor does it show this
+        "a variant put in as one step to undo": seen["one-undo"],
+        "a variant refused over a text that has changed": seen["stays"] and bool(seen["refused"]),
+        "history after a restart": bool(seen["history"]),
+    }
+    matrix.compare("Emacs 28.2, eglot 1.9", seen_of)

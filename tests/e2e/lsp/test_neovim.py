@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.cli_world import Home
 from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp import matrix
 from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
 SCRIPT = Path(__file__).with_name("session.lua")
@@ -53,3 +54,14 @@ def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:  # noqa: F811 
     assert "scale_kernel in scale.py has changed since run" in seen["refused"] or "it changed in between" in seen["refused"]
     assert seen["stays"] is True
     assert seen["lenses"][-1] == ["likely faster on H100 (predicted) · 3 variants", "Optimize"]  # the history, after a restart
+    seen_of = {
+        "code lens": bool(seen["lenses"]),
+        "hover": bool(seen["hover"]),
+        "hints as diagnostics": bool(seen["hints"]),
+        "variants as code actions": bool(seen["action"]),
+        "progress of a run": bool(seen["progress"]),
+        "a variant put in as one step to undo": seen["one_undo"],
+        "a variant refused over a text that has changed": seen["stays"] and bool(seen["refused"]),
+        "history after a restart": bool(seen["lenses"][-1]),
+    }
+    matrix.compare("Neovim 0.7.2", seen_of)

@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from tests.e2e.cli_world import Home
 from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp import matrix
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 
 #: Of a size that a GPU could do faster: 64 elements a program are too few.
@@ -25,6 +26,19 @@ def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixtu
     text = home.file.read_text()
     home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
     return home
+
+
+#: The names of docs/editors.md.
+CLIENTS = dict(zip(PROFILES, ("VS Code's capabilities", "Neovim 0.11's capabilities"), strict=True))
+
+
+async def hinted(ed: Editor) -> bool:
+    """Whether the client was sent the kernel's hints: neither profile asks for them."""
+
+    async def sent() -> int:
+        return len(ed.client.diagnostics.get(ed.uri, ()))
+
+    return bool(await ed.eventually(sent, bool))
 
 
 async def optimized(ed: Editor) -> str:
@@ -54,9 +68,19 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
         best = (await ed.actions("tl.store"))[0]
         assert best.title.startswith("Likely faster on")
         assert best.command is not None
+        seen = {"code lens": True, "hover": True, "hints as diagnostics": await hinted(ed), "variants as code actions": True}
+        seen["progress of a run"] = any(ed.client.progress_reports.values())
         before = ed.text
+        ed.type("2.0 *", "3.0 *")
+        with pytest.raises(Exception, match=r"scale_kernel in scale\.py has changed since run"):
+            await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        assert ed.edits == []
+        seen["a variant refused over a text that has changed"] = True
+        ed.type("3.0 *", "2.0 *")
+        assert ed.text == before
         done = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
         assert done == {"applied": True}
+        seen["a variant put in as one step to undo"] = len(ed.edits) == 1
         assert len(ed.edits) == 1  # one undo step
         assert ed.text != before
         assert ed.text.startswith(before[: before.index("def scale(x)")][:40])
@@ -70,6 +94,8 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
         assert revert.command is not None
         await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(revert.command.command, revert.command.arguments))
         assert ed.text == before != after
+        seen["history after a restart"] = True
+    matrix.compare(CLIENTS[profile], seen)
 
 
 @pytest.mark.asyncio
