@@ -9,10 +9,11 @@ from pathlib import Path
 from attrs import frozen
 from lsprotocol import types
 
-from kernelband.errors import SourceError
+from kernelband.errors import SourceError, StaleText
 from kernelband.lsp.documents import Document
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import place
+from kernelband.lsp.notebooks import Book
 from kernelband.lsp.placing import place as put
 from kernelband.lsp.standings import at_hand
 from kernelband.lsp.text import Encoding, Lines
@@ -45,10 +46,31 @@ async def variant_edit(findings: Findings, documents: Sequence[Document], wanted
     patch, now = await asyncio.to_thread(moved, findings, wanted, texts)
     changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
     for file in patch.files:
+        book = opened.get(file.path)
+        if isinstance(book, Book):
+            changes += cell_edits(book, now[file.path], file.edits, encoding)
+            continue
         where = opened[file.path].uri if file.path in opened else Path(file.path).as_uri()
         document = types.OptionalVersionedTextDocumentIdentifier(where, versions.get(file.path))
         changes.append(types.TextDocumentEdit(document, text_edits(now[file.path], file.edits, encoding)))
     return types.WorkspaceEdit(document_changes=changes)
+
+
+def cell_edits(book: Book, text: str, edits: Sequence[Edit], encoding: Encoding) -> list[types.TextDocumentEdit]:
+    """Edits of a notebook's program, one for each cell that they change, versioned.
+
+    Raises:
+        StaleText: ``text``, which they are of, isn't the program any more.
+        SourceError: they can't be told apart by cells, or change a line that is IPython's.
+    """
+    if book.source != text:
+        raise StaleText("The notebook changed while the edit was made: try again when nobody types.")
+    return [
+        types.TextDocumentEdit(
+            types.OptionalVersionedTextDocumentIdentifier(cell.uri, cell.version), text_edits(cell.source, own, encoding)
+        )
+        for cell, own in book.split(edits)
+    ]
 
 
 def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple[Patch, dict[str, str]]:

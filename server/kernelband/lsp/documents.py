@@ -21,7 +21,7 @@ from pygls.workspace.text_document import RE_END_WORD, RE_START_WORD
 
 from kernelband.lsp.edits import Edit, Log, around
 from kernelband.lsp.text import Encoding, Lines
-from kernelband.source.encoding import decode
+from kernelband.source import decode_file
 
 
 class Document(TextDocument):
@@ -61,7 +61,7 @@ class Document(TextDocument):
         if self._source is not None:
             return self._source
         path = to_fs_path(self.uri)
-        return "" if path is None else decode(Path(path).read_bytes(), path)[0]
+        return "" if path is None else decode_file(Path(path).read_bytes(), path)[0]
 
     @property
     def lines(self) -> Sequence[str]:

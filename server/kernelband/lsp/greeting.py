@@ -37,6 +37,11 @@ COMMANDS = (
     "reproduce",
     "diagnostics",
 )
+#: Those that are sent: code cells in Python.
+NOTEBOOKS: dict[str, Any] = {
+    "notebookSelector": [{"cells": [{"language": "python"}], "notebook": {"notebookType": "jupyter-notebook"}}],
+    "save": True,
+}
 
 
 class Greeting(NamedTuple):
@@ -88,7 +93,9 @@ def greet_stdio() -> Greeting:
 
 def capabilities(client: dict[str, Any]) -> dict[str, Any]:
     """What the server can do, for a client with these capabilities."""
+    notebooks = {"notebookDocumentSync": NOTEBOOKS} if client.get("notebookDocument") is not None else {}
     return {
+        **notebooks,
         "positionEncoding": _encoding(client),
         "textDocumentSync": {"openClose": True, "change": 2, "save": True, **_unwanted(client)},
         "hoverProvider": True,
@@ -121,12 +128,14 @@ def _encoding(client: dict[str, Any]) -> str:
 
 def _initialize(message: object) -> dict[str, Any] | None:
     """The parameters of an ``initialize`` that nothing speaks against."""
-    match message:
-        case {"jsonrpc": "2.0", "method": "initialize", "id": int() | str() as msg_id, "params": {"capabilities": dict()} as params}:
-            given = cast("dict[str, Any]", params)
-            return given if not isinstance(msg_id, bool) and all(_is(given.get(k), kind) for k, kind in PARAMETERS.items()) else None
-        case _:
-            return None
+    plain = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    msg_id, given = plain.get("id"), plain.get("params")
+    named = isinstance(msg_id, int | str) and not isinstance(msg_id, bool)
+    if plain.get("jsonrpc") != "2.0" or plain.get("method") != "initialize" or not named or not isinstance(given, dict):
+        return None
+    params = cast("dict[str, Any]", given)
+    right = isinstance(params.get("capabilities"), dict) and all(_is(params.get(k), kind) for k, kind in PARAMETERS.items())
+    return params if right else None
 
 
 def _is(value: object, kind: type) -> bool:

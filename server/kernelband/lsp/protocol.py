@@ -6,7 +6,7 @@ taken for it; numbers become strings. ``Protocol.receive`` stands in front inste
 refused, and hands the rest to pygls' own ``_handle_request``, ``_handle_notification`` and ``_handle_response``; ``structure_message`` and
 ``handle_message`` are used no more. Overridden beside that:
 
-workspace              public; answers with ``Documents``
+workspace              public; answers with ``Notebooks``
 _send_response         the one place that every reply passes: a request is running until then
 _send_handler_result   a refusal is a line in the log, not a traceback
 """
@@ -33,8 +33,8 @@ from pygls.exceptions import (
 )
 from pygls.protocol import JsonRPCResponseMessage, LanguageServerProtocol
 
-from kernelband.lsp.documents import Documents
 from kernelband.lsp.greeting import Greeting
+from kernelband.lsp.notebooks import Notebooks
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer
@@ -50,7 +50,7 @@ Message = dict[str, Any]
 class Protocol(LanguageServerProtocol):
     """Every request gets one reply; a notification that makes no sense is a line in the log."""
 
-    _documents: Documents | None = None
+    _documents: Notebooks | None = None
     _greeting: Greeting | None = None  # until it has become an initialized session
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
@@ -60,7 +60,7 @@ class Protocol(LanguageServerProtocol):
             converter.register_structure_hook(kind, _exactly)
 
     @property
-    def workspace(self) -> Documents:
+    def workspace(self) -> Notebooks:
         """Root, folders and encoding as the client's ``initialize`` gave them. Takes partial changes and whole ones, as they come.
 
         Raises:
@@ -68,7 +68,7 @@ class Protocol(LanguageServerProtocol):
         """
         if self._documents is None:
             given = super().workspace
-            self._documents = Documents(
+            self._documents = Notebooks(
                 given.root_uri, workspace_folders=[*given.folders.values()], position_encoding=given.position_encoding
             )
         return self._documents

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, cast
+from typing import Any
 
+import attrs
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
@@ -14,14 +15,15 @@ from kernelband import __version__
 from kernelband.errors import SourceError
 from kernelband.history import find_place
 from kernelband.lsp.diagnoses import Diagnoses
-from kernelband.lsp.documents import Document, Documents
+from kernelband.lsp.documents import Document
 from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
-from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, pages, progress, session, verifying
+from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, notebooks, pages, progress, session, verifying
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.inspections import Inspections
 from kernelband.lsp.logbook import Logbook
+from kernelband.lsp.notebooks import SYNC, Notebooks
 from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import LiveRun, Runs
 from kernelband.lsp.settings import Settings, read_settings
@@ -35,7 +37,7 @@ from kernelband.source.model import Span
 POLL_S = 1.5  # between two looks at the history: others write it too
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
-FEATURES = (session, documents, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
+FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,7 @@ class KernelBandServer(LanguageServer):
     """State of one connection. ``shown``: runs whose progress the client shows. ``asks_for_content``: it opens addresses of ours."""
 
     def __init__(self, db: str | None) -> None:
-        super().__init__("kernelband", __version__, protocol_cls=Protocol)  # pyright: ignore[reportUnknownMemberType] - its own types
+        super().__init__("kernelband", __version__, protocol_cls=Protocol, notebook_document_sync=SYNC)  # pyright: ignore[reportUnknownMemberType]
         self.settings = Settings(db=db)
         self.findings = Findings(find_place(db).path)
         self.index = KernelIndex(self._parsed)
@@ -69,10 +71,10 @@ class KernelBandServer(LanguageServer):
     # ------------------------------------------------------------ documents
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> Notebooks:
         """Root, folders, encoding and open documents."""
         workspace = self.workspace
-        assert isinstance(workspace, Documents)
+        assert isinstance(workspace, Notebooks)
         return workspace
 
     @property
@@ -81,18 +83,29 @@ class KernelBandServer(LanguageServer):
         return self.documents.position_encoding or types.PositionEncodingKind.Utf16
 
     def open_documents(self) -> list[Document]:
-        """Those that the client has open."""
-        return [cast("Document", d) for d in self.documents.text_documents.values()]
+        """Files and notebooks that the client has open."""
+        return self.documents.programs
 
     def open_texts(self) -> dict[str, str]:
         """Their texts, by path."""
         return {place(d.uri): d.source for d in self.open_documents()}
 
     async def view(self, uri: str) -> View | None:
-        """The newest kernels of a document, in the text of now; None where it isn't open. Waits only for the first snapshot."""
-        snapshot = self.index.latest(uri) or await self.index.fresh(uri, OLDEST)
+        """The newest kernels of a document, or of a cell's notebook, in the text of now; None where it isn't open.
+
+        Waits only for the first snapshot.
+        """
+        program = self.documents.program(uri)
+        snapshot = self.index.latest(program) or await self.index.fresh(program, OLDEST)
+        return self.seen(snapshot, uri) if snapshot is not None else None
+
+    def seen(self, snapshot: Snapshot, uri: str) -> View | None:
+        """A snapshot of a document, or of a cell's notebook, in the document's or cell's text of now; None where it isn't open."""
+        cell = self.documents.cell(uri)
+        if cell is not None:
+            return attrs.evolve(_view(snapshot, cell.book), now=cell.lines, start=cell.span.start)
         document = self.documents.find(uri)
-        return _view(snapshot, document) if snapshot is not None and document is not None else None
+        return _view(snapshot, document) if document is not None else None
 
     def is_changed(self, path: str, text: str) -> bool:
         """Whether an open document's text isn't the file's."""

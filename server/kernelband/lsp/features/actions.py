@@ -37,7 +37,7 @@ def register(server: KernelBandServer) -> None:
             return []
         start, end = (view.offset(p, server.encoding) for p in (params.range.start, params.range.end))
         kernels = [k for k in view.snapshot.kernels if k.span.start <= end and start <= k.span.end]
-        found = [action for kernel in kernels for action in actions(server, uri, kernel)]
+        found = [action for kernel in kernels for action in actions(server, view.snapshot.uri, kernel)]
         found += await fixes(server, uri, params.range, _variant)
         return [a for a in found if _wanted(a, params.context.only)]
 

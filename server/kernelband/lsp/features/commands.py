@@ -55,7 +55,7 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
         if not all(map(can_name, arguments)):
             raise JsonRpcInvalidParams(message=f"An argument of kernelband.server.{name} can't be a URI, a name, an id or a number.")
         try:
-            return await handler(server, *arguments)
+            return await handler(server, *(server.documents.program(a) if isinstance(a, str) else a for a in arguments))
         except KernelBandError as error:
             server.window_show_message(types.ShowMessageParams(types.MessageType.Error, error.message))
             raise Refused(error.message) from error
@@ -110,14 +110,14 @@ async def _put(server: KernelBandServer, wanted: Wanted, label: str) -> None:
             break
     else:
         raise StaleText("The document changed while the edit was made: try again when nobody types.")
-    expected = {d.uri: _after(server, d.uri, edit) for d in server.open_documents()}
-    versions = {d.uri: d.version for d in server.open_documents()}
+    expected = {d.uri: _after(server, d.uri, edit) for d in server.documents.texts}
+    versions = {d.uri: d.version for d in server.documents.texts}
     done = await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
     if not done.applied:
         reason = f": {done.failure_reason}" if done.failure_reason else ""
         raise StaleText(f"The editor did not take the edit{reason}.")
     began = time.monotonic()
-    while other := [d for d in server.open_documents() if d.source != expected.get(d.uri, d.source)]:
+    while other := [d for d in server.documents.texts if d.source != expected.get(d.uri, d.source)]:
         waited = time.monotonic() - began
         if waited > QUIET_S and all(d.version == versions.get(d.uri) for d in other):
             return  # its word counts
@@ -128,7 +128,7 @@ async def _put(server: KernelBandServer, wanted: Wanted, label: str) -> None:
 
 def _after(server: KernelBandServer, uri: str, edit: types.WorkspaceEdit) -> str:
     """The document's text with its edits."""
-    document = next(d for d in server.open_documents() if d.uri == uri)
+    document = next(d for d in server.documents.texts if d.uri == uri)
     lines = document.text_lines
     changes = [c for c in edit.document_changes or () if isinstance(c, types.TextDocumentEdit) and c.text_document.uri == uri]
     spans = [(lines.span(e.range, server.encoding), e.new_text) for c in changes for e in c.edits if isinstance(e, types.TextEdit)]
@@ -138,7 +138,7 @@ def _after(server: KernelBandServer, uri: str, edit: types.WorkspaceEdit) -> str
 
 
 def _is_current(server: KernelBandServer, edit: types.WorkspaceEdit) -> bool:
-    versions = {d.uri: d.version for d in server.open_documents()}
+    versions = {d.uri: d.version for d in server.documents.texts}
     changes = [c for c in edit.document_changes or () if isinstance(c, types.TextDocumentEdit)]
     return all(c.text_document.version is None or versions.get(c.text_document.uri) == c.text_document.version for c in changes)
 

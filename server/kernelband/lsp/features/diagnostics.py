@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from kernelband.lsp.drift import View
-from kernelband.lsp.edits import between
 from kernelband.lsp.hinting import Placed, wanted
+from kernelband.lsp.notebooks import Book
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -36,6 +36,10 @@ def pulls(server: KernelBandServer) -> bool:
 def tell(server: KernelBandServer, uri: str) -> None:
     """The hints of an open document may be others than before."""
     document = server.documents.find(uri)
+    if isinstance(document, Book):
+        for cell in document.documents:
+            tell(server, cell.uri)
+        return
     if document is None:
         return
     found = diagnostics(server, uri)
@@ -55,18 +59,17 @@ def closed(server: KernelBandServer, uri: str) -> None:
 
 
 def diagnostics(server: KernelBandServer, uri: str) -> list[types.Diagnostic]:
-    """Those of a document, in the text of now."""
+    """Those of a document or a cell, in the text of now."""
     return [diagnostic for _, diagnostic in shown(server, uri)]
 
 
 def shown(server: KernelBandServer, uri: str) -> list[tuple[Placed, types.Diagnostic]]:
     """The hints that the setting lets through, with what the client gets."""
-    diagnosis, document = server.diagnoses.of(uri), server.documents.find(uri)
-    if diagnosis is None or document is None:
+    diagnosis = server.diagnoses.of(server.documents.program(uri))
+    view = server.seen(diagnosis.snapshot, uri) if diagnosis is not None else None
+    if diagnosis is None or view is None:
         return []
-    then, now = diagnosis.snapshot, document.text_lines
-    view = View(then, now, between(then.text, now.text, document.edits.since(then.version)))
-    return [(p, _diagnostic(server, view, p)) for p in wanted(diagnosis.hints, server.settings.diagnostics)]
+    return [(p, _diagnostic(server, view, p)) for p in wanted(diagnosis.hints, server.settings.diagnostics) if view.holds(p.span)]
 
 
 def _diagnostic(server: KernelBandServer, view: View, hint: Placed) -> types.Diagnostic:

@@ -38,9 +38,10 @@ async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: M
         if _touch(diagnostic.range, range_):
             groups.setdefault((hint.kernel, hint.code, diagnostic.range.start.line), []).append(diagnostic)
     out: list[types.CodeAction] = []
+    program = server.documents.program(uri)
     for (kernel, code, _), diagnostics in groups.items():
-        for run, variant in await _variants(server, uri, kernel, code):
-            action = make(server, uri, kernel, run, variant)
+        for run, variant in await _variants(server, program, kernel, code):
+            action = make(server, program, kernel, run, variant)
             if not variant.verified and not variant.tier:
                 action.title = f"{variant.what} (unverified)"
             action.kind, action.diagnostics = KIND, diagnostics
@@ -74,7 +75,7 @@ async def _variants(server: KernelBandServer, uri: str, kernel: str, code: str) 
 
 async def _silence(server: KernelBandServer, uri: str, kernel: str, code: str, where: types.Range) -> list[tuple[str, types.WorkspaceEdit]]:
     """On the line, and for the whole kernel where that is another one."""
-    document, snapshot = server.documents.find(uri), server.index.latest(uri)
+    document, snapshot = server.documents.find(uri), server.index.latest(server.documents.program(uri))
     if document is None or snapshot is None:
         return []
     lines, version = document.text_lines, document.version

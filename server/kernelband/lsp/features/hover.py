@@ -28,8 +28,7 @@ def register(server: KernelBandServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        uri = params.text_document.uri
-        view = await server.view(uri)
+        view = await server.view(params.text_document.uri)
         if view is None:
             return None
         at = view.now.offset(params.position, server.encoding)
@@ -40,7 +39,7 @@ def register(server: KernelBandServer) -> None:
         if found is None:
             return None
         kernel, what = found
-        text = await _text(server, finding_of(server, uri, kernel), what, word.group())
+        text = await _text(server, finding_of(server, view.snapshot.uri, kernel), what, word.group())
         span = view.now.range(Span(*word.span()), server.encoding)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), span) if text else None
 

@@ -24,7 +24,7 @@ def register(server: KernelBandServer) -> None:
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
         uri = params.text_document.uri
         view = await server.view(uri) if server.settings.lens else None
-        return [lens for kernel in view.snapshot.kernels for lens in lenses(server, view, kernel)] if view is not None else []
+        return [lens for kernel in view.kernels for lens in lenses(server, view, kernel)] if view is not None else []
 
 
 def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.CodeLens]:

@@ -1,0 +1,95 @@
+"""The whole way of a kernel in a notebook: its cell, its host's cell, a variant over both, taken back, stale, and after a restart."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from tests.e2e.cli_world import Home
+from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp.editor import PROFILES, editor
+from tests.e2e.lsp.notebook import Notebook, announce
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "notebooks" / "scale.ipynb"
+IMPORTS, KERNEL, MAGIC, HOST, BENCH = range(5)
+
+
+@pytest.fixture
+def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixture
+    home = Home(tmp_path, worker_python)
+    shutil.copy(FIXTURE, home.work / "scale.ipynb")  # beside scale.py
+    return home
+
+
+def titled(actions: list[types.CodeAction], start: str) -> list[types.CodeAction]:
+    return [a for a in actions if a.title.startswith(start)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_journey_of_a_kernel_in_a_notebook(home: Home, profile: str) -> None:
+    path = home.work / "scale.ipynb"
+    raw = path.read_text()
+    async with editor(home, profile, trials=3, adapt=announce) as ed:
+        nb = Notebook(ed, path)
+        nb.open()
+        assert await nb.lenses(KERNEL) == ["Optimize"]
+        assert (await nb.lens(KERNEL))[0].range.start == types.Position(1, 4)
+        assert [await nb.lenses(n) for n in (IMPORTS, MAGIC, HOST, BENCH)] == [[], [], [], []]
+        assert "Nothing is measured or predicted" in await nb.hover(KERNEL, "scale_kernel")
+        assert await nb.hover(IMPORTS, "torch") == ""
+        assert await nb.actions(HOST, "scale_kernel") == []
+        answer = await ed.command("optimize", nb.uris[KERNEL], "scale_kernel")  # the active editor's address will do
+        end = await ed.ended(answer["run"])
+        assert (end.state, end.mode, end.uri) == ("finished", "predicted", nb.uri), end
+        found = await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: len(found) == 2)
+        assert found[0].startswith("likely faster on")
+        assert "grid" in await nb.hover(HOST, "scale_kernel[")
+        best, *_, both = titled(await nb.actions(KERNEL, "tl.store"), "Likely faster on")
+        assert best.command is not None
+        assert both.command is not None
+        shown = await ed.command("patch", nb.uri, *both.command.arguments[1:])
+        assert "eviction_policy" in shown
+        assert shown.startswith("diff --git a/scale.ipynb b/scale.ipynb")
+        before = list(nb.texts)
+        done = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(both.command.command, both.command.arguments))
+        assert done == {"applied": True}
+        assert len(ed.edits) == 1
+        changes = ed.edits[0].edit.document_changes
+        assert [c.text_document.uri for c in changes] == [nb.uris[KERNEL], nb.uris[HOST]]
+        assert [n for n in range(5) if nb.texts[n] != before[n]] == [KERNEL, HOST]
+        assert "eviction_policy" in nb.texts[KERNEL]
+        assert "BLOCK=64" not in nb.texts[HOST]
+        after = list(nb.texts)
+        taken = await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: "than the original" in found[0])
+        nb.undo()
+        assert nb.texts == before
+        await ed.eventually(lambda: nb.lenses(KERNEL), lambda again: again == found)
+        nb.type(HOST, "n = x.numel()", "n = x.numel() + 0")
+        await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: "verify again" in found[0])
+        with pytest.raises(Exception, match=r"scale in scale\.ipynb has changed since run"):
+            await ed.command("apply", nb.uri, *both.command.arguments[1:])
+        nb.type(HOST, "n = x.numel() + 0", "n = x.numel()")
+        nb.insert(KERNEL, "%time 1\nabove = 1")
+        await ed.eventually(lambda: nb.lenses(KERNEL + 1), lambda again: again == found)
+        assert (await nb.lens(KERNEL + 1))[0].range.start == types.Position(1, 4)
+        nb.swap(KERNEL)
+        await ed.eventually(lambda: nb.lenses(KERNEL), lambda again: again == found)
+        nb.remove(KERNEL + 1)
+        await ed.command("apply", nb.uri, *both.command.arguments[1:])
+        assert nb.texts == after
+        nb.save()
+        assert len(raw.splitlines()) == len(path.read_text().splitlines())
+        nb.close()
+        assert await nb.lenses(KERNEL) == []
+    async with editor(home, profile, adapt=announce) as ed:  # after a restart
+        nb = Notebook(ed, path)
+        nb.open()
+        assert await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: found == taken)
+        (revert,) = titled(await nb.actions(KERNEL, "tl.store"), "Revert")
+        assert revert.command is not None
+        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(revert.command.command, revert.command.arguments))
+        assert nb.texts == before
