@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """How long an editor waits for the language server, measured at the client: from the bytes written to the reply parsed.
 
-    python benchmarks/latency.py [--requests 1000] [--lines 5000] [--kernels 50] [--trials 10000] [--search PYTHON] [--out FILE]
+    python benchmarks/latency.py [--requests 1000] [--lines 5000] [--kernels 50] [--trials 10000] [--search PYTHON] [--jedi PYTHON]
+                                 [--out FILE]
 
 It makes a workspace and a history in a temporary folder and starts ``kernelband lsp`` on them as a process of its own. While requests are
-timed, a change is sent every 100 ms at a random place. With ``--search`` a predicted search of another file compiles on the same cores all
-that time and writes the same history; PYTHON is one with torch and Triton. Everything random has a fixed seed.
+timed, a change is sent every 100 ms at a random place. Fresh lenses are asked for as editors do: at once after a key, then when the server
+says that there are others. With ``--search`` a predicted search of another file compiles on the same cores all that time and writes the
+same history; PYTHON is one with torch and Triton. With ``--jedi`` the hovers of jedi-language-server are timed under the same load; PYTHON
+is one with requirements-latency.txt. Everything random has a fixed seed.
 """
 
 from __future__ import annotations
@@ -19,15 +22,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
 from large_workspace import HEAD, SEARCHED, big_text, fill
+from neighbours import BARE, JEDI, SERVER, begin, start
 from timed_editor import PATIENCE_S, Buffer, Client
 
-KINDS = ("lens", "hover", "action", "keystroke to fresh lens", "hover while a file opens")
+KINDS = (
+    "lens",
+    "hover",
+    "action",
+    "keystroke to fresh lens",
+    "hover while a file opens",
+    "start to initialize",
+    "start to initialize, pygls without features",
+    "hover, jedi-language-server",
+)
+STARTS = 10
 TYPING_S = 0.1
 PAUSE_S = 0.04  # at most, between two requests: they fall anywhere between two changes
 
@@ -57,20 +72,25 @@ def measure(folder: Path, options: argparse.Namespace) -> Measured:
     fill(db, str(big.resolve()), big.read_text(), options.kernels, options.trials)
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "KERNELBAND"))}
     environment = {**keep, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-    client = Client([sys.executable, "-m", "kernelband", "lsp", "--stdio", "--db", str(db)], work, environment)
+    out = Measured()
+    for kind, command in ((KINDS[5], [*SERVER, "--db", str(db)]), (KINDS[6], BARE)):
+        for _ in range(STARTS):
+            out.take(kind, (start(command, work, environment), kind))
+    client = Client([*SERVER, "--db", str(db)], work, environment)
     try:
-        out = Measured()
         buffer = _open(client, big, small, out)
         _idle(client, out, options.idle)
         search = _search(searched, db, options.search, environment) if options.search else None
         try:
             _requests(buffer, out, options)
+            out.figures["memory at the end, MiB"] = client.memory_mib("VmRSS")
+            out.figures["memory at most, MiB"] = client.memory_mib("VmHWM")
+            for reply in _neighbour(big, environment, options):
+                out.take(KINDS[7], reply)
         finally:
             if search is not None:
                 search.terminate()
                 search.wait(PATIENCE_S)
-        out.figures["memory at the end, MiB"] = client.memory_mib("VmRSS")
-        out.figures["memory at most, MiB"] = client.memory_mib("VmHWM")
         client.ask("shutdown", None)
         client.notify("exit", None)
         client.process.wait(PATIENCE_S)
@@ -80,13 +100,7 @@ def measure(folder: Path, options: argparse.Namespace) -> Measured:
 
 
 def _open(client: Client, big: Path, small: Path, out: Measured) -> Buffer:
-    capabilities = {"workspace": {"codeLens": {"refreshSupport": True}}, "general": {"positionEncodings": ["utf-32", "utf-16"]}}
-    folder = {"uri": big.parent.as_uri(), "name": "work"}
-    client.ask(
-        "initialize", {"processId": os.getpid(), "rootUri": folder["uri"], "workspaceFolders": [folder], "capabilities": capabilities}
-    )
-    out.figures["start of the process to initialize, ms"] = (time.perf_counter() - client.begun) * 1000
-    client.notify("initialized", {})
+    begin(client, big.parent)
     first, buffer = Buffer(client, small.as_uri(), small.read_text()), Buffer(client, big.as_uri(), big.read_text(), len(HEAD))
     first.open()
     first.lens()
@@ -98,12 +112,12 @@ def _open(client: Client, big: Path, small: Path, out: Measured) -> Buffer:
         out.take(KINDS[4], first.hover(0))
         time.sleep(0.01)
     out.figures["first open to its lenses, ms"] = opened[0]
-    begin = time.perf_counter()
+    since = time.perf_counter()
     while not _told(buffer):
-        if time.perf_counter() - begin > PATIENCE_S:
+        if time.perf_counter() - since > PATIENCE_S:
             raise RuntimeError(f"After {PATIENCE_S:.0f} s not every kernel with runs shows what they found.")
         time.sleep(0.2)
-    out.figures["lenses to what the history says in all of them, s"] = time.perf_counter() - begin
+    out.figures["lenses to what the history says in all of them, s"] = time.perf_counter() - since
     return buffer
 
 
@@ -137,7 +151,8 @@ def _search(file: Path, db: Path, python: str, environment: Mapping[str, str]) -
     raise RuntimeError(f"The search ended with code {found.wait()} before its first trial.")
 
 
-def _requests(buffer: Buffer, out: Measured, options: argparse.Namespace) -> None:
+@contextmanager
+def _typing(buffer: Buffer) -> Generator[None, None, None]:
     over = threading.Event()
 
     def type_on() -> None:
@@ -147,6 +162,31 @@ def _requests(buffer: Buffer, out: Measured, options: argparse.Namespace) -> Non
     typist = threading.Thread(target=type_on)
     typist.start()
     try:
+        yield
+    finally:
+        over.set()
+        typist.join()
+
+
+def _neighbour(big: Path, environment: Mapping[str, str], options: argparse.Namespace) -> list[tuple[float, Any]]:
+    """jedi-language-server's hovers on the same file, while it is typed in."""
+    if not options.jedi:
+        return []
+    client = Client([options.jedi, *JEDI], big.parent, environment)
+    try:
+        begin(client, big.parent)
+        buffer = Buffer(client, big.as_uri(), big.read_text(), len(HEAD))
+        buffer.open()
+        buffer.hover(0)  # what it reads at first isn't a hover's own
+        rng = random.Random(3)  # noqa: S311 - not for secrets
+        with _typing(buffer):
+            return [buffer.hover(rng.randrange(options.kernels)) for _ in range(options.requests)]
+    finally:
+        client.close()
+
+
+def _requests(buffer: Buffer, out: Measured, options: argparse.Namespace) -> None:
+    with _typing(buffer):
         rng = random.Random(2)  # noqa: S311 - not for secrets
         todo = [kind for kind in KINDS[:4] for _ in range(options.requests)]
         rng.shuffle(todo)
@@ -159,24 +199,21 @@ def _requests(buffer: Buffer, out: Measured, options: argparse.Namespace) -> Non
             else:
                 out.take(kind, buffer.hover(kernel) if kind == "hover" else buffer.action(kernel))
             time.sleep(rng.random() * PAUSE_S)
-    finally:
-        over.set()
-        typist.join()
 
 
 def _fresh(buffer: Buffer, kernel: int) -> tuple[float, Any]:
     """From a kernel's new name to lenses with it, asked for as editors do: at once, then whenever the server says so. Then the old name."""
     name = f"kernel_{kernel}"
     seen = buffer.client.redraws
-    begin = buffer.rename(name, f"{name}_")
+    sent = buffer.rename(name, f"{name}_")
     try:
         while True:
             _, lenses = buffer.lens()
             at = time.perf_counter()
             if any(x["command"]["arguments"][1:] == [f"{name}_"] for x in lenses):
-                return (at - begin) * 1000, lenses
+                return (at - sent) * 1000, lenses
             if not buffer.client.redraw(seen):
-                return (time.perf_counter() - begin) * 1000, None
+                return (time.perf_counter() - sent) * 1000, None
             seen += 1
     finally:
         buffer.rename(f"{name}_", name)
@@ -210,8 +247,10 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=10_000, help="in the history, about")
     parser.add_argument("--idle", type=float, default=60.0, help="seconds without a request, for the processor time")
     parser.add_argument("--search", metavar="PYTHON", default="", help="a predicted search beside, with this Python's torch and Triton")
+    parser.add_argument("--jedi", metavar="PYTHON", default="", help="the hovers of jedi-language-server beside, with this Python")
     parser.add_argument("--out", type=Path, help="raw samples, as JSON")
     options = parser.parse_args()
+    options.search, options.jedi = (str(Path(p).absolute()) if p else "" for p in (options.search, options.jedi))
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(Path(folder), options)
     if options.out is not None:

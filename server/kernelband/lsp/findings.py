@@ -135,6 +135,10 @@ class Findings:
         ids = {run for (_, kernel), runs_ in view.by_place.items() if kernel.rpartition(".")[2] == name for run in runs_}
         return [kept.found for run, kept in view.kept.items() if run in ids and kept.found.variants][:MOST_OF_A_KERNEL]
 
+    def state(self) -> tuple[tuple[int, int, int] | None, ...]:
+        """Of the files of the database: another one once somebody has written it. Quick, but it reads the file system."""
+        return tuple(_state(f"{self.db}{end}") for end in ("", "-wal"))
+
     def refresh(self) -> bool:
         """Read what has changed. True when there may be something new to show. Never raises for a bad database: see ``problem``."""
         with self._lock:
@@ -293,6 +297,14 @@ class Findings:
                 self._same[same] = _key(runs.base_texts(store, run), row)
             keys[run] = self._same[same]
         return evolve(view, keys=keys)
+
+
+def _state(path: str) -> tuple[int, int, int] | None:
+    try:
+        stat = os.stat(path)
+    except OSError:  # it isn't there, or can't be read: ``refresh`` says so
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _key(texts: Mapping[str, str], row: RunRow) -> str | None:

@@ -34,7 +34,8 @@ from kernelband.lsp.trust import Trust
 from kernelband.source import Workspace
 from kernelband.source.model import Span
 
-POLL_S = 1.5  # between two looks at the history: others write it too
+POLL_S = 1.0  # between two looks at the history's file: others write it too
+LOOK_S = 6.0  # between two looks into it where the file is as it was: a run whose process has died changes nothing there
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
 FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
@@ -132,15 +133,21 @@ class KernelBandServer(LanguageServer):
             log.error("A task beside the requests failed.", exc_info=error)
 
     async def watch(self) -> None:
-        """Look at the history from time to time, for as long as the connection lives."""
+        """Look at the history when its file changes, and from time to time, for as long as the connection lives."""
+        loop, seen, due = asyncio.get_running_loop(), (), 0.0
         while True:
-            await self.look()
+            state = await asyncio.to_thread(self.findings.state)
+            if state != seen or loop.time() >= due:
+                seen, found = state, await self.look()
+                due = loop.time() + (0.0 if found or self.findings.problem else LOOK_S)  # of a long history a part is read at a time
             await asyncio.sleep(POLL_S)
 
-    async def look(self) -> None:
-        """Read what is new in the history, and tell of it."""
-        if await asyncio.to_thread(self.findings.refresh):
+    async def look(self) -> bool:
+        """Read what is new in the history, and tell of it. Whether there was something."""
+        found = await asyncio.to_thread(self.findings.refresh)
+        if found:
             self._history_changed()
+        return found
 
     def configure(self, value: object) -> None:
         """Take settings; a wrong one is a line in the log."""

@@ -29,7 +29,7 @@ def parse(text: str) -> Module:
     return cast("Module", cast("Any", load_grammar(version=GRAMMAR)).parse(text))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)  # versions of a large text that is typed are all others, and half a megabyte each
 def line_starts(text: str) -> tuple[int, ...]:
     r"""Offset of the first character of each line; lines end at ``\n``, ``\r\n`` or ``\r``, as Python and editors see them."""
     starts, at = [0], 0

@@ -34,7 +34,8 @@ class Editor:
         self.picks: int | None = None  # of what a message offers
         client.feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self._apply(params))  # noqa: PLW0108 - pygls writes on what it gets
         client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(lambda params: self._pick(params))  # noqa: PLW0108 - the same
-        client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda _: None)
+        self.redraw = asyncio.Event()  # the server wants its lenses drawn anew
+        client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda _: self.redraw.set())
         client.feature("kernelband/runChanged")(lambda params: self.changes.append(params))  # noqa: PLW0108 - the same
 
     def open(self, text: str | None = None) -> None:

@@ -13,12 +13,14 @@ import pytest
 def test_every_request_is_answered_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "samples.json"
     small = ["--requests", "3", "--lines", "200", "--kernels", "3", "--trials", "30", "--idle", "0.1", "--out", str(out)]
+    monkeypatch.setattr(latency, "STARTS", 2)
     monkeypatch.setattr(sys, "argv", ["latency.py", *small])
     assert latency.main() == 0
     kept = json.loads(out.read_text())
     assert kept["options"]["search"] == ""
     assert set(kept["samples_ms"]) == set(latency.KINDS)
     assert [len(kept["samples_ms"][kind]) for kind in latency.KINDS[:4]] == [3] * 4
+    assert [len(kept["samples_ms"][kind]) for kind in latency.KINDS[5:]] == [2, 2, 0]
     assert all(ms > 0 for samples in kept["samples_ms"].values() for ms in samples)
     assert kept["empty"]["lens"] == kept["empty"][latency.KINDS[3]] == 0
     assert {"first open to its lenses, ms", "memory at most, MiB"} < set(kept["figures"])

@@ -360,3 +360,14 @@ def test_answers_come_from_memory_while_a_refresh_runs(findings: Findings, db: P
         go.set()
         thread.join(10)
     assert len(findings.find(path, "add").runs) == 2
+
+
+def test_the_files_of_the_database_tell_that_somebody_wrote(findings: Findings, db: Path, path: str) -> None:
+    assert findings.state() == (None, None)
+    with Store.write(db) as history:
+        runs.begin(history, measured("a" * 8, path), {path: TEXT})
+        before = findings.state()
+        assert findings.refresh()
+        assert findings.state() == before  # who reads writes nothing
+        runs.begin(history, measured("b" * 8, path), {path: TEXT})
+        assert findings.state() != before

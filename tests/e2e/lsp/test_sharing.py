@@ -1,0 +1,132 @@
+"""Two servers and a command line on one database: nobody is locked out, everybody sees what the others found within two seconds.
+
+Predicted runs time nothing. What can be told of a GPU is told where there is one: who holds its lock never does so beside another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from tests.e2e.cli_world import Home
+from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp.editor import PROFILES, Editor, editor
+from tests.e2e.lsp.test_session import BENCH
+
+SEEN_S = 2.0
+PARTIES = ("one", "two", "cli")
+TRIALS = 2
+
+
+class Watcher:
+    """An editor with every party's file open. ``seen``: when it first could take a variant of a run, by the run, in monotonic seconds.
+
+    It asks when its server says that lenses are others, and only then: so what is seen was told.
+    """
+
+    def __init__(self, ed: Editor, files: dict[str, Path]) -> None:
+        self.editor, self.files = ed, files
+        self.seen: dict[str, float] = {}
+        ed.redraw.set()
+        for file in files.values():
+            item = types.TextDocumentItem(file.as_uri(), "python", 1, file.read_text())
+            ed.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    async def watch(self) -> None:
+        while True:
+            await self.editor.redraw.wait()
+            self.editor.redraw.clear()
+            for party, file in self.files.items():
+                for run in await self._runs(party, file):
+                    self.seen.setdefault(run, time.monotonic())
+
+    async def _runs(self, party: str, file: Path) -> list[str]:
+        line = file.read_text().split("\n").index(f"def {party}_kernel(x, y, n, BLOCK: tl.constexpr):")
+        where = types.Range(types.Position(line, 5), types.Position(line, 5))
+        params = types.CodeActionParams(types.TextDocumentIdentifier(file.as_uri()), where, types.CodeActionContext([]))
+        found = await self.editor.client.text_document_code_action_async(params) or ()
+        commands = [a.command for a in found if isinstance(a, types.CodeAction) and a.command is not None]
+        return [str((c.arguments or [])[2]) for c in commands if c.command == "kernelband.server.apply"]
+
+
+@asynccontextmanager
+async def watching(home: Home, files: dict[str, Path]) -> AsyncGenerator[Watcher, None]:
+    async with editor(home, PROFILES[0], trials=TRIALS) as ed:
+        watcher = Watcher(ed, files)
+        task = asyncio.create_task(watcher.watch())
+        try:
+            yield watcher
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            assert task.cancelled(), task.exception()
+
+
+async def share(home: Home, seconds: float) -> dict[str, Any]:
+    """Each party runs again and again for so long, each its own kernel. Returns the ends of runs, by run, and what the editors saw.
+
+    Raises:
+        AssertionError: a run failed, or somebody was locked out.
+    """
+    text = home.file.read_text()
+    text = text[: text.index("\n\ndef test_scale")] + BENCH
+    files = {party: home.work / f"{party}.py" for party in PARTIES}
+    for party, file in files.items():
+        file.write_text(text.replace("scale_kernel", f"{party}_kernel"))
+    ended: dict[str, tuple[str, float]] = {}  # by run: whose it is, and when it was over
+    end = time.monotonic() + seconds
+    async with watching(home, files) as one, watching(home, files) as two:
+
+        async def serve(party: str, watcher: Watcher) -> None:
+            while time.monotonic() < end:
+                run = (await watcher.editor.command("optimize", files[party].as_uri(), f"{party}_kernel"))["run"]
+                last = await watcher.editor.ended(run, 200)
+                assert last.state == "finished", last
+                ended[run] = (party, time.monotonic())
+
+        async def command_line() -> None:
+            while time.monotonic() < end:
+                done = await asyncio.to_thread(home.optimize, f"{files['cli']}::cli_kernel", "--trials", str(TRIALS))
+                assert done.code == 0, done.err
+                ended[done.named("run_started")[0]["run"]] = ("cli", time.monotonic())
+
+        await asyncio.gather(serve("one", one), serve("two", two), command_line())
+        await asyncio.sleep(SEEN_S)
+        return {"ended": ended, "seen": {"one": dict(one.seen), "two": dict(two.seen)}}
+
+
+def check(home: Home, shared: dict[str, Any]) -> str:
+    """What is wanted of it; a line to print."""
+    ended, seen = shared["ended"], shared["seen"]
+    assert {party for party, _ in ended.values()} == set(PARTIES)
+    late = [
+        (run, party, watcher, seen[watcher].get(run, float("inf")) - at)
+        for run, (party, at) in ended.items()
+        for watcher in ("one", "two")
+        if seen[watcher].get(run, float("inf")) - at > SEEN_S
+    ]
+    assert not late, late
+    with sqlite3.connect(home.db) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        rows = dict(db.execute("SELECT runs.id, count(number) FROM runs LEFT JOIN trials ON run = runs.id GROUP BY runs.id"))
+        (modes,) = zip(*db.execute("SELECT DISTINCT mode FROM runs"), strict=True)
+        states = [state for (state,) in db.execute("SELECT DISTINCT state FROM runs")]
+    assert rows == dict.fromkeys(ended, TRIALS)  # nobody's rows were lost
+    assert states == ["finished"]
+    waits = [max(seen[w][run] - at, 0.0) for run, (_, at) in ended.items() for w in ("one", "two")]
+    return f"{len(ended)} runs ({', '.join(modes)}), each seen by both editors at most {max(waits):.2f} s after its end"
+
+
+@pytest.mark.asyncio
+async def test_two_servers_and_a_command_line_share_a_database(tmp_path: Path, worker_python: str) -> None:  # noqa: F811  # the fixture
+    home = Home(tmp_path, worker_python)
+    print(check(home, await share(home, 1)), file=sys.stderr)  # one run of each, side by side, and another of who is quick
