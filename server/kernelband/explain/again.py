@@ -11,8 +11,8 @@ from attrs import fields_dict, frozen
 
 from kernelband.history.records import RunRow
 from kernelband.propose import ModelSettings
+from kernelband.search.events import SAVED
 
-UNSAVED = "the saved file"  # what an unsaved text was judged against (search/against.py)
 HIDDEN = "\u2026"  # stands for a secret in a worker's command (search/options.py)
 MODEL = {
     "base_url": "--base-url",
@@ -65,7 +65,7 @@ def again(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], d
 def _verify(run: RunRow, entry: str | None, db: str | None) -> Again:
     """Of a run that judged one edit. What that edit was is in the history, not in the command."""
     asked = run.options
-    named = None if asked["against"] == UNSAVED else asked["against"]
+    named = None if asked["against"] == SAVED else asked["against"]
     given: dict[str, Any] = {"--against": named, "--entry": entry} | {f"--{k}": asked.get(k) for k in ("gpu", "worker", "python")}
     out = ["verify", f"{run.path}::{run.kernel}", *_flags(given | {"--objective": run.objective, "--seed": run.seed})]
     if "lowers_precision" in (asked.get("allowed") or ()):

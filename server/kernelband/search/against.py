@@ -9,12 +9,13 @@ from attrs import evolve
 
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import source_key
+from kernelband.search.events import SAVED
 from kernelband.search.options import Options
 from kernelband.search.start import entry_file
 from kernelband.source import Workspace, committed_text, find_program, require_parsable
 from kernelband.source.model import Program
 
-SAVED, HEAD = "the saved file", "HEAD"
+HEAD = "HEAD"
 
 
 def given_edit(options: Options, against: str | None) -> Options:

@@ -17,6 +17,7 @@ from attrs import field, frozen
 PHASES = ("start", "capture", "baseline", "propose", "compile", "check", "measure", "commit", "final", "done")
 
 GIVEN = "given"  # in place of a policy's name: nothing was chosen, one edit was judged
+SAVED = "the saved file"  # what an unsaved text is judged against
 
 
 @frozen

@@ -184,3 +184,29 @@ def test_a_run_that_was_done_before_it_was_stopped_is_finished() -> None:
     live.stopping = True
     live.end(Exit(0), "")
     assert live.state == "finished"
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcome", "reason", "verified", "headline"),
+    [
+        ("measured", "faster", "your edit of k is faster: 1.52x (1.50 to 1.60)", (1,), "verified 1.52×"),
+        ("measured", "slower", "your edit of k is slower: 0.80x (0.78 to 0.82)", (), "your edit of k is slower"),
+        (
+            "predicted",
+            "wrong",
+            "your edit of k computes something else than HEAD: by 3",
+            (),
+            "your edit of k computes something else than HEAD",
+        ),
+        ("predicted", "unclear", "predicted, not measured: your edit of k is neither", (), "unclear"),
+    ],
+)
+def test_a_judged_edit_ends_with_its_word(mode: str, outcome: str, reason: str, verified: tuple[int, ...], headline: str) -> None:
+    live = LiveRun("0123abcd", Request("file:///w/k.py", "/w/k.py", "k", judges=True), Clock())
+    tell(live, "run_started", run=live.id, mode=mode, device="H100", entry="", trials=1, seconds=None)
+    trial(live, 1, outcome, best=0, score=1.61 if mode == "measured" else None)
+    if verified:
+        tell(live, "final_ended", variant=1, verified=True, reason="", score=1.52, low=1.5, high=1.6)
+    tell(live, "run_ended", state="finished", reason=reason, best=None, verified=list(verified), counts={})
+    live.end(Exit(0), "")
+    assert live.headline == headline

@@ -117,9 +117,10 @@ def test_where_nothing_is_measured_no_figure_is_said(world: World) -> None:
         assert outcome(store, runs.find(store, ended.run)).endswith("(predicted)")
 
 
-def test_an_edit_that_compiles_to_the_same_is_not_measured(world: World) -> None:
+@pytest.mark.parametrize("measured", [True, False])
+def test_an_edit_that_compiles_to_the_same_is_not_measured(world: World, measured: bool) -> None:
     options = world.options(edited={str(world.file): TEXT + "# nothing"}, against="old.py", trials=1)
-    ended = world.judge(TEXT, options=options)
+    ended = world.judge(TEXT, options=options, measured=measured)
     assert ended.reason == (
         "your edit of k changes nothing that runs: it launches the same machine code, in the same way, as the original (old.py)"
     )
