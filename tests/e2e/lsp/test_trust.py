@@ -231,7 +231,7 @@ REQUESTS: dict[str, Callable[[Editor], Requests]] = {
 async def test_every_feature_in_a_folder_full_of_traps(traps: Traps, command: tuple[str, ...]) -> None:
     home = traps.home
     traps.plant(package=command == (SCRIPT,))
-    async with editor(home, PROFILES[0], trusted=False, command=command, env=traps.environment, trials=2) as ed:
+    async with editor(home, PROFILES[0], trusted=False, command=command, env=traps.environment, trials=2, inspect="save") as ed:
         server = ed.client._server
         assert server is not None
         ed.picks = 0
