@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -226,3 +227,24 @@ async def test_a_text_that_is_another_now_is_said_beside_the_command(searched: H
             assert f"# {note}" in Path(answer["path"]).read_text()
     finally:
         searched.file.write_text(before)
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_does_not_show_it_after_all_gets_the_answer(searched: Home) -> None:
+    def fails(_: types.ShowDocumentParams) -> types.ShowDocumentResult:
+        raise RuntimeError("no window")
+
+    answered = asyncio.Event()
+
+    async def late(_: types.ShowDocumentParams) -> types.ShowDocumentResult:
+        await answered.wait()
+        return types.ShowDocumentResult(success=True)
+
+    async with editor(searched, PROFILES[0]) as ed:
+        for handler in (lambda _: types.ShowDocumentResult(success=False), fails, late):
+            ed.client.protocol.fm.features[types.WINDOW_SHOW_DOCUMENT] = handler
+            answer = await asyncio.wait_for(ed.command("explain", ed.uri, "scale_kernel", "last", 1), 30)
+            assert answer["shown"] is False
+            assert Path(answer["path"]).exists()
+        answered.set()
+        assert await ed.command("report", ed.uri, "scale_kernel")  # what came too late hurts nobody
