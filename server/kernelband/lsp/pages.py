@@ -24,7 +24,7 @@ from kernelband.errors import SourceError, UsageError
 from kernelband.history import Store, find_place, runs, trials
 from kernelband.history.records import RunRow
 from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace
+from kernelband.source import Workspace, is_notebook
 
 if TYPE_CHECKING:
     from kernelband.explain.again import Again
@@ -153,10 +153,10 @@ def _file(store: Store, row: RunRow, page: Page) -> str:
 
 
 def _names(row: RunRow, base: Mapping[str, str]) -> dict[str, str]:
-    """The run's files by their path below the folder that holds them all, the kernel's first."""
+    """The run's files by their path below the folder that holds them all, the kernel's first; notebooks as the Python that they are."""
     root = os.path.commonpath([os.path.dirname(path) for path in (row.path, *base)])
     paths = sorted(base, key=lambda path: (path != row.path, path))
-    return {PurePath(path).relative_to(root).as_posix(): path for path in paths}
+    return {PurePath(path).relative_to(root).as_posix() + (".py" if is_notebook(path) else ""): path for path in paths}
 
 
 def _script(row: RunRow, told: Again, commands: tuple[str, ...]) -> str:

@@ -28,7 +28,6 @@ class Notebook:
         self.versions: list[int] = []
         self.made = 0
         self.before: list[str] = []  # the texts before the last edit of the server
-        self.diagnostics: dict[str, list[types.Diagnostic]] = {}
         editor._apply = self._apply
 
     def open(self) -> None:
@@ -143,6 +142,12 @@ class Notebook:
     async def lens(self, number: int) -> list[types.CodeLens]:
         found = await self.editor.client.text_document_code_lens_async(types.CodeLensParams(self.document(number)))
         return list(found or ())
+
+    async def hints(self, number: int) -> list[str]:
+        """The codes that the server has sent for a cell, with the words that they are about."""
+        lines = Lines(self.texts[number])
+        spans = [(d.code, lines.span(d.range, self.editor.encoding)) for d in self.editor.client.diagnostics.get(self.uris[number], ())]
+        return [f"{code}: {self.texts[number][span.start : span.end]}" for code, span in spans]
 
     async def hover(self, number: int, word: str) -> str:
         at = Lines(self.texts[number]).position(self.texts[number].index(word), self.editor.encoding)
