@@ -97,3 +97,30 @@ async def test_the_journey_of_a_kernel_in_a_notebook(home: Home, profile: str) -
         assert revert.command is not None
         await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(revert.command.command, revert.command.arguments))
         assert nb.texts == before
+
+
+@pytest.mark.asyncio
+async def test_what_is_in_the_cells_runs_and_not_what_is_saved(home: Home) -> None:
+    path = home.work / "scale.ipynb"
+    raw = path.read_bytes()
+    async with editor(home, PROFILES[0], trials=1, adapt=announce) as ed:
+        nb = Notebook(ed, path)
+        nb.open()
+        nb.insert(BENCH + 1, "display(1)")
+        end = await ed.ended((await ed.command("optimize", nb.uri, "scale_kernel"))["run"])
+        assert end.state == "failed"
+        assert "name 'display' is not defined" in end.error
+        nb.remove(BENCH + 1)
+        nb.type(HOST, "BLOCK=64", "BLOCK=32")
+        run = (await ed.command("optimize", nb.uri, "scale_kernel"))["run"]
+        assert (await ed.ended(run)).state == "finished"
+        await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: len(found) == 2)
+        assert "-    scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=32)" in await ed.command("patch", nb.uri, "scale_kernel", run, 1)
+        assert path.read_bytes() == raw
+        nb.close()
+        new = Notebook(ed, path)
+        new.uri = "untitled:Untitled-1.ipynb?jupyter-notebook"
+        new.open()
+        assert "Optimize" in await new.lenses(KERNEL)
+        with pytest.raises(Exception, match="save"):
+            await ed.command("optimize", new.uri, "scale_kernel")
