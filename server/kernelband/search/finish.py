@@ -11,6 +11,7 @@ from kernelband.history import trials
 from kernelband.history.records import ArmRow
 from kernelband.judge.final import final
 from kernelband.judge.protocol import Candidate as Judged
+from kernelband.judge.protocol import Verdict
 from kernelband.search import complement, record
 from kernelband.search.events import FinalEnded, Noted
 from kernelband.search.loop import pace
@@ -65,16 +66,30 @@ def reserve(s: Session, capture_s: float) -> float:
     return min(guess, SHARE * s.journal.budget.seconds)
 
 
-def confirm(s: Session, chosen: Sequence[Trial] | None = None) -> tuple[int, ...]:
-    """Run the final and write it down in one transaction; the numbers of the verified variants, the best first. ``chosen``: by default the
-    finalists.
+def confirm(s: Session) -> tuple[int, ...]:
+    """Run the final of the finalists and write it down; the numbers of the verified variants, the best first.
 
     Raises:
         KernelBandError: what isn't a variant's fault.
     """
-    chosen = finalists(s) if chosen is None else chosen
+    chosen = finalists(s)
     if not s.lab.measured or not chosen:
         return ()
+    results = [verdict.result for verdict in run_final(s, chosen)]
+    good = {t.number: r.score.value if r.score else 0.0 for t, r in zip(chosen, results, strict=True) if r.verified}
+    order = in_order(good, {t.number: t.edits for t in chosen})
+    if order and good[order[0]] < max(good.values()):
+        fastest = max(good, key=lambda n: good[n])
+        s.journal.emit(Noted(f"Variant {order[0]} comes first: it is as fast as {fastest} within 1 %, with fewer edits."))
+    return order
+
+
+def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
+    """The final of these trials, written down in one transaction and told; verdicts in their order.
+
+    Raises:
+        KernelBandError: what isn't a variant's fault.
+    """
     run = s.journal.run
     candidates: list[Judged] = []
     for trial in chosen:
@@ -113,14 +128,7 @@ def confirm(s: Session, chosen: Sequence[Trial] | None = None) -> tuple[int, ...
                 score.high if score else None,
             )
         )
-    good = {
-        t.number: v.result.score.value if v.result.score else 0.0 for t, v in zip(chosen, report.verdicts, strict=True) if v.result.verified
-    }
-    order = in_order(good, {t.number: t.edits for t in chosen})
-    if order and good[order[0]] < max(good.values()):
-        fastest = max(good, key=lambda n: good[n])
-        s.journal.emit(Noted(f"Variant {order[0]} comes first: it is as fast as {fastest} within 1 %, with fewer edits."))
-    return order
+    return report.verdicts
 
 
 def bet(s: Session) -> int | None:

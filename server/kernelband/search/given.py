@@ -61,15 +61,18 @@ def judge(s: Session, loop: Loop) -> tuple[str, int | None, tuple[int, ...]]:
     s.journal.emit(CandidatesCompiled(0, STRATEGY, 1, not failed, failed in ("compile_error", "oom"), failed == "duplicate"))
     verdict = loop.execute(Attempt(1, 0, choice, candidate, started, begin, before), _known(candidate, failed))
     trial = s.trials[1]
-    verified = finish.confirm(s, [trial]) if trial.outcome in CORRECT and trial.outcome != "equal" else ()
+    runs = trial.outcome in CORRECT and trial.outcome != "equal"
+    if runs and s.lab.measured:
+        (verdict,) = finish.run_final(s, [trial])
+    verified = (1,) if verdict.result.verified else ()
     s.count("verified", len(verified))
     best = (1 if verified else None) if s.lab.measured else finish.bet(s)
     store, run = s.journal.store, s.journal.run
     final = next(iter(trials.finals(store, run)), None)
     about = About(s.programs.base.kernel.place.name, s.options.against, s.lab.device.name)
-    if not s.lab.measured and trial.outcome in CORRECT and trial.outcome != "equal":
+    if runs and not s.lab.measured:
         return predicted(about, trial.tier or "unclear", trial.fact or ""), best, verified
-    where = worst_case(s.cases, verdict.check) if trial.outcome == "wrong" else ""
+    where = worst_case(s.cases, verdict.check) if verdict.result.correctness == "wrong" else ""
     return sentence(about, trials.trials(store, run)[0], final, where), best, verified
 
 

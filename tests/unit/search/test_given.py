@@ -21,7 +21,7 @@ from kernelband.search.options import Options
 from kernelband.search.resume import peek
 from kernelband.search.run import optimize
 
-from .fake_lab import TEXT, FakeLab
+from .fake_lab import TEXT, FakeExecutor, FakeLab
 
 
 class World:
@@ -106,6 +106,32 @@ def test_an_edit_that_fails_is_a_result(world: World, trouble: str, said: str, w
     assert ended.reason.replace(" SXM", "").startswith(said)
     with Store.read(world.db) as store:
         assert outcome(store, runs.find(store, ended.run)) == f"your edit: {word}"
+
+
+class HeldOut(FakeLab):
+    """Only the final's inputs show that the edit is wrong."""
+
+    def fresh(self, name: str) -> FakeExecutor:
+        executor = super().fresh(name)
+        if name.startswith("final"):
+            ask = executor.call
+
+            def call(operation: str, *more: Any, **named: Any) -> dict[str, Any]:
+                answer = ask(operation, *more, **named)
+                if operation == "check":
+                    output = {"name": "return", "max_abs": 0.25, "wrong": 1}
+                    answer["cases"] = [{**c, "ok": False, "reason": "1 of 9 is wrong.", "outputs": [output]} for c in answer["cases"]]
+                return answer
+
+            executor.call = call  # pyright: ignore[reportAttributeAccessIssue]
+        return executor
+
+
+def test_an_edit_that_only_the_final_finds_wrong_says_where(world: World) -> None:
+    ended = world.judge(edited(256), lab=HeldOut)
+    assert (ended.best, ended.verified) == (None, ())
+    said = "your edit of k computes something else than HEAD: on x: float32[100] the largest error of return is 0.25; 1 of 9 is wrong"
+    assert ended.reason == said
 
 
 def test_where_nothing_is_measured_no_figure_is_said(world: World) -> None:
