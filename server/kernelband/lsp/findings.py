@@ -26,6 +26,7 @@ from kernelband.source.model import Patch
 
 MOST_RUNS = 1000  # of the history, the newest
 MOST_OF_A_KERNEL = 5  # runs whose variants are read
+MOST_TEXTS = 50
 WAIT_MS = 500  # for a database that another program holds
 KEYS_S = 0.1  # spent on source keys in one refresh; the rest follows in the next ones
 
@@ -110,6 +111,7 @@ class Findings:
         self._version: int | None = None
         self._same: dict[tuple[str, tuple[str, ...]], str | None] = {}  # source key by kernel and hashes of texts
         self._originals: dict[str, tuple[Signature, Original]] = {}
+        self._texts: dict[str, str] = {}  # that runs started from: most runs of a file share one, and it may be large
 
     @property
     def problem(self) -> str:
@@ -166,7 +168,10 @@ class Findings:
                 if not found:
                     raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
                 patches[number] = patch_from_json(json.loads(found[0]["patch"]))
-            return Applicable(row.id, row.path, row.kernel, runs.base_texts(store, row.id), patches)
+            if len(self._texts) > MOST_TEXTS:
+                self._texts.clear()
+            texts = {path: self._texts.setdefault(text, text) for path, text in runs.base_texts(store, row.id).items()}
+            return Applicable(row.id, row.path, row.kernel, texts, patches)
 
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.

@@ -371,3 +371,10 @@ def test_the_files_of_the_database_tell_that_somebody_wrote(findings: Findings, 
         assert findings.state() == before  # who reads writes nothing
         runs.begin(history, measured("b" * 8, path), {path: TEXT})
         assert findings.state() != before
+
+
+def test_runs_of_one_text_share_it(findings: Findings, db: Path, path: str) -> None:
+    for run in ("a" * 8, "b" * 8):
+        write(db, measured(run, path), three(run))
+    one, two = (findings.load(run * 8, [1]).base_texts[path] for run in "ab")
+    assert one is two == TEXT
