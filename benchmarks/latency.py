@@ -129,11 +129,21 @@ def _told(buffer: Buffer) -> bool:
 
 def _idle(client: Client, out: Measured, seconds: float) -> None:
     if seconds > 0:
-        time.sleep(min(seconds, 3.0))  # what was begun may end
+        _settle(client, min(seconds, 30.0))
         before = client.cpu_s()
         time.sleep(seconds)
         out.figures[f"processor time in {seconds:g} s without a request, ms"] = (client.cpu_s() - before) * 1000
     out.figures["memory after opening, MiB"] = client.memory_mib("VmRSS")
+
+
+def _settle(client: Client, seconds: float) -> None:
+    """Wait until it has read what it reads after opening: a second with hardly any work, but no longer than this."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = client.cpu_s()
+        time.sleep(1.0)
+        if client.cpu_s() - before < 0.01:
+            return
 
 
 def _search(file: Path, db: Path, python: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
