@@ -24,6 +24,7 @@ _OWN = re.compile(
     r"|[\w*\[][\w.,*\[\] \t]*=[ \t]*[%!]"  # files = !ls
     r"|[^\W\d][\w*]*(?:\.[\w*]+|\[-?\d+\])*\?\??[ \t]*(?=[\r\n]|\Z))"  # scale?
 )
+_MAYBE = re.compile(r"(?:\A|[\r\n])[ \t\f]*[%!?,;/]|=[ \t]*[%!]|\?[ \t]*(?:[\r\n]|\Z)")  # in most cells nothing looks like one
 _PIECE = re.compile(r"(?P<comment>#[^\r\n]*)|(?P<string>'''|\"\"\"|'|\")|(?P<open>[(\[{])|(?P<close>[)\]}])|\\\r?\n|\\\r|(?P<end>\r\n?|\n)")
 _RAW_END = re.compile(r"(?<!\\)(?<!\\\r)(?=[\r\n])|\Z")
 _LINE = re.compile(r"[^\r\n]+")
@@ -132,7 +133,7 @@ def _ipython(source: str) -> Iterator[Span]:
     if _CELL_MAGIC.match(source):
         yield Span(0, len(source))
         return
-    at = 0
+    at = 0 if _MAYBE.search(source) is not None else len(source)
     while at < len(source):
         if _OWN.match(source, at):
             end = _end(source, at)
