@@ -108,6 +108,7 @@ async def test_entry_and_device_are_chosen_and_kept(home: Home) -> None:
         ed.open()
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
         end = await ed.ended(run)
+        assert end.state == "finished", end
         assert "H200" in end.device
         with_worker = await ed.command("chooseDevice", ed.uri, "env")
         assert with_worker == {"worker": "env", "gpu": None, "changed": True}
