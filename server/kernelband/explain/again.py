@@ -11,6 +11,7 @@ from attrs import fields_dict, frozen
 
 from kernelband.history.records import RunRow
 from kernelband.propose import ModelSettings
+from kernelband.source import is_notebook
 from kernelband.search.events import SAVED
 
 HIDDEN = "\u2026"  # stands for a secret in a worker's command (search/options.py)
@@ -106,10 +107,15 @@ def _model(asked: object) -> list[str]:
 def _entry(entry: str | None, base: Mapping[str, str]) -> str | None:
     """With the whole path of its file where that is one of the run's: it was named from a folder that isn't known any more."""
     file, colons, name = (entry or "").partition("::")
-    if not file.endswith(".py") or PurePath(file).is_absolute():
+    if not _is_named_from_somewhere(file):
         return entry
     found = [p for p in base if PurePath(p).parts[-len(PurePath(file).parts) :] == PurePath(file).parts]
     return found[0] + colons + name if len(found) == 1 else entry
+
+
+def _is_named_from_somewhere(file: str) -> bool:
+    """Whether what stands before ``::`` in an entry is a file's name and not its whole path."""
+    return (file.endswith(".py") or is_notebook(file)) and not PurePath(file).is_absolute()
 
 
 def _notes(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], entry: str | None) -> tuple[str, ...]:
@@ -122,7 +128,7 @@ def _notes(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], 
             why = "the run had the text of an unsaved buffer" if path in overlaid else f"it has changed since run {run.id}"
             out.append(f"{path} doesn't say what it said then ({why}): this searches the text of now.")
     file = (entry or "").partition("::")[0]
-    if file.endswith(".py") and not PurePath(file).is_absolute():
+    if _is_named_from_somewhere(file):
         out.append(f"The entry's file {file} was named from a folder that isn't known: begin in that folder.")
     if HIDDEN in str(run.options.get("worker") or ""):
         out.append(f"A secret in the worker's command is written as {HIDDEN}: put it in.")

@@ -117,6 +117,12 @@ async def test_what_is_in_the_cells_runs_and_not_what_is_saved(home: Home) -> No
         await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: len(found) == 2)
         assert "-    scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=32)" in await ed.command("patch", nb.uri, "scale_kernel", run, 1)
         assert path.read_bytes() == raw
+        chosen = await ed.command("chooseEntry", nb.uris[KERNEL], "scale_kernel", f"{path}::bench")
+        assert chosen == {"entry": f"{path}::bench", "changed": True}
+        judged = await ed.ended((await ed.command("verify", nb.uri, "scale_kernel"))["run"])
+        assert judged.state == "finished"
+        assert "than the saved file" in judged.reason
+        assert (await ed.command("inspect", nb.uri, "scale_kernel"))["hints"]
         nb.close()
         new = Notebook(ed, path)
         new.uri = "untitled:Untitled-1.ipynb?jupyter-notebook"
