@@ -11,8 +11,8 @@ from attrs import fields_dict, frozen
 
 from kernelband.history.records import RunRow
 from kernelband.propose import ModelSettings
-from kernelband.source import is_notebook
 from kernelband.search.events import SAVED
+from kernelband.source import is_notebook
 
 HIDDEN = "\u2026"  # stands for a secret in a worker's command (search/options.py)
 MODEL = {
