@@ -84,8 +84,9 @@ unit-worker: .worker/ready-test .worker-newest/ready-test ## the worker's inside
 	PYTHONPATH=server .worker-newest/bin/python -m pytest -q -n $(JOBS) tests/unit_worker
 
 e2e: .venv/ready-test .worker/ready system ## real processes
-	$(BIN)/python -m pytest -q -n $(JOBS) tests/e2e/strategies
-	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies -m "not stress"
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/e2e/strategies tests/e2e/lsp -m "not stress and not alone"
+	$(BIN)/python -m pytest -q tests/e2e/lsp -m "alone and not stress"
+	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp -m "not stress"
 
 stress: .venv/ready-test .worker/ready system ## the long proofs
 	$(BIN)/python -m pytest -q -s tests/stress -m stress

@@ -23,6 +23,8 @@ MARK = "KERNELBAND_TEST_CANCEL"  # in the environment of the server, so in that 
 LEAVES = """
 import subprocess
 
+pytestmark = pytest.mark.alone
+
 subprocess.Popen(["sleep", "600"], start_new_session=True)
 """
 #: Triton's ptxas, that never ends.

@@ -16,6 +16,8 @@ from kernelband.lsp.runs import LiveRun, Request, Runs
 from kernelband_worker import system
 from tests.e2e.conftest import ROOT
 
+pytestmark = pytest.mark.alone
+
 EXAMPLE = ROOT / "examples" / "vector_add.py"
 
 

@@ -18,6 +18,8 @@ from tests.e2e.cli_world import Home
 from tests.e2e.conftest import all_end, family, worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.raw import Raw, frame, notification, request
 
+pytestmark = pytest.mark.alone
+
 PARSE, INVALID, UNKNOWN, PARAMS, EARLY, CANCELLED, REFUSED = -32700, -32600, -32601, -32602, -32002, -32800, -32803
 RESULT = 0  # in place of a code
 SHORT = 60

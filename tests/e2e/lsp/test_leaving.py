@@ -14,6 +14,8 @@ from tests.e2e.lsp.editor import PROFILES, editor
 from tests.e2e.lsp.test_cancel import MARK, descendants, until
 from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
+pytestmark = pytest.mark.alone
+
 GONE_S = 2.0
 HEAVY = re.compile(r"torch|triton|libcuda|libamdhip|nvidia")  # of what a process has mapped or open
 

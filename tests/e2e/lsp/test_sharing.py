@@ -22,6 +22,8 @@ from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 from tests.e2e.lsp.test_session import BENCH
 
+pytestmark = pytest.mark.alone
+
 SEEN_S = 2.0
 PARTIES = ("one", "two", "cli")
 TRIALS = 2

@@ -26,6 +26,8 @@ from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 from tests.e2e.lsp.test_session import BENCH
 
+pytestmark = pytest.mark.alone
+
 SCRIPT = str(Path(sysconfig.get_path("scripts")) / "kernelband")
 #: Modules that a server, a command or a worker might import from the folder it is started in.
 SHADOWS = ("kernelband_worker", "click", "attrs", "lsprotocol", "pygls", "parso", "json", "tomllib", "base64", "torch", "triton")
