@@ -80,17 +80,14 @@ def measure(folder: Path, options: argparse.Namespace) -> Measured:
     try:
         buffer = _open(client, big, small, out)
         _idle(client, out, options.idle)
-        search = _search(searched, db, options.search, environment) if options.search else None
-        try:
+        with _searching(searched, db, options.search, environment) as searches:
             _requests(buffer, out, options)
             out.figures["memory at the end, MiB"] = client.memory_mib("VmRSS")
             out.figures["memory at most, MiB"] = client.memory_mib("VmHWM")
             for reply in _neighbour(big, environment, options):
                 out.take(KINDS[7], reply)
-        finally:
-            if search is not None:
-                search.terminate()
-                search.wait(PATIENCE_S)
+        if searches:
+            out.figures["searches beside, one after another"] = len(searches)
         client.ask("shutdown", None)
         client.notify("exit", None)
         client.process.wait(PATIENCE_S)
@@ -146,19 +143,51 @@ def _settle(client: Client, seconds: float) -> None:
             return
 
 
-def _search(file: Path, db: Path, python: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Runs until it is told to stop; begun when its first trial has ended."""
+@contextmanager
+def _searching(file: Path, db: Path, python: str, environment: Mapping[str, str]) -> Generator[list[subprocess.Popen[bytes]], None, None]:
+    """Searches, one after another for as long as it takes; begun when the first one's first trial has ended. None without a Python."""
     command = [sys.executable, "-m", "kernelband", "optimize", f"{file}::searched", "--entry", "bench", "--db", str(db), "--python", python]
-    environment = {**environment, "OMP_NUM_THREADS": "1"}
-    found = subprocess.Popen(
-        [*command, "--gpu", "h100", "--seconds", "3600", "--json"], cwd=file.parent, env=environment, stdout=subprocess.PIPE
-    )
-    assert found.stdout is not None
-    for line in found.stdout:
-        if json.loads(line)["event"] == "trial_ended":
-            threading.Thread(target=found.stdout.read, daemon=True).start()
-            return found
-    raise RuntimeError(f"The search ended with code {found.wait()} before its first trial.")
+    begun: list[subprocess.Popen[bytes]] = []
+    tried, over = threading.Event(), threading.Event()
+
+    def search() -> None:
+        while not over.is_set():
+            found = subprocess.Popen(
+                [*command, "--gpu", "h100", "--seconds", "3600", "--seed", str(len(begun)), "--json"],
+                cwd=file.parent,
+                env={**environment, "OMP_NUM_THREADS": "1"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            begun.append(found)
+            assert found.stdout is not None
+            for line in found.stdout:
+                if json.loads(line)["event"] == "trial_ended":
+                    tried.set()
+                if over.is_set():
+                    break
+            if over.is_set():
+                found.terminate()
+            if found.wait(PATIENCE_S) and not over.is_set():
+                return
+
+    if not python:
+        yield begun
+        return
+    searcher = threading.Thread(target=search)
+    searcher.start()
+    try:
+        while not tried.wait(1.0):
+            if not searcher.is_alive():
+                raise RuntimeError(f"The search ended with code {begun[-1].returncode} before its first trial.")
+        yield begun
+        if not searcher.is_alive():
+            raise RuntimeError(f"A search ended with code {begun[-1].returncode}: not all was measured beside one.")
+    finally:
+        over.set()
+        for process in begun:
+            process.terminate()
+        searcher.join()
 
 
 @contextmanager
