@@ -1,4 +1,6 @@
-"""A real Neovim with its own client: open, lens, hover, optimize with progress, take, undo, a stale edit, and history after a restart."""
+"""A real Neovim with its own client: open, lens, hover, optimize with progress, cancel, resume, take, undo,
+a stale edit, and history after a restart.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:  # noqa: F811 
     assert "Nothing is measured or predicted" in seen["hover"]
     kinds = [p["kind"] for p in seen["progress"]]
     assert (kinds[0], kinds[-1]) == ("begin", "end")
-    assert any("3 · " in p["message"] or "/3" in p["message"] for p in seen["progress"] if p["kind"] == "report")
+    assert any("1/6" in p["message"] for p in seen["progress"] if p["kind"] == "report")
+    ends = [p["message"] for p in seen["progress"] if p["kind"] == "end"]
+    assert ends[0] == "stopped"
+    assert len(ends) == 2  # and of the one that went on
     assert seen["action"].startswith("Likely faster on")
     assert seen["applied"] is True
     assert seen["after"] != home.file.read_text()
@@ -53,7 +58,7 @@ def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:  # noqa: F811 
     # The command may come before the change: then Neovim 0.7 says that it took the edit, and leaves it out.
     assert "scale_kernel in scale.py has changed since run" in seen["refused"] or "it changed in between" in seen["refused"]
     assert seen["stays"] is True
-    assert seen["lenses"][-1] == ["likely faster on H100 (predicted) · 3 variants", "Optimize"]  # the history, after a restart
+    assert seen["lenses"][-1][0].startswith("likely faster on H100 (predicted) · ")  # the history, after a restart
     seen_of = {
         "code lens": bool(seen["lenses"]),
         "hover": bool(seen["hover"]),

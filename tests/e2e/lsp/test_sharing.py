@@ -1,6 +1,6 @@
 """Two servers and a command line on one database: nobody is locked out, everybody sees what the others found within two seconds.
 
-Predicted runs time nothing. What can be told of a GPU is told where there is one: who holds its lock never does so beside another.
+Predicted runs time nothing, so nothing is said here of a GPU's lock: tests/e2e/test_worker_lock.py has that.
 """
 
 from __future__ import annotations
