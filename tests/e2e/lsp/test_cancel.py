@@ -17,13 +17,13 @@ from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
+pytestmark = pytest.mark.alone
+
 SAID_S, GONE_S = 0.2, 2.0
 MARK = "KERNELBAND_TEST_CANCEL"  # in the environment of the server, so in that of all that comes of it
 #: A program that starts somebody who leaves its session, before the kernel is compiled.
 LEAVES = """
 import subprocess
-
-pytestmark = pytest.mark.alone
 
 subprocess.Popen(["sleep", "600"], start_new_session=True)
 """
@@ -33,13 +33,14 @@ PTXAS = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, re
 
 def descendants(word: str) -> list[psutil.Process]:
     """Everybody with the mark, except the server itself. Who has just ended has no environment."""
-    found = psutil.process_iter(["environ", "cmdline"])
+    found = psutil.process_iter(["environ", "cmdline", "name"])
     return [p for p in found if (p.info["environ"] or {}).get(MARK) == word and "lsp" not in (p.info["cmdline"] or [])]
 
 
 def of_user(name: str) -> list[psutil.Process]:
     """The processes of the user over there."""
-    return [p for p in psutil.process_iter(["username"]) if p.info["username"] == name and p.status() != psutil.STATUS_ZOMBIE]
+    found = psutil.process_iter(["username", "name", "status"])
+    return [p for p in found if p.info["username"] == name and p.info["status"] != psutil.STATUS_ZOMBIE]
 
 
 async def until(look: Callable[[], object], seconds: float) -> float:
@@ -73,7 +74,7 @@ async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Pa
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
 
         def sleepers() -> list[psutil.Process]:
-            return [p for p in descendants(word) if p.name() in ("sleep", "ptxas")]
+            return [p for p in descendants(word) if p.info["name"] in ("sleep", "ptxas")]
 
         await until(lambda: len(sleepers()) >= 2, 60)  # the program's, and the compiler's
         assert any(os.getsid(p.pid) == p.pid for p in sleepers())
@@ -104,7 +105,7 @@ async def test_over_ssh(home: Home, box: server.Sshd, how: str) -> None:  # noqa
     async with editor(home, PROFILES[0], trials=50, worker=" ".join(box.prefix()), gpu="h100") as ed:
         ed.open()
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
-        await until(lambda: any(p.name() == "sleep" for p in of_user(box.user)), 90)
+        await until(lambda: any(p.info["name"] == "sleep" for p in of_user(box.user)), 90)
         assert len(of_user(box.user)) >= 4
         if how == "cancel":
             said, gone = await cancelled(ed, run, lambda: of_user(box.user))
