@@ -166,8 +166,9 @@ def test_a_prediction_has_a_tier_with_its_fact_and_no_figure(findings: Findings,
     assert [(v.number, v.tier) for v in run.variants] == [(1, "likely faster"), (2, "likely faster"), (4, "unclear")]
     assert [v.fact for v in run.variants[:2]] == ["fewer bytes", "against variant 1, more warps; against the original, fewer bytes"]
     assert all((v.ratio, v.low, v.high, v.cases, v.verified) == (None, None, None, 0, False) for v in run.variants)
-    assert "7.77" not in repr(run)
-    assert "9.9" not in repr(run)
+    said = repr(evolve(run, created=0.0))  # a time may hold any digits
+    assert "7.77" not in said
+    assert "9.9" not in said
 
 
 def test_decisions_show_and_the_last_one_counts(findings: Findings, db: Path, path: str) -> None:
