@@ -19,7 +19,7 @@ from kernelband_worker import system
 #: Before each program: ``say`` prints an event.
 BEGIN = """
 import json, os, signal, subprocess, sys, time
-def say(**event): os.write(1, (json.dumps(event) + "\\n").encode())  # in one piece: two processes write here
+def say(**event): sys.stdout.write(json.dumps(event) + "\\n"); sys.stdout.flush()  # in one piece: two processes write here
 """
 SLEEPER = "[sys.executable, '-c', 'import time; time.sleep(100)']"
 
