@@ -73,7 +73,7 @@ async def test_events_come_in_order_and_the_end_after_them() -> None:
 @pytest.mark.asyncio
 async def test_what_is_not_an_event_is_log() -> None:
     child, heard = await whole("""
-        print('warning: something'); print('[1, 2]'); print('{"no": "event"}'); print('{"event": 7}'); print('[' * 100000)
+        print('warning: something'); print('[1, 2]'); print('{"no": "event"}'); print('{"event": 7}'); print('[' * 100000, flush=True)
         sys.stdout.buffer.write(b'\\xff\\xfe\\n\\n'); sys.stdout.flush()
         say(event='after')
         sys.stdout.write('{"event": "last"}')
