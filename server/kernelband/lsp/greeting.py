@@ -32,6 +32,7 @@ COMMANDS = (
     "verify",
     "optimizeChanged",
     "inspect",
+    "kernelsAt",
     "compare",
     "explain",
     "reproduce",

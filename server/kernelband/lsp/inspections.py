@@ -57,7 +57,7 @@ class Inspections:
         self.waiting: dict[str, asyncio.Task[None]] = {}
         self.looked_at: dict[tuple[str, str], int] = {}
         self.shown = 0
-        self._refusal, self._command, self._limit = refusal, tuple(command), limit
+        self._refusal, self.command, self._limit = refusal, tuple(command), limit
         self._turn = asyncio.Lock()
         self._tasks: dict[asyncio.Task[Inspected], str] = {}  # with the document that each is of
         self._children: set[Child] = set()
@@ -131,7 +131,7 @@ class Inspections:
 
         # Paths and messages are in UTF-8, whatever the locale of the editor is.
         env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-        child = Child.start([*self._command, *arguments(ask, folder)], env, hear, end, cwd=str(folder))
+        child = Child.start([*self.command, *arguments(ask, folder)], env, hear, end, cwd=str(folder))
         self._children.add(child)
         try:
             await asyncio.wait({over}, timeout=self._limit)

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from kernelband.errors import UsageError
@@ -25,6 +25,7 @@ _ID = re.compile(r"[0-9a-f]{8}")
 
 class Runs:
     """All methods are called on the loop. ``on_change``: told of a run soon after what is shown of it has changed, and at its end.
+    ``command`` and ``environment`` (added to this process's own) hold from the next run on.
 
     Args:
         refusal: why nothing of a file or folder may run, "" where it may (``Trust.refusal``); asked before each run.
@@ -37,7 +38,8 @@ class Runs:
     ) -> None:
         self.on_change: list[Callable[[LiveRun], None]] = []
         self._refusal = refusal
-        self._command, self._now = tuple(command), now
+        self.command, self._now = tuple(command), now
+        self.environment: Mapping[str, str] = {}
         self._newest: dict[tuple[str, str], LiveRun] = {}  # by path and kernel; also those that have ended
         self._children: dict[str, Child] = {}
         self._folders: dict[str, Path] = {}
@@ -139,8 +141,8 @@ class Runs:
             over.set()
 
         # Paths and messages are in UTF-8, whatever the locale of the editor is.
-        env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-        child = Child.start([*self._command, *arguments(live, folder)], env, hear, end, cwd=str(folder))
+        env = {**os.environ, **self.environment, "PYTHONIOENCODING": "utf-8"}
+        child = Child.start([*self.command, *arguments(live, folder)], env, hear, end, cwd=str(folder))
         self._children[live.id] = child
         await over.wait()
         del self._children[live.id]

@@ -25,8 +25,8 @@ from kernelband.lsp.inspections import Inspections
 from kernelband.lsp.logbook import Logbook
 from kernelband.lsp.notebooks import SYNC, Notebooks
 from kernelband.lsp.protocol import Protocol
-from kernelband.lsp.runs import LiveRun, Runs
-from kernelband.lsp.settings import Settings, read_settings
+from kernelband.lsp.runs import COMMAND, LiveRun, Runs
+from kernelband.lsp.settings import Settings, model_environment, read_settings
 from kernelband.lsp.shelf import Shelf
 from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Encoding
@@ -49,6 +49,7 @@ class KernelBandServer(LanguageServer):
     def __init__(self, db: str | None) -> None:
         super().__init__("kernelband", __version__, protocol_cls=Protocol, notebook_document_sync=SYNC)  # pyright: ignore[reportUnknownMemberType]
         self.settings = Settings(db=db)
+        self.model_key: str | None = None  # in memory only
         self.findings = Findings(find_place(db).path)
         self.index = KernelIndex(self._parsed)
         self.standings = Standings(lambda: self.findings, self.open_texts, self.redraw)
@@ -158,6 +159,8 @@ class KernelBandServer(LanguageServer):
         if self.settings.diagnostics != before.diagnostics:
             for document in self.open_documents():
                 diagnostics.tell(self, document.uri)
+        self.runs.command = self.inspections.command = tuple(self.settings.search) or COMMAND
+        self.runs.environment = model_environment(self.settings, self.model_key)
         if self.settings.db != before.db:
             self.findings.close()
             self.findings = Findings(find_place(self.settings.db).path)

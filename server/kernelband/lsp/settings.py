@@ -18,7 +18,9 @@ class Settings:
     """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box"; ``workers``: others that may be
     chosen for a file, each with the Python behind it ("": python3). ``trials``, ``seconds``: of a run; 60 seconds where neither is said.
     ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles kernels of trusted folders when their
-    file is saved; "off" only when asked to, since it runs the user's program.
+    file is saved; "off" only when asked to, since it runs the user's program. ``pythons``: by folder, for files in it, before ``python``.
+    ``search``: the command that starts KernelBand's command line; none is this server's own. ``model`` writes variants, too; ``base_url``
+    is where it is asked.
     """
 
     db: str | None = None
@@ -32,6 +34,10 @@ class Settings:
     lens: bool = True
     diagnostics: bool | list[str] = True
     inspect: str = "off"
+    pythons: Mapping[str, str] = field(factory=dict[str, str])
+    search: list[str] = field(factory=list[str])
+    model: str | None = None
+    base_url: str | None = None
 
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -40,7 +46,10 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "lens": (bool,),
     "diagnostics": (bool, list),
     "workers": (dict,),
+    "pythons": (dict,),
+    "search": (list,),
 }
+_OWNERS: Mapping[str, str] = {"workers": "worker's command", "pythons": "folder"}
 _WORDS: Mapping[str, tuple[str, ...]] = {"inspect": ("off", "save")}
 
 
@@ -66,13 +75,23 @@ def read_settings(value: object, before: Settings | None = None) -> tuple[Settin
             problems.append(f"kernelband.{key} should be {' or '.join(words)} and is {given!r}: it is left as it was.")
         elif words:
             good[name] = given or words[0]
-        elif name == "workers" and isinstance(given, dict) and not _is_words(cast("dict[Any, Any]", given)):
-            problems.append(f"kernelband.{key} should hold the Python of each worker's command, and is {given!r}: it is left as it was.")
+        elif kinds == (dict,) and isinstance(given, dict) and not _is_words(cast("dict[Any, Any]", given)):
+            problems.append(f"kernelband.{key} should hold a Python for each {_OWNERS[name]}, and is {given!r}: it is left as it was.")
+        elif name == "search" and isinstance(given, list) and not all(isinstance(x, str) for x in cast("list[Any]", given)):
+            problems.append(f"kernelband.{key} should be a command as a list of words, and is {given!r}: it is left as it was.")
         elif given is None or (isinstance(given, kinds) and (bool in kinds or not isinstance(given, bool))):
             good[name] = (given or None) if kinds == (str,) else getattr(Settings(), name) if given is None else given
         else:
             problems.append(f"kernelband.{key} should be a {kinds[-1].__name__} and is {given!r}: it is left as it was.")
     return attrs.evolve(settings, **good), problems
+
+
+def model_environment(settings: Settings, key: str | None) -> dict[str, str]:
+    """How the search is told of a model: by its environment, which a worker never sees. Empty without a model."""
+    if settings.model is None:
+        return {}
+    told = {"KERNELBAND_AUTHOR": "both", "KERNELBAND_MODEL": settings.model}
+    return told | ({"KERNELBAND_BASE_URL": settings.base_url} if settings.base_url else {}) | ({"KERNELBAND_API_KEY": key} if key else {})
 
 
 def _is_words(given: Mapping[Any, Any]) -> bool:

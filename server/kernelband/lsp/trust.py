@@ -7,13 +7,15 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import platformdirs
 from attrs import define, field, frozen
 
 from kernelband.errors import UsageError
 from kernelband.lsp.index import is_file
+
+Word = TypeVar("Word")
 
 
 def default_path() -> Path:
@@ -74,7 +76,7 @@ def put(path: Path, folder: str, trusted: bool) -> Listed:
     return Listed(folders)
 
 
-def nearest(folders: Mapping[str, bool], path: str) -> tuple[str | None, bool | None]:
+def nearest(folders: Mapping[str, Word], path: str) -> tuple[str | None, Word | None]:
     """The listed folder nearest above ``path`` (resolved), or itself, and its word; None and None where there is none."""
     for folder in (path, *map(str, Path(path).parents)):
         if folder in folders:

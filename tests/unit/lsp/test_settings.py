@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.lsp.settings import Settings, read_settings
+from kernelband.lsp.features.scoped import with_python
+from kernelband.lsp.settings import Settings, model_environment, read_settings
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -32,6 +34,10 @@ def test_keys_as_editors_write_them() -> None:
         ("diagnostics", "spills"),
         ("inspect", True),
         ("inspect", "open"),
+        ("search", "python"),
+        ("search", ["python", 3]),
+        ("pythons", {"/a": 1}),
+        ("workers", ["ssh box"]),
     ],
 )
 def test_the_wrong_kind_is_said_and_left_out(key: str, value: object) -> None:
@@ -53,3 +59,20 @@ def test_any_json_is_taken(value: object) -> None:
     settings, problems = read_settings(value)
     assert isinstance(settings, Settings)
     assert all(p.endswith(".") for p in problems)
+
+
+def test_the_search_is_told_of_a_model_and_of_nothing_without_one() -> None:
+    assert model_environment(Settings(base_url="http://127.0.0.1:1/v1"), "secret") == {}
+    told = model_environment(Settings(model="m", base_url="http://127.0.0.1:1/v1"), "secret")
+    assert told["KERNELBAND_MODEL"] == "m"
+    assert told["KERNELBAND_BASE_URL"] == "http://127.0.0.1:1/v1"
+    assert told["KERNELBAND_API_KEY"] == "secret"
+    assert "KERNELBAND_API_KEY" not in model_environment(Settings(model="m"), None)
+
+
+def test_the_python_of_the_nearest_folder_is_taken_on_this_machine_only() -> None:
+    settings = Settings(python="/usr/bin/python3", pythons={"/a": "/a/python", "/a/b": "/b/python"})
+    assert with_python(settings, "/a/b/k.py").python == "/b/python"
+    assert with_python(settings, "/a/bc/k.py").python == "/a/python"
+    assert with_python(settings, "/c/k.py").python == "/usr/bin/python3"
+    assert with_python(attrs.evolve(settings, worker="ssh box"), "/a/b/k.py").python == "/usr/bin/python3"

@@ -20,6 +20,7 @@ from kernelband.lsp.features import progress
 from kernelband.lsp.features.actions import Refused, can_name, title
 from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry
+from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
@@ -213,10 +214,16 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     verify: (str, str),
     optimize_changed: (str,),
     inspect: (str, str),
+    kernels_at: (str, int, int),
     compare: (str, str, str, int),
     explain: (str, str, str, int),
     reproduce: (str, str, str, int),
     diagnostics: (),
 }
 #: Those that aren't called like their handlers.
-NAMES: dict[Handler, str] = {choose_entry: "chooseEntry", choose_device: "chooseDevice", optimize_changed: "optimizeChanged"}
+NAMES: dict[Handler, str] = {
+    choose_entry: "chooseEntry",
+    choose_device: "chooseDevice",
+    optimize_changed: "optimizeChanged",
+    kernels_at: "kernelsAt",
+}

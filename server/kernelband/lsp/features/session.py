@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
 
 DID_CHANGE_TRUST = "kernelband/didChangeTrust"
+DID_CHANGE_MODEL_KEY = "kernelband/didChangeModelKey"
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,16 @@ def register(server: KernelBandServer) -> None:
                     server.trust.say(place(uri), trusted)
                 case _:
                     log.warning("%s says nothing of a folder: it should be {uri, trusted}.", DID_CHANGE_TRUST)
+
+    @server.feature(DID_CHANGE_MODEL_KEY)
+    def model_key(params: Any) -> None:
+        """``{"key": str | null}``: from the editor's own store of secrets, for this connection."""
+        match params:
+            case {"key": str() | None as key}:
+                server.model_key = key or None
+                server.configure({})
+            case _:
+                log.warning("%s should be {key}, a text or null.", DID_CHANGE_MODEL_KEY)  # never what was sent
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: Any) -> None:
