@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from kernelband.errors import UsageError
 from kernelband.lsp import choices
@@ -49,6 +52,20 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
         resume=resume,
         judges=judges,
     )
+
+
+def with_budget(asked: Request, budget: Mapping[str, Any]) -> Request:
+    """The request with a budget of its own.
+
+    Raises:
+        UsageError: it is none.
+    """
+    trials, seconds = budget.get("trials"), budget.get("seconds")
+    numbers = [x for x in (trials, seconds) if x is not None]
+    good = numbers and all(isinstance(x, int | float) and not isinstance(x, bool) and x > 0 for x in numbers)
+    if not good or not isinstance(trials, int | None):
+        raise UsageError('A budget is {"trials": a number, "seconds": a number}, above 0, with at least one of the two.')
+    return attrs.evolve(asked, trials=trials, seconds=seconds)
 
 
 def device_of(settings: Settings, chosen: choices.Device | None) -> tuple[str | None, str | None, str | None]:

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelband.errors import UsageError
+from kernelband.lsp.asking import with_budget
 from kernelband.lsp.features.scoped import with_python
+from kernelband.lsp.liverun import Request
 from kernelband.lsp.settings import Settings, model_environment, read_settings
 
 JSON = st.recursive(
@@ -76,3 +79,15 @@ def test_the_python_of_the_nearest_folder_is_taken_on_this_machine_only() -> Non
     assert with_python(settings, "/a/bc/k.py").python == "/a/python"
     assert with_python(settings, "/c/k.py").python == "/usr/bin/python3"
     assert with_python(attrs.evolve(settings, worker="ssh box"), "/a/b/k.py").python == "/usr/bin/python3"
+
+
+def test_a_run_may_have_a_budget_of_its_own() -> None:
+    asked = Request("file:///k.py", "/k.py", "k", trials=5, seconds=7.0)
+    assert with_budget(asked, {"trials": 3}) == attrs.evolve(asked, trials=3, seconds=None)
+    assert with_budget(asked, {"trials": None, "seconds": 30}) == attrs.evolve(asked, trials=None, seconds=30)
+
+
+@pytest.mark.parametrize("budget", [{}, {"trials": 0}, {"trials": 1.5}, {"seconds": "30"}, {"trials": True}, {"trials": 3, "seconds": -1}])
+def test_what_is_no_budget_is_refused(budget: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="budget"):
+        with_budget(Request("file:///k.py", "/k.py", "k"), budget)

@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.history import Store, trials
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
-from kernelband.lsp.asking import request
+from kernelband.lsp.asking import request, with_budget
 from kernelband.lsp.features import progress
 from kernelband.lsp.features.actions import Refused, can_name, title
 from kernelband.lsp.features.bundle import diagnostics
@@ -64,9 +64,13 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
     return command
 
 
-async def optimize(server: KernelBandServer, uri: str, kernel: str) -> dict[str, str]:
-    """Begin a run of the text on the screen; the live one where there is one. Answers ``{"run": id}`` at once."""
-    return {"run": start(server, await request(server, uri, kernel)).id}
+async def optimize(server: KernelBandServer, uri: str, kernel: str, budget: dict[str, Any] | None = None) -> dict[str, str]:
+    """Begin a run of the text on the screen; the live one where there is one. Answers ``{"run": id}`` at once.
+
+    ``budget``: ``trials`` and ``seconds`` of this run, before the settings; one that is null isn't bounded by that.
+    """
+    asked = await request(server, uri, kernel)
+    return {"run": start(server, asked if budget is None else with_budget(asked, budget)).id}
 
 
 async def resume(server: KernelBandServer, uri: str, kernel: str, run: str) -> dict[str, str]:
@@ -199,7 +203,7 @@ async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, A
 
 #: Handlers with the kinds of their arguments.
 COMMANDS: dict[Handler, tuple[type, ...]] = {
-    optimize: (str, str),
+    optimize: (str, str, dict),
     resume: (str, str, str),
     cancel: (str,),
     stop_all: (),
