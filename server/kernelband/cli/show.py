@@ -11,7 +11,7 @@ import click
 from kernelband.cli import armtable
 from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
-from kernelband.explain.outcome import final_lines, trial_line, verdict, word
+from kernelband.explain.outcome import by_figure, by_tier, final_lines, tier, trial_line, verdict, word
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, TrialRow, VariantRow
 
@@ -35,7 +35,9 @@ def show(run: str, db: str | None, as_json: bool) -> None:
 
 
 def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
-    """Everything of a run as JSON; no figure of a variant in predicted mode."""
+    """Everything of a run as JSON, its rows and what they say (``report``); no figure of a variant in predicted mode."""
+    from kernelband.explain.runreport import run_report, to_json
+
     variants = [attrs.asdict(v) for v in trials.variants(store, row.id)]
     for v in variants:
         v["forecast"].pop("launches", None)  # for resuming, not for reading
@@ -55,6 +57,7 @@ def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
         "pulls": [attrs.asdict(p) for p in trials.pulls(store, row.id)],
         "arms": [attrs.asdict(a) for a in trials.arms(store, row.id)],
         "decisions": [attrs.asdict(d) for d in trials.decisions(store, row.id)],
+        "report": to_json(run_report(store, row)),
     }
 
 
@@ -88,8 +91,7 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "result", "final", "strategy", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
-    order = sorted(tried, key=lambda t: (not (t.number in finals and finals[t.number].verified), -(t.score or 0), t.number))
-    for t in order:
+    for t in by_figure(tried, finals):
         v = by_id[t.variant]
         table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), v.strategy, v.what)
     console().print(table)
@@ -104,16 +106,11 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "predicted", "because", "strategy", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
-    rank = {"likely faster": 0, "unclear": 1, "likely slower": 2}
-
-    def tier(t: TrialRow) -> str:
-        forecast = by_id[t.variant].forecast
-        return forecast.get("tier", "unclear") if t.correctness == "interpreted" and t.fault == "none" else word(t)
-
-    for t in sorted(tried, key=lambda t: (rank.get(tier(t), 3), t.number)):
+    for t in by_tier(tried, by_id):
         v = by_id[t.variant]
-        why = because(tier(t), str(v.forecast.get("fact", "")), step(v)) if tier(t) in rank else t.reason
-        table.add_row(str(t.variant), tier(t), why, v.strategy, v.what)
+        said = tier(t, v)
+        why = t.reason if said is None else because(said, str(v.forecast.get("fact", "")), step(v))
+        table.add_row(str(t.variant), said or word(t), why, v.strategy, v.what)
     console().print(table)
 
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from kernelband.hardware import Device
 from kernelband.hardware.arithmetic import instructions, special, special_names
 from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, MARGIN, estimate
-from kernelband.hardware.roofline import Roofline, roofline
+from kernelband.hardware.roofline import Roofline, roofline, tensor_rate
 from kernelband.hardware.units import count, duration, operations, size
 from kernelband.hardware.work import Work
 
@@ -36,6 +36,17 @@ def bound(device: Device, work: Work) -> Roofline | None:
     products = {work.dtype or "float16": work.dot_flops} if work.dot_flops else {}
     counted, functions = instructions(device, work), special(device, work) or 0.0
     return roofline(device, work.dram_bytes, work.flops or 0.0, products, instructions=counted, special=functions)
+
+
+def flops_of(work: Work) -> float:
+    """Floating-point operations of a launch; 0 where none were counted."""
+    return (work.flops or 0.0) + (work.dot_flops or 0.0)
+
+
+def peak_of(device: Device, work: Work) -> float:
+    """FLOP/s of the units that do most of the arithmetic."""
+    products = (work.dot_flops or 0.0) >= (work.flops or 0.0) and work.facts["tensor_core"] is not None
+    return tensor_rate(device, work.dtype or "float16") if products else device.fp32_flops
 
 
 def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> Bottleneck:

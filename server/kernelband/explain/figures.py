@@ -12,8 +12,8 @@ from typing import Any, cast
 from attrs import frozen
 
 from kernelband.explain.casenames import case_names
-from kernelband.history import Store, trials
-from kernelband.history.records import FinalRow, MeasurementRow, RunRow
+from kernelband.explain.kept import Kept
+from kernelband.history.records import FinalRow, MeasurementRow
 from kernelband.judge.comparison import compare
 from kernelband.judge.protocol import ORIGINAL, Measurement, Objective, Quantity
 from kernelband.judge.result import CaseResult, Ratio
@@ -51,19 +51,20 @@ class Figures:
     pairs: int
 
 
-def figures(store: Store, run: RunRow, number: int) -> Figures | None:
+def figures(kept: Kept, number: int) -> Figures | None:
     """The figures of a variant; None unless the final timed it and it is correct.
 
     What computes something else has no figures: its times say nothing about this program.
     """
-    final = next((f for f in trials.finals(store, run.id) if f.variant == number), None) if run.mode == "measured" else None
+    final = kept.finals.get(number)
     if final is None or final.result.get("stage") != "final" or final.result.get("correctness") != "passed" or final.score is None:
         return None
     cases = tuple(_case(c) for c in final.result["cases"])
-    found = [m for m in trials.measurements(store, run.id) if m.stage == "final" and m.variant == number]
+    found = [m for m in kept.measurements if m.stage == "final" and m.variant == number]
     counted = [m for m in found if not m.superseded]
-    timed = [cast("Case", c.facts) for c in trials.cases(store, run.id) if c.id in {r.case for r in cases}]
-    objective: Objective = "call" if run.objective == "call" else "device"
+    ids = {c.case for c in cases}
+    timed = [cast("Case", c.facts) for c in kept.cases if c.id in ids]
+    objective: Objective = "call" if kept.run.objective == "call" else "device"
     other: Quantity = "device" if objective == "call" else "call"
     wholes = [_objective(final, cases, objective)]
     if found:

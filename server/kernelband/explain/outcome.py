@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Literal, cast
+
+from kernelband.explain.compare import TIERS
 from kernelband.explain.figures import Figures
-from kernelband.history.records import FinalRow, RunRow, TrialRow
+from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
+
+State = Literal[
+    "verified", "not verified", "screened", "checked", "equal", "wrong", "nondeterministic", "untested", "rejected", "suspect", "failed"
+]
 
 OTHER = {"device": "call", "call": "device"}
 
@@ -61,3 +69,37 @@ def _rest(f: FinalRow, figures: Figures | None) -> str:
         if case.disturbed is not None:
             reason = reason.replace(f"Measured while the GPU was disturbed: {case.disturbed}", "")
     return " ".join(reason.split())
+
+
+def state(t: TrialRow, f: FinalRow | None) -> State:
+    """How far a variant came. ``checked``: interpreted, nothing measured; ``equal``: the machine code is the original's."""
+    if t.fault != "none":
+        return "failed"
+    if t.performance == "equal":
+        return "equal"
+    if t.correctness in ("wrong", "nondeterministic", "untested"):
+        return cast("State", t.correctness)
+    if t.integrity != "ok":
+        return cast("State", t.integrity)
+    if t.correctness == "interpreted":
+        return "checked"
+    if f is None:
+        return "screened"
+    return "verified" if f.verified else "not verified"
+
+
+def tier(t: TrialRow, v: VariantRow) -> str | None:
+    """Of a variant that was interpreted and is right; None for any other."""
+    right = t.correctness == "interpreted" and t.fault == "none"
+    return str(v.forecast.get("tier") or "unclear") if right else None
+
+
+def by_figure(tried: Iterable[TrialRow], finals: Mapping[int, FinalRow]) -> list[TrialRow]:
+    """Trials of a measured run: verified ones first, then as screening liked them."""
+    return sorted(tried, key=lambda t: (not (t.variant in finals and finals[t.variant].verified), -(t.score or 0), t.number))
+
+
+def by_tier(tried: Iterable[TrialRow], variants: Mapping[int, VariantRow]) -> list[TrialRow]:
+    """Trials of a predicted run: the likeliest first, those without a tier last."""
+    rank = {name: i for i, name in enumerate(TIERS)}
+    return sorted(tried, key=lambda t: (rank.get(tier(t, variants[t.variant]) or "", len(TIERS)), t.number))

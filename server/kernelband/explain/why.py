@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from attrs import frozen
 
 from kernelband.errors import HardwareError
 from kernelband.explain.compare import Explanation, Step, measured, predicted
 from kernelband.explain.figures import Figures, figures
+from kernelband.explain.kept import Kept, read
 from kernelband.explain.reason import Times, reason
 from kernelband.hardware import find_device
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, VariantRow
 from kernelband.propose import is_model
 from kernelband.search.patches import patch_from_json
-from kernelband.search.record import works_of
 from kernelband.source import Workspace, unified_diff
-from kernelband_worker.wire import CompileFacts
 
 
 @frozen
@@ -50,17 +48,35 @@ def explanation(run: RunRow, variant: VariantRow, *, verified: bool) -> Explanat
     return measured(gains, costs, step(variant), verified=verified)
 
 
-def lines(store: Store, run: RunRow, variant: VariantRow) -> tuple[str, ...]:
+def lines(kept: Kept, variant: VariantRow) -> tuple[str, ...]:
     """What was changed, on top of what, why it was tried, and what explains the result."""
-    verified = any(f.variant == variant.id and f.verified for f in trials.finals(store, run.id))
+    final = kept.finals.get(variant.id)
     out = [f"What: {variant.what}{_written_by(variant)}"]
-    by_id = {v.id: v for v in trials.variants(store, run.id)}
-    below = by_id.get(variant.parent or 0)
+    below = kept.variants.get(variant.parent or 0)
     while below is not None and below.id:
         out.append(f"  on top of variant {below.id}: {below.what}{_written_by(below)}")
-        below = by_id.get(below.parent or 0)
-    said = two_sentences(store, run, variant)
-    return (*out, f"Tried because: {variant.why}", *said, *explanation(run, variant, verified=verified).lines())
+        below = kept.variants.get(below.parent or 0)
+    said = two_sentences(kept, variant)
+    told = explanation(kept.run, variant, verified=final is not None and final.verified)
+    return (*out, f"Tried because: {variant.why}", *said, *told.lines())
+
+
+@frozen
+class Item:
+    """A line where no terminal shows it. ``below``: it belongs to the one above that isn't."""
+
+    text: str
+    below: bool = False
+
+
+def items(told: Sequence[str]) -> tuple[Item, ...]:
+    """Lines without a terminal's indents and signs, which become words."""
+    signs = {"  + ": "for it: ", "  - ": "against it: ", "  ": ""}
+    out: list[Item] = []
+    for line in told:
+        sign = next((s for s in signs if line.startswith(s)), None)
+        out.append(Item(line) if sign is None else Item(signs[sign] + line.removeprefix(sign), below=True))
+    return tuple(out)
 
 
 def _written_by(variant: VariantRow) -> str:
@@ -68,49 +84,47 @@ def _written_by(variant: VariantRow) -> str:
     return f" (written by {variant.author})" if is_model(variant.author) else ""
 
 
-def two_sentences(store: Store, run: RunRow, variant: VariantRow) -> tuple[str, ...]:
+def two_sentences(kept: Kept, variant: VariantRow) -> tuple[str, ...]:
     """What limited the original and what the edits moved; none where the launches weren't kept. Times only from the final processes."""
-    facts: dict[int, dict[str, CompileFacts]] = {}
-    for row in trials.facts(store, run.id):
-        facts.setdefault(row.variant, {})[row.key] = cast("CompileFacts", row.facts)
-    original = next((v for v in trials.variants(store, run.id) if v.id == 0), None)
-    before = works_of(original, facts.get(0, {})) if original is not None else None
-    after = works_of(variant, facts.get(variant.id, {}))
+    before, after = kept.works(0), kept.works(variant.id)
     if not before or not after:
         return ()
-    final = next((f for f in trials.finals(store, run.id) if f.variant == variant.id and f.verified), None)
-    cases = final.result["cases"] if final is not None else ()
+    final = kept.finals.get(variant.id)
+    cases = final.result["cases"] if final is not None and final.verified else ()
     times = {c["case"]: Times(c["device_before_us"], c["device_after_us"]) for c in cases}
-    edits = [v.what for v in lineage(trials.variants(store, run.id), variant)]
+    edits = [v.what for v in lineage(kept, variant)]
     try:
-        device = find_device(run.device)
+        device = find_device(kept.run.device)
     except HardwareError:
         return ()  # estimated from another one: its rates weren't kept
     found = reason(device, before, after, ", ".join(e.rstrip(".") for e in edits), times)
     return found.lines() if found is not None else ()
 
 
-def lineage(variants: Sequence[VariantRow], variant: VariantRow) -> list[VariantRow]:
+def lineage(kept: Kept, variant: VariantRow) -> list[VariantRow]:
     """From the first edit of the original to this one."""
-    by_id = {v.id: v for v in variants}
     out = [variant]
     while out[0].parent:
-        out.insert(0, by_id[out[0].parent])
+        out.insert(0, kept.variants[out[0].parent])
     return out
 
 
 def patch_text(store: Store, run: RunRow, variant: VariantRow) -> str:
     """The variant as git itself would write it: paths from the root of the repository."""
+    return patch_of(runs.base_texts(store, run.id), variant, Workspace.for_file(run.path))
+
+
+def patch_of(base: Mapping[str, str], variant: VariantRow, workspace: Workspace) -> str:
+    """The same of the texts that the run started from, by path, in the workspace around its kernel's file."""
     patch = patch_from_json(variant.patch)
-    base = runs.base_texts(store, run.id)
-    workspace = Workspace.for_file(run.path)
     marked = workspace.marked(f.path for f in patch.files if Path(f.path).exists())
     return unified_diff({f.path: base[f.path] for f in patch.files}, patch, workspace.roots[-1], marked=marked)
 
 
 def tell(store: Store, run: RunRow, variant: VariantRow) -> Told:
     """One variant."""
-    return Told(lines(store, run, variant), figures(store, run, variant.id), patch_text(store, run, variant))
+    kept = read(store, run)
+    return Told(lines(kept, variant), figures(kept, variant.id), patch_of(kept.base, variant, Workspace.for_file(run.path)))
 
 
 def of_run(db: Path, run: str, number: int) -> Told:

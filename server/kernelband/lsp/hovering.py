@@ -7,10 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from kernelband.explain.bottleneck import bottleneck, bound
+from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.roofline_picture import roofline_picture
 from kernelband.hardware import Device
-from kernelband.hardware.roofline import tensor_rate
 from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
 from kernelband.lsp.findings import Finding, RunFinding
@@ -132,8 +131,8 @@ def _rates(device: Device, work: Work, us: float | None) -> list[Row]:
     rows = [("roofline", f"{light.percent(us):.0f} % of {duration(light.us)}, {limit}", how)]
     if work.dram_bytes:
         rows.append(("memory", f"{size(work.dram_bytes / us * 1e6)}/s of {size(device.dram_bytes_per_s)}/s", how))
-    if _flops(work):
-        rows.append(("arithmetic", f"{operations(_flops(work) / us * 1e6)}/s of {operations(_peak(device, work))}/s", how))
+    if flops_of(work):
+        rows.append(("arithmetic", f"{operations(flops_of(work) / us * 1e6)}/s of {operations(peak_of(device, work))}/s", how))
     return rows
 
 
@@ -154,25 +153,15 @@ def _compiled(device: Device | None, work: Work) -> list[Row]:
 
 def _picture(device: Device, work: Work, us: float | None) -> str:
     """As an image that needs no file; "" where a number is missing."""
-    if not work.dram_bytes or not _flops(work):
+    if not work.dram_bytes or not flops_of(work):
         return ""
     svg = roofline_picture(
-        _flops(work) / work.dram_bytes,
-        _flops(work) / us * 1e6 if us else None,
+        flops_of(work) / work.dram_bytes,
+        flops_of(work) / us * 1e6 if us else None,
         bytes_per_s=device.dram_bytes_per_s,
-        flops_per_s=_peak(device, work),
+        flops_per_s=peak_of(device, work),
     )
     return f"![roofline](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
-
-
-def _flops(work: Work) -> float:
-    return (work.flops or 0.0) + (work.dot_flops or 0.0)
-
-
-def _peak(device: Device, work: Work) -> float:
-    """FLOP/s of the units that do most of the arithmetic."""
-    products = (work.dot_flops or 0.0) >= (work.flops or 0.0) and work.facts["tensor_core"] is not None
-    return tensor_rate(device, work.dtype or "float16") if products else device.fp32_flops
 
 
 # ---------------------------------------------------------------- variants

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Any
 
 from attrs import evolve, field, frozen
 
 from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import bound
+from kernelband.explain.originaltimes import Times, read_times
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
 from kernelband.history import Store, trials
 from kernelband.lsp.material import works
-
-
-@frozen
-class Times:
-    """Medians in microseconds. ``stage`` is where they come from: ``final``, or ``baseline`` where there was no final."""
-
-    device_us: float | None
-    call_us: float | None
-    method: str
-    stage: str
 
 
 @frozen
@@ -85,7 +75,7 @@ def read_original(store: Store, run: str, kernel: str, device: str) -> Original:
         known = find_device(device)
     except HardwareError:
         known = None  # estimated from another one: its rates weren't kept
-    times, launched = _times(store, run), works(store, run)
+    times, launched = read_times(store, run), works(store, run)
     cases = [_case(c.facts, kernel) for c in trials.cases(store, run)]
     full = (
         evolve(c, times=times.get(c.id), work=_largest(known, [w for w in launched if (w.case, w.kernel) == (c.id, kernel)])) for c in cases
@@ -116,26 +106,3 @@ def _largest(device: Device | None, launches: Sequence[Work]) -> Work | None:
         return light.us if light is not None else float(work.programs)
 
     return max(launches, key=us, default=None)
-
-
-def _times(store: Store, run: str) -> dict[str, Times]:
-    rows = store.rows(
-        "SELECT stage, case_id, kind, method, original_us FROM measurements "
-        "WHERE run = ? AND variant = 0 AND stage IN ('baseline', 'final') AND NOT superseded",
-        [run],
-    )
-    stage = "final" if any(r["stage"] == "final" for r in rows) else "baseline"
-    us: dict[str, dict[str, list[float]]] = {}
-    methods: dict[str, str] = {}
-    for r in rows:
-        if r["stage"] == stage:
-            us.setdefault(r["case_id"], {}).setdefault(r["kind"], []).append(r["original_us"])
-            if r["kind"] == "device":
-                methods[r["case_id"]] = r["method"]
-    return {
-        case: Times(_median(kinds.get("device")), _median(kinds.get("call")), methods.get(case, ""), stage) for case, kinds in us.items()
-    }
-
-
-def _median(us: Sequence[float] | None) -> float | None:
-    return median(us) if us else None

@@ -8,11 +8,10 @@ from typing import TypedDict
 
 from attrs import evolve, frozen
 
-from kernelband.explain.compare import Step, because
+from kernelband.explain.compare import TIERS, Step, because
 from kernelband.history import Store
 
 MOST_VARIANTS = 50  # of a predicted run, the likeliest
-TIERS = ("likely faster", "unclear", "likely slower")
 _SIDES = "json_extract(v.forecast, '$.parent_gains') AS gains, json_extract(v.forecast, '$.parent_costs') AS costs"
 
 

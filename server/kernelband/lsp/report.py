@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kernelband.explain.figures import QUANTITIES, Figures, method_of, ratio_of, times_of
 from kernelband.explain.figurewords import interval, notes, slower, title
 from kernelband.explain.outcome import final_lines, trial_line, verdict
-from kernelband.explain.why import tell
+from kernelband.explain.why import items, tell
 from kernelband.hardware.units import duration
 from kernelband.history import Store, trials
 from kernelband.history.records import RunRow, VariantRow
@@ -70,13 +70,8 @@ def _circumstances(run: RunRow, variant: VariantRow, decision: str) -> str:
 
 
 def _lines(told: Sequence[str]) -> list[str]:
-    """As list items; what is indented for a terminal belongs to the line above, and its sign becomes words."""
-    signs = {"  + ": "for it: ", "  - ": "against it: ", "  ": ""}
-    out: list[str] = []
-    for line in told:
-        sign = next((s for s in signs if line.startswith(s)), None)
-        out.append(f"- {escaped(line)}" if sign is None else f"  - {signs[sign]}{escaped(line.removeprefix(sign))}")
-    return out
+    """As list items."""
+    return [f"{'  ' if item.below else ''}- {escaped(item.text)}" for item in items(told)]
 
 
 def _table(figures: Figures) -> str:

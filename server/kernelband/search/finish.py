@@ -13,6 +13,7 @@ from kernelband.judge.final import final
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
 from kernelband.search import complement, record
+from kernelband.search.clusters import replay, representative
 from kernelband.search.events import FinalEnded, Noted
 from kernelband.search.loop import pace
 from kernelband.search.session import Session, Trial
@@ -151,4 +152,19 @@ def summary(s: Session, best: int | None, verified: tuple[int, ...]) -> dict[str
         "counts": dict(s.counts),
         "seconds_per_trial": round(pace(s), 3) if s.trials else None,
         "background": {k: round(v, 3) for k, v in s.preparer.seconds.items()},
+        "clusters": clusters(s),
     }
+
+
+def clusters(s: Session) -> list[dict[str, Any]]:
+    """What the arms table numbers: each cluster's members and the one that stands for it. Empty for a policy that has none, or others."""
+    if s.policy.name != "paper" and not s.policy.name.startswith("kernelband"):
+        return []
+    members = s.frontier.members
+    found = replay(members, tuple(s.log))
+    own = {label: found.members(label, members) for label in range(found.count)}
+    return [
+        {"cluster": label, "representative": representative(of).variant, "members": [m.variant for m in of]}
+        for label, of in own.items()
+        if of
+    ]

@@ -18,6 +18,7 @@ from kernelband.cli.live import Live
 from kernelband.cli.show import show
 from kernelband.explain.figures import figures
 from kernelband.explain.figurewords import slower
+from kernelband.explain.kept import read
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import CaseRow
 from kernelband.judge.comparison import compare
@@ -131,7 +132,7 @@ def test_a_case_that_loses_per_call_is_said_in_a_sentence(tmp_path: Path) -> Non
 def test_only_what_is_surely_slower_by_more_than_two_percent(tmp_path: Path, after: float, spread: float, said: bool) -> None:
     found = measured({**TIMES, (LARGE, "call"): (100.0, after)}, spread=spread)
     with Store.read(database(tmp_path, verdict(found, performance="faster"))) as store:
-        told = figures(store, runs.find(store, RUN), 1)
+        told = figures(read(store, runs.find(store, RUN)), 1)
     assert told is not None
     assert any("slower per call" in line for line in slower(told)) == said
 
@@ -198,7 +199,7 @@ def test_blocks_that_were_measured_again_do_not_count(tmp_path: Path) -> None:
 
 def test_it_fits_a_terminal_of_eighty_columns(tmp_path: Path) -> None:
     with Store.read(database(tmp_path, verdict(measured(TIMES)))) as store:
-        told = figures(store, runs.find(store, RUN), 1)
+        told = figures(read(store, runs.find(store, RUN)), 1)
     assert told is not None
     out = io.StringIO()
     Console(file=out, width=80, highlight=False).print(render(told))
