@@ -29,6 +29,7 @@ COMMANDS = (
     "choose",
     "chooseEntry",
     "chooseDevice",
+    "deviceOf",
     "verify",
     "optimizeChanged",
     "inspect",

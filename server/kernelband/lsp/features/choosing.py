@@ -81,6 +81,11 @@ async def choose_device(server: KernelBandServer, uri: str, device: str | None =
     return await _device_of(server, path, changed=True)
 
 
+async def device_of(server: KernelBandServer, uri: str) -> dict[str, Any]:
+    """Where kernels of that file run: ``{"worker", "gpu"}`` as ``chooseDevice`` answers them."""
+    return await _device_of(server, place(uri), changed=False)
+
+
 async def _device_of(server: KernelBandServer, path: str, *, changed: bool) -> dict[str, Any]:
     known = await asyncio.to_thread(choices.read)
     worker, _, gpu = asking.device_of(server.settings, known.devices.get(path))

@@ -19,7 +19,7 @@ from kernelband.lsp.asking import request, with_budget
 from kernelband.lsp.features import progress
 from kernelband.lsp.features.actions import Refused, can_name, title
 from kernelband.lsp.features.bundle import diagnostics
-from kernelband.lsp.features.choosing import choose_device, choose_entry
+from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.running import start
@@ -215,6 +215,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     choose: (str, str),
     choose_entry: (str, str, str),
     choose_device: (str, str),
+    device_of: (str,),
     verify: (str, str),
     optimize_changed: (str,),
     inspect: (str, str),
@@ -230,4 +231,5 @@ NAMES: dict[Handler, str] = {
     choose_device: "chooseDevice",
     optimize_changed: "optimizeChanged",
     kernels_at: "kernelsAt",
+    device_of: "deviceOf",
 }
