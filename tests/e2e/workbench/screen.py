@@ -1,0 +1,331 @@
+"""What a person sees and does in one window. Every wait ends: by what it waits for, or with an error that says what it saw."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from playwright.sync_api import FrameLocator, Locator, Page
+
+T = TypeVar("T")
+#: The editor that has, or last had, the keys.
+EDITOR = ".editor-group-container.active .editor-instance"
+
+#: Where ``words`` stand for the ``nth`` time in the lines on screen: the middle of their pixels. Code has spaces that don't break there.
+_PLACE = """(editor, [words, nth]) => {
+  const lines = [...editor.querySelectorAll('.view-line')].sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);
+  for (const line of lines) {
+    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT), nodes = [];
+    for (let node; (node = walker.nextNode()); ) nodes.push(node);
+    const text = nodes.map(node => node.data).join('').replaceAll('\\u00a0', ' ');
+    for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
+      if (nth-- > 0) continue;
+      const range = document.createRange();
+      let from = at, to = at + words.length, begun = false;
+      for (const node of nodes) {
+        if (!begun && from < node.length) { range.setStart(node, from); begun = true; }
+        if (to <= node.length) { range.setEnd(node, to); break; }
+        from -= node.length; to -= node.length;
+      }
+      const box = range.getBoundingClientRect();
+      return [box.left + box.width / 2, box.top + box.height / 2];
+    }
+  }
+  return null;
+}"""
+
+
+class Screen:
+    """One window."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    # ------------------------------------------------------------ waiting
+
+    def wait_until_ready(self, seconds: float = 30.0) -> None:
+        """The side bar shows its view, and the explorer, if it is that, the workspace's first row."""
+        rows = ".sidebar .composite.viewlet :is(.explorer-folders-view, .customview-tree, .search-view) .monaco-list-row"
+        self.page.locator(rows).or_(self.page.locator(".sidebar .composite.viewlet .welcome-view-content")).first.wait_for(
+            timeout=seconds * 1000
+        )
+
+    def eventually(self, look: Callable[[], T], wanted: Callable[[T], bool] = bool, seconds: float = 20.0) -> T:
+        """Look until what is there is wanted."""
+        end = time.monotonic() + seconds
+        while not wanted(found := look()):
+            assert time.monotonic() < end, f"after {seconds:g} s still {found!r}"
+            self.page.wait_for_timeout(50)
+        return found
+
+    def steady(self, look: Callable[[], T], seconds: float = 1.0) -> T:
+        """What is there once it has not changed for that time."""
+        found, since = look(), time.monotonic()
+        end = since + 20
+        while time.monotonic() - since < seconds:
+            assert time.monotonic() < end, f"it doesn't come to rest: {found!r}"
+            self.page.wait_for_timeout(50)
+            if (now := look()) != found:
+                found, since = now, time.monotonic()
+        return found
+
+    def reload(self) -> None:
+        """As F5 in a browser, *Reload Window* in the desktop's."""
+        self.page.reload(wait_until="commit")
+        self.wait_until_ready()
+
+    def picture(self, path: Path) -> Path:
+        self.page.screenshot(path=path)
+        return path
+
+    # ------------------------------------------------------------ files and tabs
+
+    def explore(self, name: str) -> None:
+        """Open a file from the explorer."""
+        self.page.locator(".explorer-folders-view .monaco-list-row").get_by_text(name, exact=True).dblclick()
+        self._opened(name)
+
+    def open(self, name: str) -> None:
+        """Open a file by its name (Ctrl+P)."""
+        self.press("Control+p")
+        self.page.locator(".quick-input-widget input").fill(name)
+        row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=name).first
+        row.wait_for()
+        row.click()
+        self._opened(name)
+
+    def _opened(self, name: str) -> None:
+        self.page.locator(f'{EDITOR} .monaco-editor.focused[data-uri$="/{name}"] .view-line').first.wait_for()
+
+    def tabs(self) -> list[str]:
+        """Their labels; one whose text isn't saved ends in `` ●``."""
+        name = "tab.querySelector('.monaco-icon-name-container').textContent"
+        suffix = "(tab.querySelector('.monaco-icon-suffix-container')?.textContent ?? '')"
+        return self._all(".tab", f"tab => {name} + {suffix} + (tab.classList.contains('dirty') ? ' ●' : '')")
+
+    def active_tab(self) -> Locator:
+        return self.page.locator(".editor-group-container.active .tab.active")
+
+    def close_tab(self) -> None:
+        self.palette("View: Close Editor")
+
+    def button(self, label: str) -> Locator:
+        """One of the editor's title bar."""
+        return self.page.locator(".editor-group-container.active .editor-actions").get_by_role("button", name=label)
+
+    # ------------------------------------------------------------ keys, palette, menus
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def palette(self, command: str, *, entry: str | None = None) -> None:
+        """Run a command by its title (F1)."""
+        self.press("F1")
+        box = self.page.locator(".quick-input-widget input")
+        box.wait_for()
+        box.fill(f">{command}")
+        label = self.page.locator(".quick-input-widget .monaco-list-row").get_by_text(entry or command, exact=True).first
+        label.wait_for()
+        label.click()
+
+    def menu(self, words: str, entry: str, nth: int = 0) -> None:
+        """Right-click on words of the editor and choose."""
+        self.page.mouse.click(*self.place(words, nth), button="right")
+        found = self.page.locator(".monaco-menu .action-item").filter(has_text=entry).first
+        found.wait_for()
+        found.click()
+
+    def menu_entries(self, words: str, nth: int = 0) -> list[str]:
+        """What a right-click there offers."""
+        self.page.mouse.click(*self.place(words, nth), button="right")
+        items = self.page.locator(".monaco-menu .action-item .action-label")
+        items.first.wait_for()
+        found = [text.strip() for text in items.all_inner_texts() if text.strip()]
+        self.press("Escape")
+        items.first.wait_for(state="detached")
+        return found
+
+    # ------------------------------------------------------------ the editor
+
+    def place(self, words: str, nth: int = 0, within: str = EDITOR) -> tuple[float, float]:
+        """Pixels of words on screen."""
+        editor = self.page.locator(within).first
+        x, y = self.eventually(lambda: editor.evaluate(_PLACE, [words, nth]), lambda found: found is not None, 10)
+        return x, y
+
+    def go(self, line: int, column: int = 1) -> None:
+        """Put the cursor there; both count from 1."""
+        self.press("Control+g")
+        box = self.page.locator(".quick-input-widget input")
+        box.wait_for()
+        box.fill(f":{line}:{column}")
+        self.press("Enter")
+        self.page.locator(".quick-input-widget").wait_for(state="hidden")
+
+    def click(self, words: str, nth: int = 0) -> None:
+        """Put the cursor into the words."""
+        self.page.mouse.click(*self.place(words, nth))
+
+    def type(self, text: str) -> None:
+        """Key by key, at the cursor; what the editor completes by itself is the caller's to switch off."""
+        self.page.keyboard.type(text)
+
+    def text(self) -> str:
+        """The whole text of the editor that has the keys, saved or not, by way of the clipboard. The cursor goes to the begin."""
+        nothing = "nothing was copied"
+        self.page.evaluate("text => navigator.clipboard.writeText(text)", nothing)
+        self.press("Control+a", "Control+c", "Control+Home")
+        return self.eventually(lambda: self.page.evaluate("navigator.clipboard.readText()"), lambda found: found != nothing, 5)
+
+    def replace_all(self, text: str) -> None:
+        """Paste over everything: one step to undo."""
+        self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
+        self.press("Control+a", "Control+v")
+        self.eventually(self.text, lambda found: found == text)
+
+    def undo(self) -> None:
+        self.press("Control+z")
+
+    def save(self) -> None:
+        """Until the tab has no dot; the file is written then."""
+        self.press("Control+s")
+        self.eventually(lambda: "dirty" not in (self.active_tab().get_attribute("class") or ""))
+
+    def lines(self) -> list[str]:
+        """The lines on screen, top to bottom."""
+        found: list[str] = self.page.locator(EDITOR).first.evaluate(
+            """editor => [...editor.querySelectorAll('.view-line')]
+            .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
+            .map(line => line.textContent.replaceAll('\\u00a0', ' '))"""
+        )
+        return found
+
+    def write_settings(self, text: str) -> None:
+        """The user's settings, in the workbench's own editor."""
+        self.palette("Preferences: Open User Settings (JSON)")
+        self._opened("settings.json")
+        self.replace_all(text)
+        self.save()
+        self.close_tab()
+        self.eventually(self.tabs, lambda found: "settings.json" not in found)
+
+    # ------------------------------------------------------------ what the extension adds to the editor
+
+    def lenses(self) -> list[str]:
+        """Texts of the code lenses on screen, in the order of reading."""
+        return [text.replace("\xa0", " ") for text in self._all(f"{EDITOR} .codelens-decoration a", "a => a.textContent", reading=True)]
+
+    def lens(self, text: str | re.Pattern[str]) -> Locator:
+        return self.page.locator(f"{EDITOR} .codelens-decoration a").filter(has_text=text).first
+
+    def hover(self, words: str, nth: int = 0) -> Locator:
+        """The box that appears over words."""
+        place = self.place(words, nth)
+        self.page.mouse.move(place[0], place[1] + 200)
+        self.page.mouse.move(*place, steps=4)
+        box = self.page.locator(".monaco-hover:not(.hidden) .hover-contents").first
+        box.wait_for()
+        return self.page.locator(".monaco-hover:not(.hidden)").first
+
+    def actions(self, words: str, nth: int = 0) -> list[str]:
+        """What the lightbulb offers at words; the list stays open."""
+        self.click(words, nth)
+        self.press("Control+.")
+        rows = self.page.locator(".action-widget .monaco-list-row.action")
+        rows.first.wait_for()
+        return [text.strip() for text in rows.all_inner_texts()]
+
+    def act(self, title: str | re.Pattern[str]) -> None:
+        """Choose from the open list, by keys."""
+        rows = self.page.locator(".action-widget .monaco-list-row.action")
+        for _ in range(rows.count()):
+            now = self.page.locator(".action-widget .monaco-list-row.action.focused").inner_text().strip()
+            if title.search(now) if isinstance(title, re.Pattern) else now == title:
+                self.press("Enter")
+                rows.first.wait_for(state="detached")
+                return
+            self.press("ArrowDown")
+        raise AssertionError(f"{title!r} is not among {rows.all_inner_texts()!r}")
+
+    def squiggles(self, severity: str) -> int:
+        """How many words are underlined; ``severity`` is error, warning, info or hint."""
+        return self.page.locator(f"{EDITOR} .squiggly-{severity}").count()
+
+    # ------------------------------------------------------------ around the editor
+
+    def notifications(self) -> list[str]:
+        return self._all(".notification-toast .notification-list-item-message", "message => message.textContent")
+
+    def notification(self, text: str | re.Pattern[str]) -> Locator:
+        """Its buttons are links of role ``button`` in it."""
+        return self.page.locator(".notification-toast").filter(has_text=text).first
+
+    def dismiss(self) -> None:
+        """All notifications."""
+        self.palette("Notifications: Clear All Notifications")
+        self.eventually(lambda: not self.notifications())
+
+    def status(self) -> list[str]:
+        """Texts of the status bar, icons left out."""
+        return [text.strip() for text in self._all(".statusbar-item", "item => item.textContent", reading=True) if text.strip()]
+
+    def status_item(self, text: str | re.Pattern[str]) -> Locator:
+        return self.page.locator(".statusbar-item").filter(has_text=text).first
+
+    def picks(self) -> list[str]:
+        """Labels of the open quick pick."""
+        rows = self.page.locator(".quick-input-widget .monaco-list-row")
+        rows.first.wait_for()
+        return self._all(".quick-input-widget .monaco-list-row", "row => row.querySelector('.label-name').textContent", reading=True)
+
+    def pick(self, text: str | re.Pattern[str]) -> None:
+        row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=text).first
+        row.wait_for()
+        row.click()
+
+    def answer(self, text: str) -> None:
+        """Fill the open input box."""
+        box = self.page.locator(".quick-input-widget input")
+        box.wait_for()
+        box.fill(text)
+        self.press("Enter")
+
+    def side_bar(self, title: str) -> None:
+        """Show the view container of that title."""
+        tab = self.page.locator(".activitybar").get_by_role("tab", name=title).first
+        if tab.get_attribute("aria-expanded") != "true":
+            tab.click()
+        self.page.locator(".sidebar .composite.title").get_by_text(re.compile(title, re.IGNORECASE)).first.wait_for()
+
+    def rows(self, view: str = "") -> list[str]:
+        """Rows of the side bar's tree ``view`` by its title, or of all its trees: label and description."""
+        pane = f'.sidebar .pane:has(.pane-header[aria-label="{view} Section"])' if view else ".sidebar .pane"
+        parts = "[...row.querySelectorAll('.label-name, .label-description')].map(part => part.textContent)"
+        return self._all(f"{pane} .monaco-list-row", f"row => {parts}.join(' ')", reading=True)
+
+    def row(self, text: str | re.Pattern[str]) -> Locator:
+        return self.page.locator(".sidebar .monaco-list-row").filter(has_text=text).first
+
+    def webview(self) -> FrameLocator:
+        """The page inside the webview on screen."""
+        return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+
+    def theme(self) -> str:
+        """The class of the kind of theme: vs, vs-dark, hc-black or hc-light."""
+        found = re.search(r"\b(vs-dark|vs|hc-black|hc-light)\b", self.page.locator(".monaco-workbench").first.get_attribute("class") or "")
+        return found[1] if found else ""
+
+    def _all(self, selector: str, told: str, *, reading: bool = False) -> list[str]:
+        """A text for each element that is shown, as a function in JavaScript tells it."""
+        order = "elements.sort((a, b) => (x = a.getBoundingClientRect(), y = b.getBoundingClientRect(), x.top - y.top || x.left - y.left))"
+        return self.page.evaluate(
+            f"""selector => {{ let x, y;
+            const elements = [...document.querySelectorAll(selector)].filter(element => element.checkVisibility());
+            {order if reading else ""};
+            return elements.map({told}); }}""",
+            selector,
+        )

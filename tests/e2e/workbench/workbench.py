@@ -1,0 +1,230 @@
+"""A real VS Code workbench: code-server with folders of its own, looked at with Chromium. Nothing of it is left at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import psutil
+from attrs import frozen
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.e2e.workbench.screen import Screen
+
+#: Names the processes of a workbench, whatever sessions and groups they are in.
+MARK = "WORKBENCH_OF_TEST"
+#: Nothing that a person would close first, and nothing that asks a server elsewhere.
+QUIET: dict[str, Any] = {
+    "workbench.startupEditor": "none",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.tips.enabled": False,
+    "workbench.editor.useModal": "off",
+    "workbench.enableExperiments": False,
+    "chat.disableAIFeatures": True,
+    "extensions.autoCheckUpdates": False,
+    "extensions.autoUpdate": False,
+    "extensions.ignoreRecommendations": True,
+    "git.openRepositoryInParentFolders": "never",
+    "telemetry.telemetryLevel": "off",
+    "editor.cursorBlinking": "solid",
+    "editor.minimap.enabled": False,
+    "files.autoSave": "off",  # as on the desktop; a browser's default is another
+    "security.workspace.trust.untrustedFiles": "open",
+}
+
+
+@frozen
+class Programs:
+    """What .ci/workbench installed."""
+
+    node: Path
+    entry: Path
+
+    def run(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([str(self.node), str(self.entry), *arguments], start_new_session=True, **options)
+
+
+class Workbench:
+    """One profile: settings, extensions, state and history that no other test has seen.
+
+    ``env`` is what its processes find beside the quiet environment here, where no test environment is on ``PATH`` and nothing is
+    set up for KernelBand.
+    """
+
+    def __init__(
+        self, programs: Programs, browser: Browser, folder: Path, *, trust: bool = False, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.programs, self.browser, self.folder, self.trust = programs, browser, folder, trust
+        self.data, self.extensions, self.home = folder / "data", folder / "extensions", folder / "home"
+        for made in (self.data / "User", self.extensions, self.home):
+            made.mkdir(parents=True)
+        self.config = folder / "config.yaml"
+        self.config.write_text("auth: none\n")
+        self.said = folder / "code-server.txt"
+        self.mark = uuid.uuid4().hex
+        self.env = {**_plain_environment(), "HOME": str(self.home), MARK: self.mark, **(env or {})}
+        for name in ("CONFIG", "DATA", "CACHE", "STATE"):
+            self.env[f"XDG_{name}_HOME"] = str(folder / "xdg" / name.lower())
+        self.settings: dict[str, Any] = {}
+        self.configure(QUIET)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.context: BrowserContext | None = None
+        self.ready_s = 0.0
+        self.address = ""
+
+    # ------------------------------------------------------------ before it starts
+
+    def configure(self, settings: Mapping[str, Any], screen: Screen | None = None) -> None:
+        """Set user settings; None takes one away. A workbench that runs doesn't watch the file: there it is done on ``screen``, by hand."""
+        self.settings.update(settings)
+        told = json.dumps({name: value for name, value in self.settings.items() if value is not None}, indent=2)
+        if screen is None:
+            (self.data / "User" / "settings.json").write_text(told)
+        else:
+            screen.write_settings(told)
+
+    def install(self, vsix: Path) -> None:
+        """As a person does, from the file."""
+        process = self.programs.run(
+            *self._folders, "--install-extension", str(vsix), "--force", env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        said = process.communicate(timeout=60)[0].decode()
+        assert process.returncode == 0, said
+        assert "successfully installed" in said, said
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return ("--config", str(self.config), "--extensions-dir", str(self.extensions), "--user-data-dir", str(self.data))
+
+    # ------------------------------------------------------------ running
+
+    def start(self, workspace: Path, *files: Path) -> Screen:
+        """Start code-server and open ``workspace`` in a browser; ready when the explorer shows it. ``files`` are open from the start."""
+        switches = ["--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check"]
+        switches += ["--disable-getting-started-override", *([] if self.trust else ["--disable-workspace-trust"])]
+        self.address = ""
+        with self.said.open("wb") as out:
+            self.process = self.programs.run(*self._folders, *switches, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        eventually(self._listens, 20)
+        return self.show(workspace, *files)
+
+    def _listens(self) -> bool:
+        assert self.process is not None
+        said = self.said.read_text()
+        assert self.process.poll() is None, f"code-server has ended: {said}"
+        found = re.search(r"listening on (http://127\.0\.0\.1:\d+)", said)
+        self.address = found[1] if found else ""
+        return bool(found)
+
+    def show(self, workspace: Path, *files: Path) -> Screen:
+        """Another window, in the same browser profile."""
+        if self.context is None:
+            self.context = self.browser.new_context(viewport={"width": 1280, "height": 800})
+            self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=self.address)
+        query = {"folder" if workspace.is_dir() else "workspace": str(workspace)}
+        if files:
+            host = self.address.removeprefix("http://")
+            query["payload"] = json.dumps([["openFile", f"vscode-remote://{host}{path}"] for path in files])
+        page = self.context.new_page()
+        page.set_default_timeout(15_000)
+        begin = time.monotonic()
+        page.goto(f"{self.address}/?{urlencode(query)}", wait_until="commit", timeout=30_000)
+        screen = Screen(page)
+        screen.wait_until_ready()
+        self.ready_s = time.monotonic() - begin
+        return screen
+
+    # ------------------------------------------------------------ looking
+
+    def logs(self) -> dict[str, str]:
+        """What the extension host, its extensions and code-server have written: text by its place under the profile."""
+        found = [*sorted(self.data.glob("logs/*/exthost*/**/*.log")), self.said]
+        return {str(path.relative_to(self.folder)): path.read_text(errors="replace") for path in found if path.exists()}
+
+    def keep(self, folder: Path) -> None:
+        """Pictures of all windows and the logs, for the person who looks why a test failed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, page in enumerate(self.pages):
+            page.screenshot(path=folder / f"window{number + 1}.png", timeout=10_000)
+        for name, text in self.logs().items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    @property
+    def pages(self) -> list[Page]:
+        return self.context.pages if self.context is not None else []
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that descends from this workbench, by the mark in its environment."""
+        return [process for process in psutil.process_iter() if self._is_mine(process)]
+
+    def _is_mine(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            return False
+
+    # ------------------------------------------------------------ ending
+
+    def close_windows(self) -> None:
+        """With all that the browser remembers."""
+        if self.context is not None:
+            self.context.close()
+            self.context = None
+
+    def stop(self, seconds: float = 15) -> list[str]:
+        """End code-server as a service manager does, and give all that it started that time to end.
+
+        Returns the command lines of what had to be killed.
+        """
+        self.close_windows()
+        if self.process is None:
+            return []
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+            self.process.wait(15)
+        self.process = None
+        gone = _within(lambda: not self.processes(), seconds)
+        left = [] if gone else self.processes()
+        told = [f"{process.pid}: {' '.join(process.cmdline())[:300]}" for process in left]
+        for process in left:
+            process.kill()
+        psutil.wait_procs(left, 5)
+        return told
+
+    def remove(self) -> None:
+        """The profile of a test that passed: some tens of MB."""
+        shutil.rmtree(self.folder)
+
+
+def _plain_environment() -> dict[str, str]:
+    """A user's: no virtual environment of the tests, nothing of KernelBand's or of the editor that this may run in."""
+    ours = ("XDG_", "KERNELBAND", "VIRTUAL_ENV", "CONDA", "VSCODE", "PYTHON", "PYTEST", "npm_")
+    keep = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {**keep, "OMP_NUM_THREADS": "1"}
+
+
+def _within(wanted: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not wanted():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def eventually(wanted: Callable[[], bool], seconds: float) -> None:
+    """Wait for it."""
+    assert _within(wanted, seconds), f"not within {seconds} s"
