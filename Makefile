@@ -12,7 +12,7 @@ JOBS ?= 2
 # A user's settings must not reach the proofs.
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help demo test stress lint format unit unit-worker e2e locks sizes clean system
+.PHONY: help demo test stress lint format unit unit-worker e2e workbench e2e-workbench locks sizes clean system
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,10 @@ help: ## what there is to run
 
 .venv/ready-test: .venv/ready requirements/engine-test.txt
 	$(BIN)/python $(PIP) install -q --require-hashes -r requirements/engine-test.txt
+	@touch $@
+
+.venv/ready-workbench: .venv/ready-test requirements/workbench.txt
+	$(BIN)/python $(PIP) install -q --require-hashes -r requirements/workbench.txt
 	@touch $@
 
 .worker/ready: requirements/worker.txt requirements/constraints.txt .ci/environment
@@ -65,6 +69,7 @@ test: ## everything that .ci/run runs; prints seconds per stage
 	@$(STAGE) unit $(MAKE) -s unit
 	@$(STAGE) unit-worker $(MAKE) -s unit-worker
 	@$(STAGE) e2e $(MAKE) -s e2e
+	@$(STAGE) workbench $(MAKE) -s e2e-workbench
 
 lint: .venv/ready-test .worker/ready node_modules/ready ## ruff and pyright strict
 	$(BIN)/ruff check --quiet .
@@ -86,7 +91,14 @@ unit-worker: .worker/ready-test .worker-newest/ready-test ## the worker's inside
 e2e: .venv/ready-test .worker/ready system ## real processes
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/e2e/strategies tests/e2e/lsp -m "not stress and not alone"
 	$(BIN)/python -m pytest -q tests/e2e/lsp -m "alone and not stress"
-	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp -m "not stress"
+	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp --ignore tests/e2e/workbench -m "not stress"
+
+workbench: ## VS Code in a browser, for the tests: Node 24, code-server, Chromium
+	@bash .ci/workbench
+
+e2e-workbench: ## the extension in a real VS Code; SKIP_WORKBENCH=1 leaves it out
+	@if [ "$${SKIP_WORKBENCH:-}" = 1 ]; then echo "Left out: SKIP_WORKBENCH is 1."; exit 0; fi; \
+	$(MAKE) -s workbench .venv/ready-workbench .worker/ready && $(BIN)/python -m pytest -q tests/e2e/workbench
 
 stress: .venv/ready-test .worker/ready system ## the long proofs
 	$(BIN)/python -m pytest -q -s tests/stress -m stress
