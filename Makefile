@@ -9,10 +9,11 @@ BIN := .venv/bin
 STAGE := bash .ci/stage
 # Processes of the tests that may run side by side. Those with locks, kills and deadlines of their own run alone.
 JOBS ?= 2
+LOCK := --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
 # A user's settings must not reach the proofs.
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help demo test stress lint format unit unit-worker e2e workbench e2e-workbench locks sizes clean system
+.PHONY: vsix unit-extension help demo test stress lint format unit unit-worker e2e workbench e2e-workbench locks sizes clean system
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -67,6 +68,7 @@ test: ## everything that .ci/run runs; prints seconds per stage
 	@$(STAGE) environments $(MAKE) -s .venv/ready-test .worker/ready-test .worker-newest/ready-test node_modules/ready system
 	@$(STAGE) lint $(MAKE) -s lint
 	@$(STAGE) unit $(MAKE) -s unit
+	@$(STAGE) unit-extension $(MAKE) -s unit-extension
 	@$(STAGE) unit-worker $(MAKE) -s unit-worker
 	@$(STAGE) e2e $(MAKE) -s e2e
 	@$(STAGE) workbench $(MAKE) -s e2e-workbench
@@ -76,10 +78,18 @@ lint: .venv/ready-test .worker/ready node_modules/ready ## ruff and pyright stri
 	$(BIN)/ruff format --check --quiet .
 	npx --no-install --loglevel=error pyright
 	npx --no-install --loglevel=error pyright -p server/pyrightconfig.json
+	npm run -s --loglevel=error check -w vscode-extension
 
 format: .venv/ready-test ## rewrite in the house style
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
+
+vsix: .venv/ready node_modules/ready ## the VS Code extension: vscode-extension/dist/kernelband.vsix
+	$(BIN)/python vscode-extension/scripts/bundle.py
+	cd vscode-extension && npm run -s --loglevel=error package
+
+unit-extension: node_modules/ready ## the extension's pure parts
+	npm test -s --loglevel=error -w vscode-extension
 
 unit: .venv/ready-test ## fast and pure
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/unit
@@ -108,8 +118,8 @@ system: ## the Debian packages that the tests need
 
 # ------------------------------------------------------------------ upkeep
 locks: .venv/ready-test ## compile requirements/*.txt anew
-	cd requirements && for name in engine engine-test worker worker-test; do ../$(BIN)/uv pip compile -q --universal --python-version 3.10 --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header $$name.in -o $$name.txt; done
+	cd requirements && for name in engine engine-test worker worker-test search; do ../$(BIN)/uv pip compile -q --universal --python-version 3.10 $(LOCK) $$name.in -o $$name.txt; done
+	cd requirements && ../$(BIN)/uv pip compile -q --python-version 3.10 --no-emit-package pip --no-emit-package tzdata $(LOCK) server.in -o server.txt
 
 clean: ## remove what make installed
 	rm -rf .venv .worker .worker-newest node_modules

@@ -24,23 +24,34 @@ def size(url: str) -> int:
         return int(answer.headers["Content-Length"])
 
 
+def urls(python: str, arguments: list[str]) -> list[str]:
+    """What ``python -m pip install ARGUMENTS`` would download."""
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run", "--ignore-installed"]
+    report = subprocess.run([*command, "--report", "-", *arguments], capture_output=True, text=True, timeout=300, check=False)
+    if report.returncode:
+        sys.exit(f"pip can't tell what it would install for {' '.join(arguments)}:\n{report.stderr[-2000:]}")
+    return [item["download_info"]["url"] for item in json.loads(report.stdout)["install"]]
+
+
+def download_bytes(python: str, arguments: list[str]) -> int:
+    """How much that is, in bytes."""
+    return sum(map(size, urls(python, arguments)))
+
+
 def main(python: str) -> None:
     """Print a line a part, and the sum."""
     total = 0
     for name, arguments in PARTS.items():
-        command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run", "--ignore-installed"]
-        report = subprocess.run([*command, "--report", "-", *arguments], capture_output=True, text=True, timeout=300, check=False)
-        if report.returncode:
-            sys.exit(f"pip can't tell what it would install for {name}:\n{report.stderr[-2000:]}")
-        urls = [item["download_info"]["url"] for item in json.loads(report.stdout)["install"]]
+        found = urls(python, arguments)
         try:
-            bytes_ = sum(size(url) for url in urls)
+            bytes_ = sum(map(size, found))
         except (OSError, TypeError) as error:
-            print(f"  {name}: {len(urls)} packages, size unknown ({error})")
+            print(f"  {name}: {len(found)} packages, size unknown ({error})")
             continue
         total += bytes_
-        print(f"  {name}: {len(urls)} packages, {bytes_ / 1e6:.0f} MB")
+        print(f"  {name}: {len(found)} packages, {bytes_ / 1e6:.0f} MB")
     print(f"Download: about {total / 1e6:.0f} MB, into this checkout.")
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

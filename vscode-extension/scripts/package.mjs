@@ -1,0 +1,21 @@
+// Builds everything and makes dist/kernelband.vsix. The server's part is bundled by `make vsix`, which calls this.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, statSync } from "node:fs";
+
+const LARGEST = 5_000_000; // bytes; who installs over a slow line shall not wait
+const OUT = "dist/kernelband.vsix";
+
+if (!existsSync("bundled/libs/kernelband")) {
+  console.error("bundled/libs has no server: run `make vsix`, which fills it first.");
+  process.exit(1);
+}
+execFileSync("node", ["esbuild.mjs"], { stdio: "inherit" });
+mkdirSync("dist", { recursive: true });
+copyFileSync("../LICENSE", "LICENSE");
+execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
+const size = statSync(OUT).size;
+console.log(`${OUT}: ${(size / 1e6).toFixed(2)} MB`);
+if (size > LARGEST) {
+  console.error(`That is more than ${LARGEST / 1e6} MB: see what \`npx vsce ls\` lists.`);
+  process.exit(1);
+}

@@ -1,0 +1,115 @@
+/** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
+import * as vscode from "vscode";
+import type { Compared, Diagnosed, Reproduced, Shown } from "./protocol.ts";
+import { optimize, pickKernel, remembered } from "./optimize/optimize.ts";
+import type { LiveRuns } from "./runs/live.ts";
+import type { SearchEnvironment } from "./search/environment.ts";
+import { MODEL_KEY, told, type Server } from "./server/server.ts";
+
+/** Those that are given a kernel, or ask for the one at the cursor. */
+const OF_A_KERNEL = { verify: "verify", variants: "choose", inspect: "inspect", chooseEntry: "chooseEntry" } as const;
+
+export function register(context: vscode.ExtensionContext, server: Server, search: SearchEnvironment, runs: LiveRuns, log: vscode.LogOutputChannel): void {
+  const on = (name: string, work: (...args: never[]) => unknown): void => {
+    const safe = async (...args: never[]): Promise<unknown> => {
+      try {
+        return await work(...args);
+      } catch (error) {
+        if (!told(error)) void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+        return undefined;
+      }
+    };
+    context.subscriptions.push(vscode.commands.registerCommand(`kernelband.${name}`, safe));
+  };
+
+  on("optimize", async () => {
+    const target = await pickKernel(server);
+    if (target) await optimize(server, context.workspaceState, target);
+  });
+  for (const [name, command] of Object.entries(OF_A_KERNEL)) {
+    on(name, async () => {
+      const target = await pickKernel(server);
+      if (target) await vscode.commands.executeCommand(`kernelband.server.${command}`, target.uri, target.kernel);
+    });
+  }
+  on("optimizeChanged", async () => {
+    const prompt = vscode.l10n.t("Kernels whose program isn't what it was at this commit are optimized, one after the other.");
+    const ref = await vscode.window.showInputBox({ prompt, value: "HEAD" });
+    if (ref) await vscode.commands.executeCommand("kernelband.server.optimizeChanged", ref);
+  });
+  on("chooseDevice", async () => {
+    const uri = vscode.window.activeTextEditor?.document.uri.toString();
+    if (uri) await server.command("chooseDevice", uri);
+  });
+  on("cancel", () => cancel(server, runs));
+  on("cancelAll", () => server.command("stop_all"));
+  on("installSearch", async () => {
+    if (await search.ensure()) await server.configure();
+  });
+  on("setModelKey", () => setModelKey(context));
+  on("copyDiagnostics", () => vscode.commands.executeCommand("kernelband.server.diagnostics"));
+  on("restart", () => server.restart());
+  on("showLog", () => log.show());
+
+  for (const name of ["resume", "verify", "optimizeChanged"]) {
+    server.intercept(name, async (_, next) => ((await ready(server, search)) ? next() : undefined));
+  }
+  // A lens takes the budget of last time; the command's own question has it as an argument.
+  server.intercept("optimize", async ([uri, kernel, budget]) => {
+    if (!(await ready(server, search))) return undefined;
+    const spend = budget ?? remembered(context.workspaceState);
+    return server.command("optimize", uri, kernel, ...(spend ? [spend] : []));
+  });
+  server.intercept("compare", async (args) => {
+    const { original, variant } = await server.command<Compared>("compare", ...args);
+    const title = vscode.l10n.t("Original ↔ variant {0}", String(args[3]));
+    await vscode.commands.executeCommand("vscode.diff", vscode.Uri.parse(original), vscode.Uri.parse(variant), title);
+  });
+  server.intercept("explain", async (args) => {
+    const { uri } = await server.command<Shown>("explain", ...args);
+    await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.parse(uri));
+  });
+  server.intercept("reproduce", async (args) => {
+    const { command, notes } = await server.command<Reproduced>("reproduce", ...args);
+    await copy(command, [vscode.l10n.t("The command is on the clipboard."), ...notes].join(" "));
+  });
+  server.intercept("patch", async (args) => {
+    await copy(await server.command<string>("patch", ...args), vscode.l10n.t("The patch is on the clipboard; git apply takes it."));
+  });
+  server.intercept("diagnostics", async () => {
+    const { text } = await server.command<Diagnosed>("diagnostics");
+    await copy(text, vscode.l10n.t("Versions and log are on the clipboard, without source text, paths and names."));
+  });
+}
+
+/** What a search needs is there, and the server knows of it. */
+async function ready(server: Server, search: SearchEnvironment): Promise<boolean> {
+  const before = search.ready;
+  if (!(await search.ensure())) return false;
+  if (search.ready !== before) await server.configure();
+  return true;
+}
+
+async function cancel(server: Server, runs: LiveRuns): Promise<void> {
+  const live = runs.all;
+  if (!live.length) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is running."));
+    return;
+  }
+  const items = live.map((run) => ({ label: vscode.l10n.t("Stop {0}", run.kernel), description: run.headline, run: run.run }));
+  const all = live.length > 1 ? [{ label: vscode.l10n.t("Stop all"), description: "", run: "" }] : [];
+  const picked = await vscode.window.showQuickPick([...items, ...all], { placeHolder: vscode.l10n.t("What a run found is kept, and it can be resumed.") });
+  if (picked) await (picked.run ? server.command("cancel", picked.run) : server.command("stop_all"));
+}
+
+async function setModelKey(context: vscode.ExtensionContext): Promise<void> {
+  const prompt = vscode.l10n.t("The model's key. It is kept by the editor and reaches the search only, never a worker or a file. Empty removes it.");
+  const key = await vscode.window.showInputBox({ prompt, password: true, ignoreFocusOut: true });
+  if (key === undefined) return;
+  await (key ? context.secrets.store(MODEL_KEY, key) : context.secrets.delete(MODEL_KEY));
+}
+
+async function copy(text: string, said: string): Promise<void> {
+  await vscode.env.clipboard.writeText(text);
+  void vscode.window.showInformationMessage(said);
+}

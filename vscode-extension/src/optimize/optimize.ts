@@ -1,0 +1,79 @@
+/** "Optimize kernel": which one, how long, where; then the server begins. */
+import * as vscode from "vscode";
+import type { KernelsAt } from "../protocol.ts";
+import type { Server } from "../server/server.ts";
+import { offers, read, words, type Budget } from "./budgets.ts";
+
+const REMEMBERED = "kernelband.budget";
+
+/** A kernel that the user means. */
+export interface Target {
+  uri: string;
+  kernel: string;
+}
+
+/** The kernel at the cursor, or picked among those of the document; undefined, with a sentence said, where there is none. */
+export async function pickKernel(server: Server, place = "" as string): Promise<Target | undefined> {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("No file is open in the editor: open one with a Triton kernel."));
+    return undefined;
+  }
+  const uri = editor.document.uri.toString();
+  const { line, character } = editor.selection.active;
+  const { here, all } = await server.command<KernelsAt>("kernelsAt", uri, line, character);
+  const names = here.length ? here : all;
+  if (!names.length) {
+    void vscode.window.showInformationMessage(vscode.l10n.t("There is no Triton kernel in this file: a kernel is a function under @triton.jit."));
+    return undefined;
+  }
+  const kernel = names.length === 1 ? names[0] : await vscode.window.showQuickPick(names, { placeHolder: place || vscode.l10n.t("Which kernel?") });
+  return kernel === undefined ? undefined : { uri, kernel };
+}
+
+/** Ask for budget and device, then begin. The last budget stands first, so Enter repeats it. */
+export async function optimize(server: Server, state: vscode.Memento, target: Target): Promise<void> {
+  const budget = await pickBudget(server, state, target);
+  if (!budget) return;
+  await state.update(REMEMBERED, budget);
+  // The server's command as any lens gives it: what must be there for a search is looked after on that way.
+  await vscode.commands.executeCommand("kernelband.server.optimize", target.uri, target.kernel, budget);
+}
+
+/** The budget that was used last, or what the settings say: none here. */
+export function remembered(state: vscode.Memento): Budget | undefined {
+  return state.get<Budget>(REMEMBERED);
+}
+
+type Item = vscode.QuickPickItem & { budget?: Budget; does?: "device" | "type" };
+
+async function pickBudget(server: Server, state: vscode.Memento, target: Target): Promise<Budget | undefined> {
+  for (;;) {
+    const items: Item[] = offers(remembered(state)).map((budget, index) => ({
+      label: words(budget),
+      budget,
+      ...(index === 0 && remembered(state) ? { description: vscode.l10n.t("last used") } : {}),
+    }));
+    items.push({ label: vscode.l10n.t("Another budget…"), does: "type" });
+    items.push({ label: "", kind: vscode.QuickPickItemKind.Separator });
+    items.push({ label: vscode.l10n.t("Choose the device…"), description: await device(server, target), does: "device" });
+    const title = vscode.l10n.t("Optimize {0}", target.kernel);
+    const picked = await vscode.window.showQuickPick(items, { title, placeHolder: vscode.l10n.t("How much may the search spend? The final verification comes on top.") });
+    if (picked?.budget || !picked) return picked?.budget;
+    if (picked.does === "type") return typed();
+    await server.command("chooseDevice", target.uri);
+  }
+}
+
+async function typed(): Promise<Budget | undefined> {
+  const text = await vscode.window.showInputBox({
+    prompt: vscode.l10n.t("Trials, seconds or both, such as 20 trials, 90 s or 20 trials, 5 min"),
+    validateInput: (value) => (read(value) ? undefined : vscode.l10n.t("This is no budget: write 20 trials, 90 s, 5 min, or two of them with a comma.")),
+  });
+  return text === undefined ? undefined : read(text);
+}
+
+async function device(server: Server, target: Target): Promise<string> {
+  const { worker, gpu } = await server.command<{ worker: string | null; gpu: string | null }>("deviceOf", target.uri);
+  return worker ?? (gpu ? vscode.l10n.t("no GPU: predicted for {0}", gpu) : vscode.l10n.t("this machine"));
+}

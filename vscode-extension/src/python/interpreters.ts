@@ -1,0 +1,63 @@
+/** The Python that has torch and Triton: the user's setting, else the Python extension's, else their default, else `python3`. */
+import * as vscode from "vscode";
+
+/** As far as we ask of ms-python.python's API (environments, stable since 2023). */
+interface PythonApi {
+  environments: {
+    getActiveEnvironmentPath(resource?: vscode.Uri): { path: string };
+    resolveEnvironment(environment: { path: string }): Promise<{ executable: { uri: vscode.Uri | undefined } } | undefined>;
+    onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
+  };
+}
+
+/** Where an interpreter comes from, in the words of the status item. */
+export interface Chosen {
+  path: string;
+  from: string;
+}
+
+export class Interpreters implements vscode.Disposable {
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly #subscriptions: { dispose(): unknown }[] = [this.#changed];
+  #watched = false;
+  /** The choice of the Python extension or of a setting may be another one now. */
+  readonly onDidChange = this.#changed.event;
+
+  constructor() {
+    this.#subscriptions.push(vscode.extensions.onDidChange(() => this.#changed.fire()));
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions).dispose();
+  }
+
+  /** For files of that folder. Nothing is started. `workspace` values of settings don't count: they may come from a repository. */
+  async choose(folder?: vscode.Uri): Promise<Chosen> {
+    const own = vscode.workspace.getConfiguration("kernelband").get<string>("python");
+    if (own) return { path: own, from: "kernelband.python" };
+    const theirs = vscode.workspace.isTrusted ? await this.#ofPythonExtension(folder) : undefined;
+    if (theirs) return { path: theirs, from: vscode.l10n.t("the Python extension") };
+    const setting = vscode.workspace.getConfiguration("python").inspect<string>("defaultInterpreterPath")?.globalValue;
+    if (setting && setting !== "python") return { path: setting, from: "python.defaultInterpreterPath" };
+    return { path: "", from: "PATH" };
+  }
+
+  /** One for each open folder that has a choice of its own, by path. */
+  async byFolder(): Promise<Record<string, string>> {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    const chosen = await Promise.all(folders.map(async ({ uri }) => [uri, await this.choose(uri)] as const));
+    return Object.fromEntries(chosen.filter(([, { path }]) => path).map(([uri, { path }]) => [uri.fsPath, path]));
+  }
+
+  async #ofPythonExtension(folder?: vscode.Uri): Promise<string | undefined> {
+    const extension = vscode.extensions.getExtension<PythonApi>("ms-python.python");
+    if (!extension) return undefined;
+    const api = extension.isActive ? extension.exports : await extension.activate();
+    if (!this.#watched) {
+      this.#watched = true;
+      this.#subscriptions.push(api.environments.onDidChangeActiveEnvironmentPath(() => this.#changed.fire()));
+    }
+    const environment = await api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(folder));
+    return environment?.executable.uri?.fsPath;
+  }
+}

@@ -1,0 +1,78 @@
+/** Runs pip, says how far it is, and puts the folder in its place when it is whole. */
+import { spawn } from "node:child_process";
+import { mkdirSync, renameSync, rmSync } from "node:fs";
+import path from "node:path";
+import { failure, installation, progress } from "./plan.ts";
+
+const DEADLINE_MS = 900_000;
+
+export interface Installation {
+  python: string;
+  lockFile: string;
+  target: string;
+  wheelhouse?: string | undefined;
+}
+
+/**
+ * @param say a package's name, when it is its turn
+ * @param log every line that pip prints
+ * @param cancelled aborted when the user no longer wants it
+ * @throws Error with one sentence for the user
+ */
+export async function install(wanted: Installation, say: (name: string) => void, log: (line: string) => void, cancelled: AbortSignal): Promise<void> {
+  const partial = `${wanted.target}.partial-${process.pid}`;
+  mkdirSync(path.dirname(wanted.target), { recursive: true });
+  rmSync(partial, { recursive: true, force: true });
+  try {
+    const output = await run(wanted.python, installation(wanted.lockFile, partial, wanted.wheelhouse), say, log, cancelled);
+    if (output.code !== 0) throw new Error(failure(output.text, wanted.wheelhouse));
+    rmSync(wanted.target, { recursive: true, force: true });
+    renameSync(partial, wanted.target);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+function run(
+  python: string,
+  args: string[],
+  say: (name: string) => void,
+  log: (line: string) => void,
+  cancelled: AbortSignal,
+): Promise<{ code: number | null; text: string }> {
+  return new Promise((resolve, reject) => {
+    // A group of its own: pip's own children go with it.
+    const child = spawn(python, args, { cwd: "/", detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    let text = "";
+    let rest = "";
+    const end = (why: string): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      } catch {
+        child.kill("SIGKILL"); // no such group: it has ended, or this system has none
+      }
+      reject(new Error(why));
+    };
+    const timer = setTimeout(() => end("Installing the packages of the search took longer than 15 minutes and was stopped: see the log."), DEADLINE_MS);
+    const stop = (): void => end("The packages of the search were not installed: you stopped it.");
+    cancelled.addEventListener("abort", stop);
+    const hear = (data: Buffer): void => {
+      text = (text + data.toString()).slice(-100_000);
+      const lines = (rest + data.toString()).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        log(line);
+        const name = progress(line);
+        if (name) say(name);
+      }
+    };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.on("error", (error) => reject(new Error(`${python} can't be started: ${error.message}.`)));
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      cancelled.removeEventListener("abort", stop);
+      resolve({ code, text });
+    });
+  });
+}
