@@ -68,6 +68,7 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
         best = (await ed.actions("tl.store"))[0]
         assert best.title.startswith("Likely faster on")
         assert best.command is not None
+        assert (await ed.client.code_action_resolve_async(best)).command == best.command  # as VS Code does before it runs one
         seen = {"code lens": True, "hover": True, "hints as diagnostics": await hinted(ed), "variants as code actions": True}
         seen["progress of a run"] = any(ed.client.progress_reports.values())
         before = ed.text

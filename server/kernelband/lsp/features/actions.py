@@ -14,6 +14,7 @@ from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def register(server: KernelBandServer) -> None:
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
+        if action.data is None and action.command is not None:
+            return action  # VS Code asks for each action that has no edit, and this one has none to come
         wanted = _data(action.data)
         try:
             edit = await variant_edit(server.findings, server.open_documents(), wanted, server.encoding)
@@ -91,17 +94,9 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     return out
 
 
-def title(run: RunFinding, v: VariantFinding) -> str:
-    """A variant in one line: what it is worth and on what, what it changes."""
-    if v.ratio is not None and v.low is not None and v.high is not None:
-        cases = f"{v.cases} case{'s' if v.cases != 1 else ''}"
-        return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f}) on {run.device}, {cases}: {v.what}"
-    return f"{v.tier.capitalize()} on {run.device} (predicted): {v.what}"
-
-
 def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunFinding, v: VariantFinding) -> types.CodeAction:
     """With a command where the client lets servers edit: the texts are looked at again then, and it is told which version is meant."""
-    action = types.CodeAction(title=title(run, v), kind=VARIANT)
+    action = types.CodeAction(title=title(run.device, v), kind=VARIANT)
     workspace = server.client_capabilities.workspace
     if workspace is not None and workspace.apply_edit:
         action.command = _command("Apply", "kernelband.server.apply", uri, kernel, v.run, v.number)
