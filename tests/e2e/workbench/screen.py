@@ -13,6 +13,7 @@ from playwright.sync_api import FrameLocator, Locator, Page
 T = TypeVar("T")
 #: The editor that has, or last had, the keys.
 EDITOR = ".editor-group-container.active .editor-instance"
+SHOWN_HOVER = ".monaco-hover:not(.hidden)"
 
 #: Where ``words`` stand for the ``nth`` time in the lines on screen: the middle of their pixels. Code has spaces that don't break there.
 _PLACE = """(editor, [words, nth]) => {
@@ -131,9 +132,11 @@ class Screen:
         label = self.page.locator(".quick-input-widget .monaco-list-row").get_by_text(entry or command, exact=True).first
         label.wait_for()
         label.click()
+        label.wait_for(state="hidden")
 
     def menu(self, words: str, entry: str, nth: int = 0) -> None:
         """Right-click on words of the editor and choose."""
+        self._clear()
         self.page.mouse.click(*self.place(words, nth), button="right")
         found = self.page.locator(".monaco-menu .action-item").filter(has_text=entry).first
         found.wait_for()
@@ -141,6 +144,7 @@ class Screen:
 
     def menu_entries(self, words: str, nth: int = 0) -> list[str]:
         """What a right-click there offers."""
+        self._clear()
         self.page.mouse.click(*self.place(words, nth), button="right")
         items = self.page.locator(".monaco-menu .action-item .action-label")
         items.first.wait_for()
@@ -157,6 +161,11 @@ class Screen:
         x, y = self.eventually(lambda: editor.evaluate(_PLACE, [words, nth]), lambda found: found is not None, 10)
         return x, y
 
+    def _clear(self) -> None:
+        """Take the mouse away, and with it the hover, which may cover what is meant next."""
+        self.page.mouse.move(200, 18)
+        self.eventually(lambda: not self.page.locator(SHOWN_HOVER).count())
+
     def go(self, line: int, column: int = 1) -> None:
         """Put the cursor there; both count from 1."""
         self.press("Control+g")
@@ -168,6 +177,7 @@ class Screen:
 
     def click(self, words: str, nth: int = 0) -> None:
         """Put the cursor into the words."""
+        self._clear()
         self.page.mouse.click(*self.place(words, nth))
 
     def type(self, text: str) -> None:
@@ -204,9 +214,9 @@ class Screen:
         )
         return found
 
-    def write_settings(self, text: str) -> None:
-        """The user's settings, in the workbench's own editor."""
-        self.palette("Preferences: Open User Settings (JSON)")
+    def write_settings(self, whose: str, text: str) -> None:
+        """All settings of the ``User`` or the ``Machine``, in the workbench's own editor."""
+        self.palette(f"Preferences: Open {'User' if whose == 'User' else 'Remote'} Settings (JSON)")
         self._opened("settings.json")
         self.replace_all(text)
         self.save()
@@ -220,16 +230,17 @@ class Screen:
         return [text.replace("\xa0", " ") for text in self._all(f"{EDITOR} .codelens-decoration a", "a => a.textContent", reading=True)]
 
     def lens(self, text: str | re.Pattern[str]) -> Locator:
+        self._clear()
         return self.page.locator(f"{EDITOR} .codelens-decoration a").filter(has_text=text).first
 
     def hover(self, words: str, nth: int = 0) -> Locator:
-        """The box that appears over words."""
-        place = self.place(words, nth)
-        self.page.mouse.move(place[0], place[1] + 200)
-        self.page.mouse.move(*place, steps=4)
-        box = self.page.locator(".monaco-hover:not(.hidden) .hover-contents").first
-        box.wait_for()
-        return self.page.locator(".monaco-hover:not(.hidden)").first
+        """The box that appears over words, once it has said something else than that it is loading."""
+        self._clear()
+        self.page.mouse.move(*self.place(words, nth), steps=4)
+        box = self.page.locator(SHOWN_HOVER).first
+        box.locator(".hover-contents").first.wait_for()
+        self.eventually(box.inner_text, lambda text: text.strip() != "Loading...")
+        return box
 
     def actions(self, words: str, nth: int = 0) -> list[str]:
         """What the lightbulb offers at words; the list stays open."""
@@ -268,6 +279,10 @@ class Screen:
         """All notifications."""
         self.palette("Notifications: Clear All Notifications")
         self.eventually(lambda: not self.notifications())
+
+    def dialog(self) -> Locator:
+        """The one that is in front of everything; its buttons have the role ``button``."""
+        return self.page.locator(".monaco-dialog-box")
 
     def status(self) -> list[str]:
         """Texts of the status bar, icons left out."""

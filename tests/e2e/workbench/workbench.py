@@ -66,7 +66,7 @@ class Workbench:
     ) -> None:
         self.programs, self.browser, self.folder, self.trust = programs, browser, folder, trust
         self.data, self.extensions, self.home = folder / "data", folder / "extensions", folder / "home"
-        for made in (self.data / "User", self.extensions, self.home):
+        for made in (self.data / "User", self.data / "Machine", self.extensions, self.home):
             made.mkdir(parents=True)
         self.config = folder / "config.yaml"
         self.config.write_text("auth: none\n")
@@ -76,6 +76,7 @@ class Workbench:
         for name in ("CONFIG", "DATA", "CACHE", "STATE"):
             self.env[f"XDG_{name}_HOME"] = str(folder / "xdg" / name.lower())
         self.settings: dict[str, Any] = {}
+        self.of_machine: dict[str, Any] = {}
         self.configure(QUIET)
         self.process: subprocess.Popen[bytes] | None = None
         self.context: BrowserContext | None = None
@@ -85,13 +86,19 @@ class Workbench:
     # ------------------------------------------------------------ before it starts
 
     def configure(self, settings: Mapping[str, Any], screen: Screen | None = None) -> None:
-        """Set user settings; None takes one away. A workbench that runs doesn't watch the file: there it is done on ``screen``, by hand."""
-        self.settings.update(settings)
-        told = json.dumps({name: value for name, value in self.settings.items() if value is not None}, indent=2)
-        if screen is None:
-            (self.data / "User" / "settings.json").write_text(told)
-        else:
-            screen.write_settings(told)
+        """Set the user's settings; None takes one away. A workbench that runs doesn't watch their file: there it is done on ``screen``.
+
+        KernelBand's go where VS Code looks for those of a machine that a browser, or an editor elsewhere, is connected to.
+        """
+        self.settings.update({name: value for name, value in settings.items() if not name.startswith("kernelband.")})
+        self.of_machine.update({name: value for name, value in settings.items() if name.startswith("kernelband.")})
+        for folder, told in (("User", self.settings), ("Machine", self.of_machine)):
+            path = self.data / folder / "settings.json"
+            text = json.dumps({name: value for name, value in told.items() if value is not None}, indent=2)
+            if screen is None or not path.exists():
+                path.write_text(text)
+            elif path.read_text() != text:
+                screen.write_settings(folder, text)
 
     def install(self, vsix: Path) -> None:
         """As a person does, from the file."""
