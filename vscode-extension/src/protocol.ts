@@ -47,3 +47,53 @@ export interface Reproduced extends Shown {
 export interface Diagnosed extends Shown {
   text: string;
 }
+
+/** A kernel of the open folders and documents. `line` from 0; `told` as its lens says it; `live` and `latest` are ids of runs. */
+export interface WorkspaceKernel {
+  uri: string;
+  kernel: string;
+  line: number;
+  told: string;
+  live: string | null;
+  latest: string | null;
+  variants: number;
+}
+
+/** `truncated`: there may be more; ask again. */
+export interface WorkspaceKernels {
+  kernels: WorkspaceKernel[];
+  truncated: boolean;
+}
+
+/** `ratio` is of the final verification only, `tier` of a prediction; one of them at most. */
+export interface RunVariant {
+  number: number;
+  title: string;
+  ratio: number | null;
+  tier: string | null;
+  verified: boolean;
+  decision: "accept" | "reject" | null;
+}
+
+/** A run of the history or of this moment. `created`: seconds since the epoch. */
+export interface WorkspaceRun {
+  run: string;
+  uri: string;
+  path: string;
+  kernel: string;
+  state: string;
+  headline: string;
+  device: string | null;
+  mode: "measured" | "predicted" | null;
+  created: number;
+  variants: RunVariant[];
+}
+
+/** What a run of a file would find, as `kernelband doctor --json` has it. `asked_s`: when it was looked, in seconds since the epoch. */
+export interface Environment {
+  worker: string | null;
+  python: string | null;
+  asked_s: number;
+  checks: { name: string; state: "ok" | "missing" | "note"; found: string; means: string }[];
+  works: Record<string, boolean>;
+}
