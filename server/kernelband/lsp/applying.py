@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 from lsprotocol import types
 
 from kernelband.errors import SourceError, StaleText
@@ -32,8 +32,30 @@ class Wanted:
     revert: bool = False
 
 
-async def variant_edit(findings: Findings, documents: Sequence[Document], wanted: Wanted, encoding: Encoding) -> types.WorkspaceEdit:
-    """The edit that turns the texts of now into the variant: versioned for open documents, so that a client refuses it once they changed.
+@frozen
+class Part:
+    """Edits of one document, or of a file that isn't open (``version`` None). ``cell``: which one of a notebook's, from 0."""
+
+    uri: str
+    version: int | None
+    text: str = field(repr=False)
+    edits: tuple[Edit, ...]
+    cell: int | None = None
+
+
+@frozen
+class Parts:
+    """What a patch edits in one file, or in the cells of one notebook. ``before`` and ``after``: the whole program of it."""
+
+    path: str
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+    parts: tuple[Part, ...]
+    cells: tuple[str, ...] = field(default=(), repr=False)  # of a notebook, before
+
+
+async def parts(findings: Findings, documents: Sequence[Document], wanted: Wanted) -> list[Parts]:
+    """The variant by what has to be edited.
 
     Raises:
         StaleText: kernel, helpers or host functions aren't what the variant was made for.
@@ -44,20 +66,35 @@ async def variant_edit(findings: Findings, documents: Sequence[Document], wanted
     texts = {path: d.source for path, d in opened.items()}
     versions = {path: d.version for path, d in opened.items()}
     patch, now = await asyncio.to_thread(moved, findings, wanted, texts)
-    changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
+    out: list[Parts] = []
     for file in patch.files:
-        book = opened.get(file.path)
+        book, before = opened.get(file.path), now[file.path]
+        after = file.apply(before)
         if isinstance(book, Book):
-            changes += cell_edits(book, now[file.path], file.edits, encoding)
+            out.append(Parts(file.path, before, after, cell_edits(book, before, file.edits), book.program.sources))
             continue
         where = opened[file.path].uri if file.path in opened else Path(file.path).as_uri()
-        document = types.OptionalVersionedTextDocumentIdentifier(where, versions.get(file.path))
-        changes.append(types.TextDocumentEdit(document, text_edits(now[file.path], file.edits, encoding)))
-    return types.WorkspaceEdit(document_changes=changes)
+        out.append(Parts(file.path, before, after, (Part(where, versions.get(file.path), before, file.edits),)))
+    return out
 
 
-def cell_edits(book: Book, text: str, edits: Sequence[Edit], encoding: Encoding) -> list[types.TextDocumentEdit]:
-    """Edits of a notebook's program, one for each cell that they change, versioned.
+async def variant_edit(findings: Findings, documents: Sequence[Document], wanted: Wanted, encoding: Encoding) -> types.WorkspaceEdit:
+    """The edit that turns the texts of now into the variant: versioned for open documents, so that a client refuses it once they changed.
+
+    Raises:
+        KernelBandError: as ``parts``.
+    """
+    found = [part for file in await parts(findings, documents, wanted) for part in file.parts]
+    return types.WorkspaceEdit(
+        document_changes=[
+            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(p.uri, p.version), text_edits(p.text, p.edits, encoding))
+            for p in found
+        ]
+    )
+
+
+def cell_edits(book: Book, text: str, edits: Sequence[Edit]) -> tuple[Part, ...]:
+    """Edits of a notebook's program, for each cell that they change.
 
     Raises:
         StaleText: ``text``, which they are of, isn't the program any more.
@@ -65,19 +102,14 @@ def cell_edits(book: Book, text: str, edits: Sequence[Edit], encoding: Encoding)
     """
     if book.source != text:
         raise StaleText("The notebook changed while the edit was made: try again when nobody types.")
-    return [
-        types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(cell.uri, cell.version), text_edits(cell.source, own, encoding)
-        )
-        for cell, own in book.split(edits)
-    ]
+    return tuple(Part(cell.uri, cell.version, cell.source, own, book.documents.index(cell)) for cell, own in book.split(edits))
 
 
 def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple[Patch, dict[str, str]]:
     """The variant as a patch of the texts of now, and those texts. Reads the history and files: for a thread.
 
     Raises:
-        KernelBandError: as ``variant_edit``.
+        KernelBandError: as ``parts``.
     """
     path = place(wanted.uri)
     if path not in texts:
@@ -95,7 +127,7 @@ def variant_diff(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -
     """The variant against the texts of now, as ``git apply`` takes it.
 
     Raises:
-        KernelBandError: as ``variant_edit``.
+        KernelBandError: as ``parts``.
     """
     patch, now = moved(findings, wanted, texts)
     return unified_diff(now, patch, str(Path(place(wanted.uri)).parent))

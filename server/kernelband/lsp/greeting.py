@@ -23,6 +23,8 @@ COMMANDS = (
     "stop_all",
     "apply",
     "revert",
+    "review",
+    "accept",
     "reject",
     "patch",
     "report",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from kernelband.errors import SourceError, StaleText
-from kernelband.lsp.applying import cell_edits
+from kernelband.lsp.applying import cell_edits, text_edits
 from kernelband.lsp.drift import View
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.notebooks import Book, Notebooks
@@ -139,11 +139,12 @@ def test_edits_of_the_program_are_edits_of_cells() -> None:
     _, book = opened("%time 0\na = 1", "'😀'; b = 2")
     text = book.source
     both = [Edit(Span(i, i + 1), new) for i, new in ((text.index("1"), "11"), (text.index("2"), "22"))]
-    one, two = cell_edits(book, text, both, UTF16)
-    assert (one.text_document.uri, one.text_document.version) == (uri(0), 1)
-    assert one.edits == [types.TextEdit(types.Range(types.Position(1, 4), types.Position(1, 5)), "11")]
-    assert two.edits == [types.TextEdit(types.Range(types.Position(0, 10), types.Position(0, 11)), "22")]
+    one, two = cell_edits(book, text, both)
+    assert (one.uri, one.version, one.cell) == (uri(0), 1, 0)
+    first, second = (text_edits(p.text, p.edits, UTF16) for p in (one, two))
+    assert first == [types.TextEdit(types.Range(types.Position(1, 4), types.Position(1, 5)), "11")]
+    assert second == [types.TextEdit(types.Range(types.Position(0, 10), types.Position(0, 11)), "22")]
     with pytest.raises(SourceError, match=r"changes '%time 0' in code cell 1, which is IPython's"):
-        cell_edits(book, text, [Edit(Span(1, 3), "x")], UTF16)
+        cell_edits(book, text, [Edit(Span(1, 3), "x")])
     with pytest.raises(StaleText, match="changed while the edit was made"):
-        cell_edits(book, text + " ", both, UTF16)
+        cell_edits(book, text + " ", both)

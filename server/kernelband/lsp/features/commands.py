@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText, UsageError
-from kernelband.history import Store, trials
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.asking import request, with_budget
 from kernelband.lsp.features import progress
-from kernelband.lsp.features.actions import Refused, can_name, title
+from kernelband.lsp.features.actions import Refused, can_name
 from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.inspecting import inspect
+from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.features.verifying import optimize_changed, verify
 from kernelband.lsp.index import place
+from kernelband.lsp.wording import title
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -97,7 +96,7 @@ async def stop_all(server: KernelBandServer) -> dict[str, list[str]]:
 async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
     """Put a variant into the client's documents, as one edit, if their texts are what it was made for."""
     await _put(server, Wanted(uri, kernel, run, number), f"KernelBand: variant {number} of run {run}")
-    await asyncio.to_thread(_decide, server.findings.db, run, number, "accept")
+    await asyncio.to_thread(decide, server.findings.db, run, number, "accept")
     return {"applied": True}
 
 
@@ -148,21 +147,6 @@ def _is_current(server: KernelBandServer, edit: types.WorkspaceEdit) -> bool:
     return all(c.text_document.version is None or versions.get(c.text_document.uri) == c.text_document.version for c in changes)
 
 
-async def reject(server: KernelBandServer, run: str, number: int) -> None:
-    """A person doesn't want this variant: it isn't offered again."""
-    await asyncio.to_thread(_decide, server.findings.db, run, number, "reject")
-
-
-def _decide(db: Path, run: str, number: int, decision: str) -> None:
-    store = Store.write(db)
-    try:
-        trials.decide(store, run, number, decision)
-    except sqlite3.IntegrityError as error:
-        raise UsageError(f"There is no variant {number} of run {run}, so nothing was decided: look at the kernel's report.") from error
-    finally:
-        store.close()
-
-
 async def patch(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> str:
     """The variant against the texts of now, as ``git apply`` takes it."""
     return await asyncio.to_thread(variant_diff, server.findings, Wanted(uri, kernel, run, number), server.open_texts())
@@ -189,7 +173,7 @@ async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, A
     run = standing.finding.telling if standing is not None else None
     if standing is not None and standing.stale:
         raise StaleText(standing.stale)
-    offers = {title(run, v): v for v in standing.offers[:3]} if standing is not None and run is not None else {}
+    offers = {title(run.device, v): v for v in standing.offers[:3]} if standing is not None and run is not None else {}
     if not offers:
         raise UsageError(f"There is no variant of {kernel} to take: optimize it first.")
     picked = await server.window_show_message_request_async(
@@ -209,6 +193,8 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     stop_all: (),
     apply: (str, str, str, int),
     revert: (str, str, str, int),
+    review: (str, str, str, int),
+    accept: (str, int),
     reject: (str, int),
     patch: (str, str, str, int),
     report: (str, str),

@@ -11,6 +11,7 @@ from kernelband.lsp.drift import View
 from kernelband.lsp.findings import RunFinding, VariantFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.standings import Standing
+from kernelband.lsp.wording import short, worth
 from kernelband.source.model import Kernel
 
 if TYPE_CHECKING:
@@ -62,20 +63,14 @@ def result(standing: Standing) -> str:
     if best is None:
         return "" if run.state == "running" or not run.trials else "nothing verified" if run.mode == "measured" else "no candidate"
     count = f"{len(standing.offers)} variant{'s' if len(standing.offers) > 1 else ''}"
-    worth = f"{best.ratio:.2f}× on {_device(run)}" if best.ratio is not None else f"likely faster on {_device(run)} (predicted)"
-    return f"{worth} · {count}"
+    return f"{worth(run.device, best)} · {count}"
 
 
 def _taken(run: RunFinding, variant: VariantFinding) -> str:
     date = time.strftime("%Y-%m-%d", time.localtime(run.created))
     if variant.ratio is None:
-        return f"likely faster than the original on {_device(run)} · predicted {date}"
-    return f"{variant.ratio:.2f}× over original on {_device(run)} · verified {date}"
-
-
-def _device(run: RunFinding) -> str:
-    """The GPU's short name: H200, not NVIDIA H200 SXM."""
-    return run.device.removeprefix("NVIDIA ").removeprefix("AMD ").partition(" ")[0] or run.device
+        return f"likely faster than the original on {short(run.device)} · predicted {date}"
+    return f"{variant.ratio:.2f}× over original on {short(run.device)} · verified {date}"
 
 
 def _lens(where: types.Range, title: str, command: str, *arguments: str) -> types.CodeLens:
