@@ -1,4 +1,8 @@
-"""Opens the database: as the one writer of a run, or to read. Every sqlite3 error becomes one sentence."""
+"""Opens the database: as the one writer of a run, or to read. Every sqlite3 error becomes one sentence.
+
+Only SQLite opens the file, never we: closing any descriptor of it drops all locks that this process holds on it (POSIX). Another process
+that closes the database then takes itself for the last one and deletes the log that we still write to.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from kernelband.history.schema import APPLICATION_ID, MIGRATIONS, names
 from kernelband.history.sqlite import Database, Migrations
 
 BUSY_MS = 10_000
+HEADER_BYTES = 100
 
 
 class Writer:
@@ -61,7 +66,10 @@ class Store:
             try:
                 db.conn.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has effect on a new file only; before its first table
                 db.enable_wal()
-                MIGRATIONS.apply(db)
+                if MIGRATIONS.pending(db):
+                    db.conn.execute("BEGIN IMMEDIATE")  # of two that make or upgrade it the second finds it done
+                    MIGRATIONS.apply(db)
+                    db.conn.execute("COMMIT")
             except BaseException:
                 db.close()
                 raise
@@ -81,6 +89,8 @@ class Store:
             raise HistoryError(f"There is no history yet: {path} does not exist. Run `kernelband optimize FILE` first.")
         with _said(path):
             pending = _examine(path)
+            if len(pending) == len(names()):  # whoever makes it is not to be disturbed
+                raise HistoryError(f"There is no history yet: {path} is empty, or being made. Run `kernelband optimize FILE` first.")
             if pending:  # an older schema is upgraded rather than read with guesses
                 return cls.write(path)
             return cls(path, _connect(path, "rw"))
@@ -196,9 +206,7 @@ def _examine(path: Path) -> list[str]:
 
     A database that a killed process left with a WAL can only be read by rolling it forward, so this opens it read-write.
     """
-    with path.open("rb") as file:
-        header = file.read(16)
-    if header != b"SQLite format 3\0":
+    if 0 < path.stat().st_size < HEADER_BYTES:  # SQLite takes a file of one byte for an empty database
         raise HistoryError(f"{path} is damaged or not a database: move it away, or name another file with --db.")
     db = _connect(path, "rw")
     try:

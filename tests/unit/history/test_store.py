@@ -6,12 +6,15 @@ import hashlib
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from kernelband.errors import HistoryError
-from kernelband.history import Store, find_place, runs
+from kernelband.history import Store, examine, find_place, runs
 from kernelband.history.place import filesystem
 from kernelband.history.schema import names
 
@@ -92,6 +95,72 @@ class TestBadFiles:
         db.commit()
         db.close()
         unchanged(path, "another program", opening)
+
+
+@pytest.mark.parametrize("text", [b"x", b"hello", b"SQLite format 3", b"hello " * 20, b"\0" * 5000])
+def test_a_short_file_that_is_no_database(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "h.db").write_bytes(text)
+    unchanged(tmp_path / "h.db", "is damaged or not a database", Store.read)
+    unchanged(tmp_path / "h.db", "is damaged or not a database", Store.write)
+
+
+#: Another process that looks into a database and goes.
+LOOKS = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(c.execute('SELECT reason FROM runs').fetchall()); c.close()"
+
+
+def test_who_comes_and_goes_takes_no_log_from_who_stays(tmp_path: Path) -> None:
+    """A server keeps the database open, and opens it once more for a moment; then another process is the last one to close it, or isn't."""
+    path = tmp_path / "h.db"
+
+    def others() -> str:
+        return subprocess.run([sys.executable, "-c", LOOKS, path], capture_output=True, text=True, check=True, timeout=60).stdout
+
+    with Store.write(path) as stays:
+        runs.begin(stays, run_row(), {})
+        runs.update(stays, "a1b2c3", reason="one")
+        for opens in (Store.read, Store.write, examine):
+            gone = opens(path)
+            if isinstance(gone, Store):
+                gone.close()
+            assert others() == "[('one',)]\n"
+            assert path.with_name("h.db-wal").exists(), f"{opens} gave up this process's locks: the other one deleted our log"
+        runs.update(stays, "a1b2c3", reason="two")
+        assert others() == "[('two',)]\n"
+        with Store.write(path) as second:
+            runs.update(second, "a1b2c3", reason="three")
+        assert others() == "[('three',)]\n"
+    assert others() == "[('three',)]\n"
+    with Store.read(path) as store:
+        assert store.integrity() == "ok"
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_database_that_is_being_made_is_no_history_yet(tmp_path: Path, *, empty: bool) -> None:
+    path = tmp_path / "h.db"
+    if empty:
+        path.touch()
+    else:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("PRAGMA journal_mode = wal")
+    with pytest.raises(HistoryError, match=r"There is no history yet: .* is empty, or being made"):
+        Store.read(path)
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,), "a reader makes no tables"
+
+
+def test_several_that_make_it_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "h.db"
+    code = "import sys, pathlib; from kernelband.history import Store; sys.stdin.readline(); Store.write(pathlib.Path(sys.argv[1])).close()"
+    made = [subprocess.Popen([sys.executable, "-c", code, path], stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    for process in made:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    for process in made:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors.decode()
+    with Store.read(path) as store:
+        assert store.integrity() == "ok"
 
 
 def test_reading_what_is_not_there(tmp_path: Path) -> None:
