@@ -36,7 +36,8 @@ class Ability:
 @db_option
 @click.option("--anonymous", is_flag=True, help="Leave out paths, user and host names, so that the text may be shared.")
 @json_option
-def doctor(worker: str | None, python: str | None, db: str | None, anonymous: bool, as_json: bool) -> int:
+@click.option("--json-lines", "as_line", is_flag=True, help="Print the same JSON as one line, an event.")
+def doctor(*, worker: str | None, python: str | None, db: str | None, anonymous: bool, as_json: bool, as_line: bool) -> int:
     """Say what is there, what is missing, and what still works.
 
     Exits with 0 when at least predicted optimization works, else with 1.
@@ -48,8 +49,11 @@ def doctor(worker: str | None, python: str | None, db: str | None, anonymous: bo
     able = abilities(checks)
     if anonymous:
         checks = shareable(checks, worker)
-    if as_json:
-        click.echo(json.dumps({"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}, indent=1))
+    told = {"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}
+    if as_line:
+        click.echo(json.dumps({"event": "checked", **told}))
+    elif as_json:
+        click.echo(json.dumps(told, indent=1))
     else:
         _print(checks, able)
     return 0 if next(a for a in able if a.name == "predict").works else 1

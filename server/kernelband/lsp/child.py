@@ -124,6 +124,38 @@ class Child(asyncio.SubprocessProtocol):
         self._kill_group()
         system.kill_marked(self.marker)
 
+    @classmethod
+    async def to_its_end(
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        on_event: Callable[[Event], None],
+        *,
+        cwd: str,
+        limit_s: float,
+        living: set[Child],
+    ) -> tuple[Child, Exit | None]:
+        """Start it and wait until it has ended: the child and how; None for one that took longer than ``limit_s`` and was ended.
+
+        It is in ``living`` meanwhile. One that nobody waits for any more is ended, too.
+        """
+        over: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+
+        def end(exit_: Exit) -> None:
+            if not over.done():
+                over.set_result(exit_)
+
+        child = cls.start(command, env, on_event, end, cwd=cwd)
+        living.add(child)
+        try:
+            await asyncio.wait({over}, timeout=limit_s)
+        finally:
+            late = not over.done()
+            if late:
+                await asyncio.shield(child.cancel())
+            living.discard(child)
+        return child, None if late else over.result()
+
     # ------------------------------------------------------------ its life
 
     async def _live(self, command: list[str], env: dict[str, str], on_end: Callable[[Exit], None], cwd: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -35,7 +35,9 @@ Signature = tuple[Any, ...]
 
 @frozen
 class RunFinding:
-    """A run. ``gpu`` is the name that the driver gave, "" where nothing ran on one; ``created`` seconds since the epoch."""
+    """A run. ``gpu`` is the name that the driver gave, "" where nothing ran on one; ``created`` seconds since the epoch; ``policy`` is
+    ``given`` where one edit was judged.
+    """
 
     id: str
     path: str
@@ -52,6 +54,7 @@ class RunFinding:
     triton: str
     torch: str
     variants: tuple[VariantFinding, ...] = ()  # in the order of ``kernelband show``
+    policy: str = ""
 
 
 @frozen
@@ -136,6 +139,20 @@ class Findings:
         view = self._view
         ids = {run for (_, kernel), runs_ in view.by_place.items() if kernel.rpartition(".")[2] == name for run in runs_}
         return [kept.found for run, kept in view.kept.items() if run in ids and kept.found.variants][:MOST_OF_A_KERNEL]
+
+    def newest(self, limit: int, inside: Callable[[str], bool] = lambda _: True) -> list[RunFinding]:
+        """The newest runs of files that ``inside`` takes by their path, each with its variants. Reads the database: for a thread.
+
+        Raises:
+            HistoryError: it can't be read.
+        """
+        with self._lock:
+            wanted = [kept for kept in self._view.kept.values() if inside(kept.found.path)][:limit]
+            for kept in wanted:
+                if not kept.full:
+                    found = evolve(kept.found, variants=read_variants(self._open_store(), kept.row.id, kept.row.mode))
+                    self._view = evolve(self._view, kept={**self._view.kept, kept.row.id: evolve(kept, found=found, full=True)})
+            return [self._view.kept[kept.row.id].found for kept in wanted]
 
     def state(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Of the files of the database: another one once somebody has written it. Quick, but it reads the file system."""
@@ -342,4 +359,5 @@ def _about(row: RunRow, now: float, trials: int) -> RunFinding:
         trials=trials,
         triton=str(row.environment.get("triton") or ""),
         torch=str(row.environment.get("torch") or ""),
+        policy=row.policy,
     )

@@ -40,6 +40,11 @@ COMMANDS = (
     "explain",
     "reproduce",
     "diagnostics",
+    "runReport",
+    "kernels",
+    "runs",
+    "forget",
+    "environment",
 )
 #: Those that are sent: code cells in Python.
 NOTEBOOKS: dict[str, Any] = {

@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from kernelband.errors import UsageError, WorkloadError
 from kernelband.explain.hints import hints, inspected
-from kernelband.lsp.child import Child, Event, Exit
+from kernelband.lsp.child import Child, Event
 from kernelband.lsp.diagnoses import Inspected
 from kernelband.lsp.findings import Applicable
 from kernelband.lsp.runs import COMMAND
@@ -117,7 +117,6 @@ class Inspections:
     async def _run(self, ask: Ask, folder: Path) -> list[Event]:
         rows: list[Event] = []
         problems: list[str] = []
-        over: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
 
         def hear(event: Event) -> None:
             if event["event"] == "inspected":
@@ -125,28 +124,17 @@ class Inspections:
             elif event["event"] == "error":
                 problems.append(str(event["message"]))
 
-        def end(exit_: Exit) -> None:
-            if not over.done():
-                over.set_result(exit_)
-
         # Paths and messages are in UTF-8, whatever the locale of the editor is.
         env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-        child = Child.start([*self.command, *arguments(ask, folder)], env, hear, end, cwd=str(folder))
-        self._children.add(child)
-        try:
-            await asyncio.wait({over}, timeout=self._limit)
-        finally:
-            late = not over.done()
-            if late:
-                await asyncio.shield(child.cancel())
-            self._children.discard(child)
-        if late:
+        command = [*self.command, *arguments(ask, folder)]
+        child, end = await Child.to_its_end(command, env, hear, cwd=str(folder), limit_s=self._limit, living=self._children)
+        if end is None:
             raise WorkloadError(
                 f"The inspection of {ask.kernel} took longer than {self._limit:.0f} s and was stopped: name a quicker entry."
             )
-        if over.result().code != 0:
-            said = [*problems, *(str(r["error"]) for r in rows if r.get("error")), over.result().problem, *list(child.errors)[-1:]]
-            silent = f"The inspection of {ask.kernel} ended with exit code {over.result().code}: `kernelband inspect` may show why."
+        if end.code != 0:
+            said = [*problems, *(str(r["error"]) for r in rows if r.get("error")), end.problem, *list(child.errors)[-1:]]
+            silent = f"The inspection of {ask.kernel} ended with exit code {end.code}: `kernelband inspect` may show why."
             raise WorkloadError(next(filter(None, said), silent))
         return rows
 

@@ -172,8 +172,10 @@ class LiveRun:
             case "noted":
                 self.notes = [*self.notes, event["text"]][-NOTES:]
             case "candidates_compiled":
-                for what in ("proposed", "compiled", "failed", "duplicates"):
-                    self.counts[what] = self.counts.get(what, 0) + event[what]
+                # As the run counts at its end: what the event calls compiled are the candidates that wait for the device now.
+                new = {name: int(event[name]) for name in ("proposed", "failed", "duplicates")}
+                for what, by in {**new, "compiled": new["proposed"] - new["failed"]}.items():
+                    self.counts[what] = self.counts.get(what, 0) + by
             case "trial_ended":
                 self._trial_ended(event)
             case "final_ended":

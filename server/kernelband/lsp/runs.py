@@ -72,6 +72,10 @@ class Runs:
         """The run of that id, if it is the newest of its kernel in this session."""
         return next((live for live in self._newest.values() if live.id == run), None)
 
+    def forget(self, run: str) -> None:
+        """It was deleted: nothing is said of it any more, unless it goes on."""
+        self._newest = {at: live for at, live in self._newest.items() if live.id != run or not live.ended}
+
     @property
     def live(self) -> tuple[LiveRun, ...]:
         """Those that go on."""

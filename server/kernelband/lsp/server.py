@@ -14,10 +14,12 @@ from pygls.lsp.server import LanguageServer
 from kernelband import __version__
 from kernelband.errors import SourceError
 from kernelband.history import find_place
+from kernelband.lsp.catalog import Catalog
 from kernelband.lsp.diagnoses import Diagnoses
 from kernelband.lsp.documents import Document
 from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
+from kernelband.lsp.environments import Environments
 from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, notebooks, pages, progress, session, verifying
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
@@ -57,6 +59,8 @@ class KernelBandServer(LanguageServer):
         self.diagnoses = Diagnoses(lambda: self.findings, self.open_texts, lambda uri: diagnostics.tell(self, uri))
         self.told: dict[str, list[types.Diagnostic]] = {}  # by document: the diagnostics that the client knows of
         self.inspections = Inspections(self.trust.refusal)
+        self.environments = Environments(self.trust.refusal)
+        self.catalog, self.scanning = Catalog(), asyncio.Lock()
         self.runs = Runs(self.trust.refusal)
         self.runs.on_change.append(self._run_changed)
         self.shown: set[str] = set()
@@ -171,6 +175,7 @@ class KernelBandServer(LanguageServer):
             task.cancel()
         self.runs.kill_all()
         self.inspections.kill_all()
+        self.environments.kill_all()
         self.index.stop()
         self.findings.close()
         self.shelf.remove()

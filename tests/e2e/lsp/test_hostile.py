@@ -72,6 +72,17 @@ NOTHING: list[tuple[str, list[object], set[int]]] = [
     ("report", [HALF, "\0"], {PARAMS}),
     ("choose", ["u", "k"], {REFUSED}),
     ("stop_all", [], {RESULT}),
+    ("runReport", ["nope"], {REFUSED}),
+    ("runReport", [LONG], {PARAMS}),
+    ("kernels", [], {RESULT}),
+    ("runs", [5], {RESULT}),
+    ("runs", [-1], {REFUSED}),
+    ("runs", [True], {PARAMS}),
+    ("forget", ["nope"], {REFUSED}),
+    ("forget", [""], {REFUSED}),
+    ("environment", ["u"], {REFUSED}),
+    ("environment", ["file:///nobody.py", True], {REFUSED}),
+    ("environment", [NUL], {PARAMS}),
 ]
 
 

@@ -41,6 +41,7 @@ def _hook(event, arguments):
 sys.addaudithook(_hook)
 """
 NOBODY = "0123abcd"  # the id of no run
+FORGET = "kernelband.server.forget"
 
 
 class Traps:
@@ -160,8 +161,8 @@ def no_children(pid: int) -> Generator[Callable[[], int], None, None]:
 # ------------------------------------------------------------ every feature
 
 
-async def everything(ed: Editor, run: str) -> set[str]:
-    """Use all that the server says it can; the names of what was used."""
+async def everything(ed: Editor, run: str, *, deletes: bool = False) -> set[str]:
+    """Use all that the server says it can; the names of what was used. ``deletes``: also the run that all the rest is about."""
     can = ed.result.capabilities
     told = {a.name for a in attrs.fields(type(can)) if a.name.endswith("_provider") and getattr(can, a.name)}
     unknown = told - REQUESTS.keys() - {"execute_command_provider"}
@@ -173,6 +174,8 @@ async def everything(ed: Editor, run: str) -> set[str]:
     assert commands is not None
     for command in commands.commands:
         for arguments in await guesses(ed, command, run):
+            if command == FORGET and arguments == [run] and not deletes:
+                continue
             await asked(ed, types.WORKSPACE_EXECUTE_COMMAND, types.ExecuteCommandParams(command, arguments))
     return told | set(commands.commands)
 
@@ -195,7 +198,7 @@ async def guesses(ed: Editor, command: str, run: str) -> list[list[Any]]:
     assert told, f"{command} doesn't say which arguments it takes: {sentence}"
     kinds = [] if told[1] == "none" else told[1].split(", ")
     words = [ed.uri, "scale_kernel", run, *(["bench", "HEAD", NOBODY] if kinds.count("str") < 3 else [])]
-    pools: dict[str, list[Any]] = {"str": words, "int": [1, 2], "bool": [True]}
+    pools: dict[str, list[Any]] = {"str": words, "int": [1, 2], "bool": [True], "dict": [{"trials": 1}]}
     return [list(x) for x in itertools.product(*(pools[kind] for kind in kinds))]
 
 
@@ -251,7 +254,7 @@ async def test_every_feature_in_a_folder_full_of_traps(traps: Traps, command: tu
             ed.client.text_document_did_save(types.DidSaveTextDocumentParams(ed.document, text=ed.text))
             settings = {"kernelband": {"trials": 1, "seconds": 20}}
             ed.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
-            await everything(ed, run)
+            await everything(ed, run, deletes=True)
             assert looks() > 20
         assert (traps.sung, traps.started) == ([], [])
         # and so that all this can fail

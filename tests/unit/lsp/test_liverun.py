@@ -139,7 +139,7 @@ def test_notes_and_counts_are_kept() -> None:
         assert tell(live, "noted", text=text)
         tell(live, "candidates_compiled", step=0, strategy="tiling", proposed=4, compiled=2, failed=1, duplicates=1)
     assert live.notes == ["One.", "Two."]
-    assert live.counts == {"proposed": 8, "compiled": 4, "failed": 2, "duplicates": 2}
+    assert live.counts == {"proposed": 8, "compiled": 6, "failed": 2, "duplicates": 2}
     assert not tell(live, "worker_said", executor="worker", text="noise")
     assert not tell(live, "of_a_later_version")
 

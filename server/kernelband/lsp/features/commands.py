@@ -18,7 +18,10 @@ from kernelband.lsp.features.actions import Refused, can_name
 from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
+from kernelband.lsp.features.environment import environment
 from kernelband.lsp.features.inspecting import inspect
+from kernelband.lsp.features.listing import forget, kernels, list_runs
+from kernelband.lsp.features.reporting import run_report
 from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
@@ -57,7 +60,8 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
         try:
             return await handler(server, *(server.documents.program(a) if isinstance(a, str) else a for a in arguments))
         except KernelBandError as error:
-            server.window_show_message(types.ShowMessageParams(types.MessageType.Error, error.message))
+            if handler not in QUIET:
+                server.window_show_message(types.ShowMessageParams(types.MessageType.Error, error.message))
             raise Refused(error.message) from error
 
     return command
@@ -210,12 +214,21 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     explain: (str, str, str, int),
     reproduce: (str, str, str, int),
     diagnostics: (),
+    run_report: (str,),
+    kernels: (),
+    list_runs: (int,),
+    forget: (str,),
+    environment: (str, bool),
 }
+#: What views ask by themselves: what can't be done is the request's error only, and no message.
+QUIET: frozenset[Handler] = frozenset({run_report, kernels, list_runs, environment})
 #: Those that aren't called like their handlers.
 NAMES: dict[Handler, str] = {
     choose_entry: "chooseEntry",
     choose_device: "chooseDevice",
     optimize_changed: "optimizeChanged",
     kernels_at: "kernelsAt",
+    run_report: "runReport",
+    list_runs: "runs",
     device_of: "deviceOf",
 }

@@ -1,0 +1,29 @@
+"""``environment``: which Python, torch, Triton and GPU the kernels of a file have, and what works with them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from kernelband.lsp import choices
+from kernelband.lsp.asking import device_of
+from kernelband.lsp.environments import Asked
+from kernelband.lsp.features.scoped import settings_of
+from kernelband.lsp.index import place
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+
+async def environment(server: KernelBandServer, uri: str, again: bool = False) -> dict[str, Any]:
+    """As ``kernelband doctor --json``, for a run of that file or folder: ``{"worker", "python", "asked_s", "checks", "works"}``.
+
+    Remembered for the session; ``again`` looks anew.
+    """
+    path = place(uri)
+    chosen = await asyncio.to_thread(choices.read)
+    worker, python, _ = device_of(await settings_of(server, uri), chosen.devices.get(path))
+    asked = Asked(server.runs.command, worker, python, str(server.findings.db))
+    return attrs.asdict(await server.environments.of(path, asked, again=again))

@@ -1,0 +1,173 @@
+"""``kernels``, ``runs`` and ``forget``: what a view of the whole workspace shows, and takes away."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelband.errors import HistoryError, UsageError
+from kernelband.history import Store, runs
+from kernelband.lsp.catalog import Found
+from kernelband.lsp.features import lens
+from kernelband.lsp.findings import RunFinding
+from kernelband.lsp.index import place
+from kernelband.lsp.liverun import LiveRun
+from kernelband.lsp.ranking import VariantFinding
+from kernelband.search.events import GIVEN
+from kernelband.source.folders import is_below
+
+if TYPE_CHECKING:
+    from kernelband.history.records import RunRow
+    from kernelband.lsp.server import KernelBandServer
+
+MOST_RUNS = 500
+
+
+async def kernels(server: KernelBandServer) -> dict[str, Any]:
+    """Every kernel of the open folders and documents: ``{"kernels": [...], "truncated"}``. Truncated: there may be more; ask again.
+
+    Each is ``{"uri", "kernel", "line", "told", "live", "latest", "variants"}``; ``line`` from 0, ``told`` as its lens says it.
+    """
+    opened = await _opened(server)
+    paths = {place(d.uri) for d in server.open_documents()}
+    folders, findings = _folders(server), server.findings
+    async with server.scanning:
+        found, truncated = await asyncio.to_thread(server.catalog.look, folders, paths, findings)
+    files = [_kernel(server, Path(f.path).as_uri(), f) for f in found]
+    return {"kernels": [*opened, *files], "truncated": truncated}
+
+
+async def _opened(server: KernelBandServer) -> list[dict[str, Any]]:
+    """Of open documents, as they are now; of a notebook in its cells."""
+    out: list[dict[str, Any]] = []
+    for document in server.open_documents():
+        cells = server.documents.books.get(document.uri)
+        if await server.view(document.uri) is None:  # closed meanwhile
+            continue
+        for uri in [c.document.uri for c in cells.cells] if cells is not None else [document.uri]:
+            view = await server.view(uri)
+            for kernel in view.kernels if view is not None else ():
+                name = kernel.place.qualname
+                line = view.range(kernel.name_span, server.encoding).start.line if view is not None else 0
+                found = Found(place(document.uri), name, line, server.standings.of(document.uri, name))
+                out.append(_kernel(server, uri, found))
+    return out
+
+
+def _kernel(server: KernelBandServer, uri: str, found: Found) -> dict[str, Any]:
+    finding = found.standing.finding if found.standing is not None else None
+    live = server.runs.of(found.path, found.kernel)
+    latest = next(iter(finding.runs), None) if finding is not None else None
+    going = live.id if live is not None and not live.ended else latest.id if latest is not None and latest.state == "running" else None
+    telling = finding.telling if finding is not None else None
+    worth = [v for v in telling.variants if v.decision != "reject" and (v.verified or v.tier == "likely faster")] if telling else []
+    return {
+        "uri": uri,
+        "kernel": found.kernel,
+        "line": found.line,
+        "told": lens.result(found.standing) if found.standing is not None else "",
+        "live": going,
+        "latest": latest.id if latest is not None else None,
+        "variants": len(worth),
+    }
+
+
+async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
+    """Live and past runs of the files in the open folders, of all where no folder is open, the newest first: ``{"runs": [...]}``."""
+    if not 0 < limit <= MOST_RUNS:
+        raise UsageError(f"A list of runs has 1 to {MOST_RUNS}, and {limit} were asked for.")
+    folders, findings = _folders(server), server.findings
+
+    def inside(path: str) -> bool:
+        return not folders or any(is_below(path, folder) for folder in folders)
+
+    past = await asyncio.to_thread(lambda: (findings.refresh(), findings.newest(limit, inside))[1])
+    live = {r.id: r for r in server.runs.live if inside(r.request.path)}
+    begun = {r.id for r in past}
+    new = [_begun(r) for r in live.values() if r.id not in begun]
+    out = [*new, *(_run(r, live.get(r.id)) for r in past)]
+    return {"runs": sorted(out, key=lambda r: -r["created"])[:limit]}
+
+
+def _begun(live: LiveRun) -> dict[str, Any]:
+    """A run that has written nothing down yet."""
+    return {
+        "run": live.id,
+        "uri": live.request.uri,
+        "path": live.request.path,
+        "kernel": live.request.kernel,
+        "state": live.state,
+        "headline": live.headline,
+        "device": live.device,
+        "mode": live.mode,
+        "created": time.time() - live.elapsed,
+        "variants": [],
+    }
+
+
+def _run(run: RunFinding, live: LiveRun | None) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "uri": Path(run.path).as_uri(),
+        "path": run.path,
+        "kernel": run.kernel,
+        "state": "running" if live is not None else run.state,
+        "headline": live.headline if live is not None else headline(run),
+        "device": run.device,
+        "mode": run.mode,
+        "created": run.created,
+        "variants": [_variant(v) for v in run.variants],
+    }
+
+
+def _variant(v: VariantFinding) -> dict[str, Any]:
+    return {
+        "number": v.number,
+        "title": v.what,
+        "ratio": v.ratio,
+        "tier": v.tier or None,
+        "verified": v.verified,
+        "decision": v.decision or None,
+    }
+
+
+def headline(run: RunFinding) -> str:
+    """A past run, or one that goes on elsewhere, in a few words, as a lens has them."""
+    if run.state == "running":
+        return f"{run.trials} trial{'s' if run.trials != 1 else ''} so far"
+    if run.state != "finished":
+        return {"interrupted": "stopped"}.get(run.state, run.state)
+    best = next((v for v in run.variants if v.verified and v.ratio is not None), None)
+    if best is not None:
+        return f"verified {best.ratio:.2f}×"
+    if run.policy == GIVEN:
+        return next((v.tier for v in run.variants if v.tier), run.reason.partition(":")[0])
+    if run.mode == "measured":
+        return "nothing verified"
+    return "likely faster" if any(v.tier == "likely faster" for v in run.variants) else "no candidate"
+
+
+async def forget(server: KernelBandServer, run: str) -> dict[str, str]:
+    """Delete a run with all that it found, for good: ``{"run": id}``."""
+    live = server.runs.get(run)
+    if live is not None and not live.ended:
+        raise UsageError(f"Run {run} goes on: cancel it first, then delete it.")
+    row = await asyncio.to_thread(_forget, server.findings.db, run)
+    server.runs.forget(row.id)
+    await server.look()
+    return {"run": row.id}
+
+
+def _forget(db: Path, run: str) -> RunRow:
+    with Store.read(db) as store:
+        if not store.rows("SELECT id FROM runs WHERE id = ?", [run]):  # the beginning of an id is not enough to delete by
+            raise HistoryError(f"There is no run {run!r} in {db}, so nothing was deleted: it may be gone already.")
+        row = runs.forget(store, run)
+        store.shrink()
+        return row
+
+
+def _folders(server: KernelBandServer) -> list[str]:
+    return [place(f.uri) for f in server.documents.folders.values()]

@@ -1,0 +1,42 @@
+"""``runReport``: all that a graphical report of one run needs. docs/report.md has it field by field."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelband.errors import UsageError
+from kernelband.history import Store, runs
+from kernelband.lsp.features import progress
+
+if TYPE_CHECKING:
+    from kernelband.lsp.server import KernelBandServer
+
+
+async def run_report(server: KernelBandServer, run: str) -> dict[str, Any]:
+    """From the history, with ``live`` as ``kernelband/runChanged`` tells of a run that goes on here, else null."""
+    live = server.runs.get(run)
+    going = live if live is not None and not live.ended else None
+    report = await asyncio.to_thread(_read, server.findings.db, run, dict(going.counts) if going is not None else {})
+    if report is not None:
+        return {**report, "live": progress.changed(going) if going is not None else None}
+    if going is not None:
+        raise UsageError(f"Run {run} has written nothing down yet: ask again in a moment.")
+    if live is not None and live.error:
+        raise UsageError(f"Run {run} left nothing behind: {live.error}")
+    raise UsageError(f"There is no run {run} in {server.findings.db}: it may have been deleted.")
+
+
+def _read(db: Path, run: str, counts: Mapping[str, int]) -> dict[str, Any] | None:
+    """None where the history has no such run."""
+    from kernelband.explain.runreport import run_report as made
+    from kernelband.explain.runreport import to_json
+
+    if not db.exists() or not db.stat().st_size:  # none yet, or one that is being made
+        return None
+    with Store.read(db) as store:
+        if not store.rows("SELECT id FROM runs WHERE id = ?", [run]):
+            return None
+        return to_json(made(store, runs.find(store, run), counts))
