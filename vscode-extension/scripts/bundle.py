@@ -45,6 +45,14 @@ def libs() -> None:
         shutil.copytree(ROOT / "server" / package, LIBS / package, ignore=shutil.ignore_patterns("__pycache__"))
 
 
+def demo() -> None:
+    """The kernel of the walkthrough, as it is among the examples."""
+    folder = BUNDLED / "demo"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    shutil.copy(ROOT / "examples" / "layer_norm.py", folder)
+
+
 def search() -> None:
     """The lock of the search's packages, and what installing it downloads here: other platforms' wheels are about as big."""
     lock = ROOT / "requirements" / "search.txt"
@@ -54,4 +62,5 @@ def search() -> None:
 
 
 libs()
+demo()
 search()

@@ -1,29 +1,21 @@
 /** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
 import * as vscode from "vscode";
 import type { Compared, Diagnosed, Reproduced, Shown } from "./protocol.ts";
-import { optimize, pickKernel, remembered } from "./optimize/optimize.ts";
+import { optimize, pickKernel, remembered, type Target } from "./optimize/optimize.ts";
+import { registering } from "./registering.ts";
 import type { LiveRuns } from "./runs/live.ts";
 import type { SearchEnvironment } from "./search/environment.ts";
-import { MODEL_KEY, told, type Server } from "./server/server.ts";
+import { MODEL_KEY, type Server } from "./server/server.ts";
 
 /** Those that are given a kernel, or ask for the one at the cursor. */
 const OF_A_KERNEL = { verify: "verify", variants: "choose", inspect: "inspect", chooseEntry: "chooseEntry" } as const;
 
 export function register(context: vscode.ExtensionContext, server: Server, search: SearchEnvironment, runs: LiveRuns, log: vscode.LogOutputChannel): void {
-  const on = (name: string, work: (...args: never[]) => unknown): void => {
-    const safe = async (...args: never[]): Promise<unknown> => {
-      try {
-        return await work(...args);
-      } catch (error) {
-        if (!told(error)) void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
-        return undefined;
-      }
-    };
-    context.subscriptions.push(vscode.commands.registerCommand(`kernelband.${name}`, safe));
-  };
+  const on = registering(context);
 
-  on("optimize", async () => {
-    const target = await pickKernel(server);
+  // From the side bar it is given the kernel's row.
+  on("optimize", async (row?: Target) => {
+    const target = row?.kernel ? row : await pickKernel(server);
     if (target) await optimize(server, context.workspaceState, target);
   });
   for (const [name, command] of Object.entries(OF_A_KERNEL)) {

@@ -1,21 +1,28 @@
 /** Puts the parts together. What the server can say by LSP is nowhere here. */
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { register } from "./commands.ts";
+import { registerDemo } from "./demo/demo.ts";
 import { Interpreters } from "./python/interpreters.ts";
 import { LiveRuns } from "./runs/live.ts";
 import { SearchEnvironment } from "./search/environment.ts";
 import { Server } from "./server/server.ts";
+import { registerStatusActions } from "./status/actions.ts";
 import { HealthItems } from "./status/health.ts";
 import { StatusBar } from "./status/statusBar.ts";
+import { registerActions } from "./view/actions.ts";
+import { KernelContext } from "./view/kernelContext.ts";
+import { SideBar } from "./view/sideBar.ts";
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  if (vscode.l10n.uri) l10n.config({ fsPath: vscode.l10n.uri.fsPath });
   const log = vscode.window.createOutputChannel("KernelBand", { log: true });
   const interpreters = new Interpreters();
   const server: Server = new Server(context, log, interpreters, () => search);
   const search: SearchEnvironment = new SearchEnvironment(() => server.python, context.extensionPath, context.globalStorageUri.fsPath, log);
   const runs = new LiveRuns();
   const bar = new StatusBar(runs);
-  const health = new HealthItems(server, interpreters, search);
+  const health = new HealthItems(server, interpreters, search, log);
   context.subscriptions.push(
     log,
     interpreters,
@@ -28,13 +35,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     server.onHealthChanged(({ state }) => {
       if (state !== "running") runs.clear();
       bar.draw();
-      void health.draw();
     }),
-    interpreters.onDidChange(() => void health.draw()),
-    search.onDidChange(() => void health.draw()),
-    vscode.window.onDidChangeActiveTextEditor(() => void health.draw()),
   );
+  const sideBar = new SideBar(server, runs); // after what keeps the runs that go on
+  context.subscriptions.push(sideBar, new KernelContext(server, log));
   register(context, server, search, runs, log);
+  registerActions(context, server, sideBar);
+  registerStatusActions(context, health);
+  registerDemo(context, server);
   await server.start();
 }
 

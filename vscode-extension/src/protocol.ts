@@ -97,3 +97,8 @@ export interface Environment {
   checks: { name: string; state: "ok" | "missing" | "note"; found: string; means: string }[];
   works: Record<string, boolean>;
 }
+
+/** Of what `review` answers, the documents that a variant edits. */
+export interface Reviewed {
+  files: { uri: string; version: number | null }[];
+}

@@ -47,6 +47,7 @@ export class Server implements vscode.Disposable {
   readonly #healthChanged = new vscode.EventEmitter<Health>();
   readonly #restarts = new Restarts();
   readonly #intercepts = new Map<string, Intercept>();
+  readonly #alsoTrusted = new Set<string>();
   #client: LanguageClient | undefined;
   #python: Python | undefined;
   #health: Health = { state: "starting", problem: "" };
@@ -151,9 +152,16 @@ export class Server implements vscode.Disposable {
     if (this.#client?.isRunning()) await this.#client.sendNotification("kernelband/didChangeModelKey", { key });
   }
 
+  /** A folder outside of the workspace that the user lets run. */
+  async trust(folder: vscode.Uri): Promise<void> {
+    this.#alsoTrusted.add(folder.toString());
+    await this.#trusted();
+  }
+
   async #trusted(): Promise<void> {
     const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => ({ uri: uri.toString(), trusted: vscode.workspace.isTrusted }));
-    if (this.#client?.isRunning()) await this.#client.sendNotification("kernelband/didChangeTrust", { folders });
+    const others = [...this.#alsoTrusted].map((uri) => ({ uri, trusted: true }));
+    if (this.#client?.isRunning()) await this.#client.sendNotification("kernelband/didChangeTrust", { folders: [...folders, ...others] });
     await this.configure(); // settings that a folder may not have said before may count now
   }
 

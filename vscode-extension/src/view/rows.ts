@@ -132,7 +132,7 @@ function runRow(run: WorkspaceRun, live: readonly RunChanged[], now: number, rel
     run: run.run,
     label: run.kernel,
     description: [headline, device, when(run.created, now)].filter(Boolean).join(" · "),
-    icon: icon ?? "circle-outline",
+    icon,
     ...(color ? { color } : {}),
     tooltip: [`${run.kernel} (${file})`, [headline, device].filter(Boolean).join(" · "), l10n.t("run {0}, {1}", run.run, full(run.created))].join("\n"),
     context: ["run", goes ? (going ? "live" : "elsewhere") : run.state === "interrupted" ? "interrupted" : "past"].join(" "),
@@ -178,8 +178,7 @@ export function worthOf(variant: RunVariant): string {
 
 /** The GPU's short name, and that it is only predicted for: `H200`, `H100 (predicted)`. */
 export function deviceWords(device: string | null, mode: "measured" | "predicted" | null): string {
-  const bare = (device ?? "").replace(/^(NVIDIA|AMD) /, "");
-  const short = bare.split(" ")[0] ?? "";
+  const short = /^(?:NVIDIA |AMD )?((?:Instinct |GeForce |RTX )*\S+)/.exec(device ?? "")?.[1] ?? "";
   if (!short) return mode === "predicted" ? l10n.t("predicted") : "";
   return mode === "predicted" ? l10n.t("{0} (predicted)", short) : short;
 }

@@ -1,0 +1,31 @@
+/** What the items of the language status do when they are clicked. */
+import * as vscode from "vscode";
+import { registering } from "../registering.ts";
+import type { HealthItems } from "./health.ts";
+import { environmentWords } from "./words.ts";
+
+export function registerStatusActions(context: vscode.ExtensionContext, health: HealthItems): void {
+  const on = registering(context);
+  on("environment", async () => {
+    const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
+    if (!uri) {
+      void vscode.window.showInformationMessage(vscode.l10n.t("No file or folder is open: open one, since its Python is what is looked at."));
+      return;
+    }
+    const location = vscode.ProgressLocation.Window;
+    const title = vscode.l10n.t("Looking at Python, torch, Triton and GPU");
+    const found = environmentWords(await vscode.window.withProgress({ location, title }, () => health.look(uri.toString(), true)));
+    const said = [found.packages, found.broken ? found.aboutPackages : "", found.broken ? "" : found.gpu, found.broken ? "" : found.aboutGpu];
+    const text = said.filter(Boolean).join(" · ");
+    void (found.broken ? vscode.window.showWarningMessage(text) : vscode.window.showInformationMessage(text));
+  });
+  on("serverActions", async () => {
+    const items = [
+      { label: vscode.l10n.t("Show the log"), command: "kernelband.showLog" },
+      { label: vscode.l10n.t("Restart the language server"), command: "kernelband.restart" },
+      { label: vscode.l10n.t("Copy diagnostics for a report of a problem"), command: "kernelband.copyDiagnostics" },
+    ];
+    const picked = await vscode.window.showQuickPick(items, { placeHolder: "KernelBand" });
+    if (picked) await vscode.commands.executeCommand(picked.command);
+  });
+}

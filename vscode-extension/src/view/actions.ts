@@ -1,0 +1,49 @@
+/** What rows of the side bar can do. */
+import * as vscode from "vscode";
+import type { Reviewed } from "../protocol.ts";
+import { registering } from "../registering.ts";
+import type { Server } from "../server/server.ts";
+import type { KernelRow, RunRow, VariantRow } from "./rows.ts";
+import type { SideBar } from "./sideBar.ts";
+
+export function registerActions(context: vscode.ExtensionContext, server: Server, sideBar: SideBar): void {
+  const on = registering(context);
+  on("view.refresh", () => sideBar.refresh());
+  on("view.report", async ({ uri, kernel, run }: KernelRow | RunRow) => vscode.commands.executeCommand("kernelband.report", { uri, kernel, run }));
+  on("view.stop", ({ run }: KernelRow | RunRow) => server.command("cancel", run));
+  on("view.resume", ({ uri, kernel, run }: RunRow) => vscode.commands.executeCommand("kernelband.server.resume", uri, kernel, run));
+  // The server's commands as a lightbulb calls them, so what takes their place in this editor does here, too.
+  const ofAVariant = { review: "apply", compare: "compare", explain: "explain", patch: "patch" };
+  for (const [name, command] of Object.entries(ofAVariant)) {
+    on(`view.${name}`, async ({ uri, kernel, run, number }: VariantRow) => {
+      await open(uri);
+      await vscode.commands.executeCommand(`kernelband.server.${command}`, uri, kernel, run, number);
+    });
+  }
+  on("view.verify", (row: VariantRow) => verifyAgain(server, row));
+  on("view.delete", async (row: RunRow) => {
+    const variants = row.children.length ? vscode.l10n.t("Its variants, their figures and reasons go with it. This can't be undone.") : vscode.l10n.t("This can't be undone.");
+    const yes = vscode.l10n.t("Delete");
+    const asked = vscode.l10n.t("Delete this run of {0}?", row.kernel);
+    const answer = await vscode.window.showWarningMessage(asked, { modal: true, detail: [row.description, variants].join("\n\n") }, yes);
+    if (answer !== yes) return;
+    await server.command("forget", row.run);
+    sideBar.refresh();
+  });
+}
+
+/** A variant whose file is open in no editor can't be put in. */
+async function open(uri: string): Promise<void> {
+  await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri), { preview: false });
+}
+
+/** Put it in as one edit, and judge it anew against the text that was there before. */
+async function verifyAgain(server: Server, { uri, kernel, run, number }: VariantRow): Promise<void> {
+  await open(uri);
+  const { files } = await server.command<Reviewed>("review", uri, kernel, run, number);
+  const texts = await Promise.all(
+    files.map(async (file) => [file.uri, (await vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))).getText()] as const),
+  );
+  await server.command("apply", uri, kernel, run, number);
+  await vscode.commands.executeCommand("kernelband.server.verify", uri, kernel, Object.fromEntries(texts));
+}
