@@ -1,0 +1,198 @@
+/** A variant that lies in one or more files for a person to look at: what of it is there, what they decided, what that is worth. */
+import { linesOf, spliced, type Change, type Splice } from "./lines.ts";
+import { hashOf, TrackedText, type Hunk, type Region, type State } from "./track.ts";
+
+/** What the server's `review` answers. */
+export interface Reviewed {
+  uri: string;
+  kernel: string;
+  run: string;
+  variant: number;
+  title: string;
+  short: string;
+  why: string;
+  files: { uri: string; version: number | null; hunks: { group: number; start: number; end: number; lines: string[] }[] }[];
+  groups: { label: string }[];
+}
+
+/** What is said of the variant, and of which one. */
+export interface Told {
+  readonly uri: string;
+  readonly kernel: string;
+  readonly run: string;
+  readonly variant: number;
+  readonly title: string;
+  readonly short: string;
+  readonly why: string;
+  readonly groups: readonly string[];
+}
+
+/**
+ * `whole`: the text is the variant. `part`: some of its hunks are undone. `edited`: somebody wrote in it. `none`: it is the original again.
+ * Only of the whole may be said what the variant is worth.
+ */
+export type Standing = "whole" | "part" | "edited" | "none";
+
+export interface ReviewedFile {
+  readonly uri: string;
+  /** The text before the variant was put in. */
+  readonly baseline: string;
+  readonly text: TrackedText;
+}
+
+/** A hunk of a file, where it is now. */
+export interface Place {
+  file: ReviewedFile;
+  hunk: Hunk;
+  region: Region;
+  state: State;
+  group: number;
+}
+
+export class Review {
+  readonly kept: Set<number>;
+  /** The server said of exactly these texts that they are the variant: a formatter may have rewritten them. */
+  #confirmed = "";
+
+  constructor(
+    readonly told: Told,
+    readonly files: readonly ReviewedFile[],
+    kept: Iterable<number> = [],
+  ) {
+    this.kept = new Set(kept);
+  }
+
+  /** Of texts before the edit, with the variant put in. `texts`: by URI. */
+  static of(answer: Reviewed, texts: ReadonlyMap<string, string>): Review {
+    const { files, groups, ...told } = answer;
+    const tracked = files.map(({ uri, hunks }) => {
+      const baseline = texts.get(uri) ?? "";
+      const old = linesOf(baseline);
+      let lines: string[] = old;
+      let by = 0;
+      const regions = hunks.map(({ start, end, lines: put }) => {
+        const region = { start: start + by, end: start + by + put.length, lost: false };
+        lines = spliced(lines, { at: start + by, removed: end - start, lines: put });
+        by += put.length - (end - start);
+        return region;
+      });
+      const own = hunks.map(({ group, start, end, lines: now }) => ({ group, was: old.slice(start, end), now }));
+      return { uri, baseline, text: new TrackedText(lines.join("\n"), own, regions) };
+    });
+    return new Review({ ...told, groups: groups.map(({ label }) => label) }, tracked);
+  }
+
+  /** Of this, whatever its state. */
+  get id(): string {
+    return `${this.told.run}/${this.told.variant}`;
+  }
+
+  file(uri: string): ReviewedFile | undefined {
+    return this.files.find((file) => file.uri === uri);
+  }
+
+  change(uri: string, changes: readonly Change[]): void {
+    this.file(uri)?.text.change(changes);
+  }
+
+  get places(): Place[] {
+    return this.files.flatMap((file) => {
+      const { hunks, regions, states } = file.text;
+      return hunks.map((hunk, at) => ({
+        file,
+        hunk,
+        region: regions[at] ?? { start: 0, end: 0, lost: true },
+        state: states[at] ?? "edited",
+        group: hunk.group,
+      }));
+    });
+  }
+
+  /** Hunks that wait for a decision. */
+  get open(): Place[] {
+    return this.places.filter(({ state, group, region }) => state !== "out" && !region.lost && !this.kept.has(group));
+  }
+
+  get standing(): Standing {
+    const states = this.files.flatMap(({ text }) => text.states);
+    if (states.every((state) => state === "out")) return "none";
+    if (states.includes("out")) return "part";
+    if (this.#confirmed === this.hash) return "whole";
+    return states.every((state) => state === "in") && this.files.every(isOtherwiseAsBefore) ? "whole" : "edited";
+  }
+
+  /** Of all texts. */
+  get hash(): string {
+    return hashOf(this.files.map(({ text }) => text.hash));
+  }
+
+  /** The server says that these texts are the variant; a text that was edited since stays in doubt. */
+  confirm(hash: string): void {
+    this.#confirmed = hash;
+  }
+
+  keep(group: number): void {
+    this.kept.add(group);
+  }
+
+  /** Edits that put the original's lines back, by URI, the last one of a file first: of one group, or of all. */
+  undo(group?: number): Map<string, Splice[]> {
+    const found = this.files.map(({ uri, text }) => [uri, text.undone((hunk) => group === undefined || hunk.group === group)] as const);
+    return new Map(found.filter(([, splices]) => splices.length));
+  }
+
+  /** Whether the original can be put back without touching what else was written. */
+  get isLost(): boolean {
+    return this.places.some(({ region }) => region.lost);
+  }
+
+  /** Whether that group can. */
+  isLostIn(group: number): boolean {
+    return this.places.some((place) => place.group === group && place.region.lost);
+  }
+
+  /** The next open hunk after that line of a file, over all files and around; `step` -1 for the one before. */
+  next(uri: string, line: number, step: 1 | -1): Place | undefined {
+    const open = this.open;
+    const order = (place: Place): number => this.files.indexOf(place.file) * 1e7 + place.region.start;
+    const here = Math.max(this.files.findIndex((file) => file.uri === uri), 0) * 1e7 + line;
+    const sorted = open.sort((a, b) => order(a) - order(b));
+    return step > 0 ? (sorted.find((place) => order(place) > here) ?? sorted[0]) : (sorted.findLast((place) => order(place) < here) ?? sorted.at(-1));
+  }
+
+  /** The hunk that a line is in, or the nearest one in that file. */
+  at(uri: string, line: number): Place | undefined {
+    const own = this.open.filter(({ file }) => file.uri === uri);
+    const distance = ({ region: { start, end } }: Place): number => (line < start ? start - line : line >= end ? line - Math.max(end - 1, start) : 0);
+    return own.sort((a, b) => distance(a) - distance(b))[0];
+  }
+}
+
+/** Nothing but the hunks differs from the text before. */
+function isOtherwiseAsBefore({ baseline, text }: ReviewedFile): boolean {
+  const back = text.undone(() => true).reduce<readonly string[]>(spliced, text.lines);
+  const before = linesOf(baseline);
+  return back.length === before.length && back.every((line, at) => line === before[at]);
+}
+
+const SHOWN = /^\d+(\.\d+)?× /;
+
+/** Whether it was measured and verified: the server gives a ratio for nothing else. */
+export function isVerified({ short }: Pick<Told, "short">): boolean {
+  return SHOWN.test(short);
+}
+
+/** The line of a kernel's first decorator, or of its name; undefined where it isn't in the text. */
+export function headerLine(lines: readonly string[], kernel: string): number | undefined {
+  const name = kernel.split(".").at(-1) ?? kernel;
+  const found = lines.findIndex((line) => /^\s*def\s+(\w+)\s*[([]/.exec(line)?.[1] === name);
+  if (found < 0) return undefined;
+  const indent = /^\s*/.exec(lines[found] ?? "")?.[0] ?? "";
+  let header = found;
+  for (let line = found - 1; line >= 0; line--) {
+    const text = lines[line] ?? "";
+    if (text.startsWith(`${indent}@`)) header = line;
+    else if (!(text.startsWith(indent) && /^[\s)\]}]/.test(text.slice(indent.length)))) break;
+  }
+  return header;
+}
