@@ -7,13 +7,16 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import attrs
 import pytest
 from attrs import evolve
 
 from kernelband.explain.course import course
 from kernelband.explain.kept import read
+from kernelband.explain.outcome import State
+from kernelband.explain.reportshape import RunReport
 from kernelband.explain.runreport import MOST_TOLD, run_report, to_json
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import ArmRow, PullRow
@@ -301,3 +304,23 @@ def test_a_long_run_is_told_in_part_and_soon(tmp_path: Path) -> None:
     assert (len(report.course), len(report.variants), report.left_out) == (count, 1000, count - 1000)
     assert [v.patch is not None for v in report.variants] == [True] * MOST_TOLD + [False] * (1000 - MOST_TOLD)
     assert took < 5.0
+
+
+def test_every_field_is_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "report.md").read_text()
+    said = set(re.findall(r"\w+", text))
+    missing = [f"{kind.__name__}.{a.name}" for kind in _kinds(RunReport) for a in attrs.fields(kind) if a.name not in said]
+    assert missing == []
+    states = {word for state in get_args(State) for word in state.split()}
+    assert states <= said
+
+
+def _kinds(kind: type[Any]) -> set[type[Any]]:
+    """The class and all that its fields hold."""
+    hints = get_type_hints(kind)
+    inner = {x for name in hints for x in _named(hints[name]) if attrs.has(x)}
+    return {kind, *(k for x in inner for k in _kinds(x))}
+
+
+def _named(hint: Any) -> list[type[Any]]:
+    return [hint] if isinstance(hint, type) and not get_args(hint) else [x for a in get_args(hint) for x in _named(a)]
