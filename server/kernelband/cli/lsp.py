@@ -19,9 +19,10 @@ import click
 def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  # noqa: ARG001 - stdio is the default
     """Serve an editor. Opening a file parses it; nothing of a folder runs before it is trusted (kernelband trust DIR)."""
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # The thread that reads a text must let the loop in between, and a full collection of its trees must not come with every few keys.
+    # The thread that reads a text must let the loop in between, and a full collection of its trees must not come with every few keys. Nor
+    # may it come too seldom: what an edit replaces in a tree is a ring that only a full one finds.
     sys.setswitchinterval(0.001)
-    gc.set_threshold(10_000, 20, 1000)
+    gc.set_threshold(10_000, 20, 5)
     if tcp is None:
         from kernelband.lsp.greeting import greet_stdio
 
@@ -32,9 +33,13 @@ def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  
         from kernelband.lsp.connection import serve_stdio
         from kernelband.lsp.server import make_server
 
-        serve_stdio(make_server(db), greeting)
+        server = make_server(db)
+        gc.freeze()  # modules stay: no collection needs to look at them
+        serve_stdio(server, greeting)
     else:
         from kernelband.lsp.connection import serve_tcp
         from kernelband.lsp.server import make_server
 
-        serve_tcp(make_server(db), tcp)
+        server = make_server(db)
+        gc.freeze()
+        serve_tcp(server, tcp)
