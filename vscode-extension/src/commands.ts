@@ -1,8 +1,9 @@
 /** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
 import * as vscode from "vscode";
-import type { Compared, Diagnosed, Reproduced, Shown } from "./protocol.ts";
+import type { Diagnosed, Reproduced, Shown } from "./protocol.ts";
 import { optimize, pickKernel, remembered, type Target } from "./optimize/optimize.ts";
 import { registering } from "./registering.ts";
+import type { Reviews } from "./review/reviews.ts";
 import type { LiveRuns } from "./runs/live.ts";
 import type { SearchEnvironment } from "./search/environment.ts";
 import { MODEL_KEY, type Server } from "./server/server.ts";
@@ -10,7 +11,14 @@ import { MODEL_KEY, type Server } from "./server/server.ts";
 /** Those that are given a kernel, or ask for the one at the cursor. */
 const OF_A_KERNEL = { verify: "verify", variants: "choose", inspect: "inspect", chooseEntry: "chooseEntry" } as const;
 
-export function register(context: vscode.ExtensionContext, server: Server, search: SearchEnvironment, runs: LiveRuns, log: vscode.LogOutputChannel): void {
+export function register(
+  context: vscode.ExtensionContext,
+  server: Server,
+  search: SearchEnvironment,
+  runs: LiveRuns,
+  reviews: Reviews,
+  log: vscode.LogOutputChannel,
+): void {
   const on = registering(context);
 
   // From the side bar it is given the kernel's row.
@@ -43,19 +51,19 @@ export function register(context: vscode.ExtensionContext, server: Server, searc
   on("restart", () => server.restart());
   on("showLog", () => log.show());
 
-  for (const name of ["resume", "verify", "optimizeChanged"]) {
+  for (const name of ["resume", "optimizeChanged"]) {
     server.intercept(name, async (_, next) => ((await ready(server, search)) ? next() : undefined));
   }
+  // What is under review is judged against the text from before it: saved may be anything by then.
+  server.intercept("verify", async ([uri, kernel, base]) => {
+    const before = base ?? reviews.baseOf(uri as string);
+    return (await ready(server, search)) ? server.command("verify", uri, kernel, ...(before ? [before] : [])) : undefined;
+  });
   // A lens takes the budget of last time; the command's own question has it as an argument.
   server.intercept("optimize", async ([uri, kernel, budget]) => {
     if (!(await ready(server, search))) return undefined;
     const spend = budget ?? remembered(context.workspaceState);
     return server.command("optimize", uri, kernel, ...(spend ? [spend] : []));
-  });
-  server.intercept("compare", async (args) => {
-    const { original, variant } = await server.command<Compared>("compare", ...args);
-    const title = vscode.l10n.t("Original ↔ variant {0}", String(args[3]));
-    await vscode.commands.executeCommand("vscode.diff", vscode.Uri.parse(original), vscode.Uri.parse(variant), title);
   });
   server.intercept("explain", async (args) => {
     const { uri } = await server.command<Shown>("explain", ...args);

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { register } from "./commands.ts";
 import { registerDemo } from "./demo/demo.ts";
 import { Interpreters } from "./python/interpreters.ts";
+import { registerReview } from "./review/register.ts";
 import { LiveRuns } from "./runs/live.ts";
 import { SearchEnvironment } from "./search/environment.ts";
 import { Server } from "./server/server.ts";
@@ -39,7 +40,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   );
   const sideBar = new SideBar(server, runs); // after what keeps the runs that go on
   context.subscriptions.push(sideBar, new KernelContext(server, log));
-  register(context, server, search, runs, log);
+  register(context, server, search, runs, registerReview(context, server, log), log);
   registerActions(context, server, sideBar);
   registerStatusActions(context, health);
   registerDemo(context, server);

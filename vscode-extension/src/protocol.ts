@@ -98,7 +98,45 @@ export interface Environment {
   works: Record<string, boolean>;
 }
 
-/** Of what `review` answers, the documents that a variant edits. */
+/** A variant as hunks of the documents of this moment: lines `start` to `end` (excluded, from 0) become `lines`. */
 export interface Reviewed {
-  files: { uri: string; version: number | null }[];
+  uri: string;
+  kernel: string;
+  run: string;
+  variant: number;
+  title: string;
+  short: string;
+  why: string;
+  files: { uri: string; version: number | null; hunks: { group: number; start: number; end: number; lines: string[] }[] }[];
+  groups: { label: string }[];
+}
+
+/** What `report` answers: the latest runs of a kernel, and which variant the text is (0 the original, null neither). */
+export interface Runs {
+  live: RunChanged | null;
+  accepted: number | null;
+  stale: string;
+  runs: RunOfKernel[];
+}
+
+export interface RunOfKernel {
+  id: string;
+  mode: "measured" | "predicted";
+  device: string;
+  variants: VariantOfRun[];
+}
+
+/** `ratio` with its interval where it was verified, else a `tier` with the fact behind it. */
+export interface VariantOfRun {
+  number: number;
+  what: string;
+  why: string;
+  verified: boolean;
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+  cases: number;
+  tier: string;
+  fact: string;
+  decision: string;
 }

@@ -1,19 +1,7 @@
 /** A variant that lies in one or more files for a person to look at: what of it is there, what they decided, what that is worth. */
+import type { Reviewed } from "../protocol.ts";
 import { linesOf, spliced, type Change, type Splice } from "./lines.ts";
 import { hashOf, TrackedText, type Hunk, type Region, type State } from "./track.ts";
-
-/** What the server's `review` answers. */
-export interface Reviewed {
-  uri: string;
-  kernel: string;
-  run: string;
-  variant: number;
-  title: string;
-  short: string;
-  why: string;
-  files: { uri: string; version: number | null; hunks: { group: number; start: number; end: number; lines: string[] }[] }[];
-  groups: { label: string }[];
-}
 
 /** What is said of the variant, and of which one. */
 export interface Told {

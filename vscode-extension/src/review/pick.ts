@@ -1,0 +1,49 @@
+/** The list of a kernel's variants: the best first, each with what it is worth and what it changes. */
+import * as vscode from "vscode";
+import type { Runs } from "../protocol.ts";
+import type { Server } from "../server/server.ts";
+import { offers, type Offer } from "./runs.ts";
+
+type Item = vscode.QuickPickItem & { offer?: Offer };
+
+/** The one that a person picks; "revert" for the original; undefined for none. */
+export async function pickVariant(server: Server, uri: string, kernel: string): Promise<Offer | "revert" | undefined> {
+  const known = await server.command<Runs>("report", uri, kernel);
+  if (known.stale) throw new Error(known.stale);
+  const list = offers(known);
+  if (!list.length) throw new Error(vscode.l10n.t("There is no variant of {0} to take: optimize it first.", kernel));
+  const pick = vscode.window.createQuickPick<Item>();
+  pick.title = vscode.l10n.t("Variants of {0}", kernel);
+  pick.placeholder = vscode.l10n.t("Which one shall be put in, to be looked at?");
+  pick.matchOnDescription = pick.matchOnDetail = true;
+  const buttons = [
+    { iconPath: new vscode.ThemeIcon("diff"), tooltip: vscode.l10n.t("Compare side by side") },
+    { iconPath: new vscode.ThemeIcon("book"), tooltip: vscode.l10n.t("Explain") },
+  ];
+  const items: Item[] = list.map((offer) => ({
+    label: `${offer.verified ? "$(check) " : ""}${offer.worth}`,
+    ...(offer.present ? { description: vscode.l10n.t("in the file") } : {}),
+    detail: [offer.what, offer.why].filter(Boolean).join(". "),
+    buttons,
+    offer,
+  }));
+  if (known.accepted) items.push({ label: vscode.l10n.t("$(discard) The original"), detail: vscode.l10n.t("Put the text from before back") });
+  pick.items = items;
+  try {
+    return await new Promise((resolve) => {
+      pick.onDidTriggerItemButton(({ item: { offer }, button }) => {
+        if (!offer) return;
+        const command = button === buttons[0] ? "compare" : "explain";
+        void vscode.commands.executeCommand(`kernelband.server.${command}`, uri, kernel, offer.run, offer.number);
+      });
+      pick.onDidAccept(() => {
+        const [item] = pick.selectedItems;
+        resolve(item ? (item.offer ?? "revert") : undefined);
+      });
+      pick.onDidHide(() => resolve(undefined));
+      pick.show();
+    });
+  } finally {
+    pick.dispose();
+  }
+}

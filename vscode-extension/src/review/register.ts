@@ -1,0 +1,175 @@
+/** Reviews as the editor has them: their commands, what takes the place of the server's own, and what keys and menus depend on. */
+import * as vscode from "vscode";
+import type { Runs } from "../protocol.ts";
+import { registering } from "../registering.ts";
+import type { Server } from "../server/server.ts";
+import { Baselines } from "./baseline.ts";
+import { compare, following, meant, type Meant } from "./compare.ts";
+import { ReviewDecorations } from "./decorations.ts";
+import { ReviewLenses } from "./lenses.ts";
+import { pickVariant } from "./pick.ts";
+import type { Place, Review } from "./review.ts";
+import { Reviews } from "./reviews.ts";
+import { after, atHome, offers } from "./runs.ts";
+
+export function registerReview(context: vscode.ExtensionContext, server: Server, log: vscode.LogOutputChannel): Reviews {
+  const reviews = new Reviews(server, context.workspaceState, log);
+  const baselines = new Baselines(reviews);
+  context.subscriptions.push(
+    reviews,
+    baselines,
+    new ReviewLenses(reviews),
+    new ReviewDecorations(reviews),
+    reviews.onDidChange(() => tell(reviews, baselines)),
+    vscode.window.onDidChangeActiveTextEditor(() => tell(reviews, baselines)),
+  );
+  tell(reviews, baselines);
+  registerCommands(context, server, reviews, baselines);
+  return reviews;
+}
+
+/** What keys and menus ask for. */
+function tell(reviews: Reviews, baselines: Baselines): void {
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const here = active && reviews.of(baselines.file(active));
+  const set = (name: string, value: unknown): Thenable<unknown> => vscode.commands.executeCommand("setContext", `kernelband.${name}`, value);
+  void set("reviewing", reviews.active.length > 0);
+  void set("reviewHere", here !== undefined);
+  void set("reviewWhole", here?.standing === "whole");
+}
+
+function registerCommands(context: vscode.ExtensionContext, server: Server, reviews: Reviews, baselines: Baselines): void {
+  const on = registering(context);
+  /** By its id, from a lens; else the one of the active editor, else the only one. */
+  const given = (id: unknown): Review => {
+    const active = vscode.window.activeTextEditor?.document.uri;
+    const named = typeof id === "string" ? reviews.active.find((review) => review.id === id) : undefined;
+    const found = named ?? reviews.of(active && baselines.file(active)) ?? (reviews.active.length === 1 ? reviews.active[0] : undefined);
+    if (!found) throw new Error(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."));
+    return found;
+  };
+  const go = async (review: Review, step: 1 | -1): Promise<void> => {
+    const editor = vscode.window.activeTextEditor;
+    const place = review.next(editor?.document.uri.toString() ?? "", editor?.selection.active.line ?? -1, step);
+    if (place) await show(place);
+  };
+  const start = async ({ uri, kernel, run, number }: Meant): Promise<void> => {
+    const review = await reviews.start(uri, kernel, run, number);
+    const first = review?.next(review.told.uri, -1, 1);
+    if (first) await show(first);
+  };
+  /** From a lens with the group; by keys that of the cursor; from the gutter's peek that of the change. */
+  const group = (review: Review, of: unknown, line?: number): number => {
+    const editor = vscode.window.activeTextEditor;
+    const place = typeof of === "number" ? undefined : review.at(editor?.document.uri.toString() ?? "", line ?? editor?.selection.active.line ?? 0);
+    const found = typeof of === "number" ? of : place?.group;
+    if (found === undefined) throw new Error(vscode.l10n.t("No change that could be kept or undone is left in this file."));
+    return found;
+  };
+  const nextVariant = async (review: Review): Promise<void> => {
+    const { uri, kernel, run, variant } = review.told;
+    const list = offers(await server.command<Runs>("report", uri, kernel)).filter((offer) => offer.run === run);
+    const next = after(list, variant);
+    if (!next) throw new Error(vscode.l10n.t("There is no other variant of {0} to look at.", kernel));
+    if (await reviews.reject(review)) await start({ uri, kernel, run, number: next.number });
+  };
+
+  on("review.next", (id: unknown) => go(given(id), 1));
+  on("review.previous", (id: unknown) => go(given(id), -1));
+  on("review.keep", async (id: unknown, of: unknown) => {
+    const review = given(id);
+    await reviews.keep(review, group(review, of));
+  });
+  on("review.undo", async (id: unknown, of: unknown) => {
+    const review = given(id);
+    await reviews.undo(review, group(review, of));
+  });
+  // The gutter's peek gives the file, its changes (lines from 1) and which one is shown.
+  on("review.keepChange", (uri: vscode.Uri, changes: Change[], index: number) => {
+    const review = given(reviews.of(uri)?.id);
+    return reviews.keep(review, group(review, undefined, lineOf(changes, index)));
+  });
+  on("review.undoChange", (uri: vscode.Uri, changes: Change[], index: number) => {
+    const review = given(reviews.of(uri)?.id);
+    return reviews.undo(review, group(review, undefined, lineOf(changes, index)));
+  });
+  on("review.accept", (id: unknown) => reviews.accept(given(id)));
+  on("review.reject", (id: unknown) => reviews.reject(given(id)));
+  on("review.verify", (id: unknown) => reviews.verify(given(id)));
+  on("review.nextVariant", (id: unknown) => nextVariant(given(id)));
+  on("review.sideBySide", (id: unknown) => baselines.compare(given(id)));
+  on("review.explain", (id: unknown) => {
+    const { uri, kernel, run, variant } = given(id).told;
+    return vscode.commands.executeCommand("kernelband.server.explain", uri, kernel, run, variant);
+  });
+
+  // A variant beside the original, from its address: buttons of that diff.
+  const shown = async (address: unknown): Promise<Meant> => {
+    const uri = address instanceof vscode.Uri ? address : vscode.window.activeTextEditor?.document.uri;
+    const found = uri && (await meant(server, uri));
+    if (!found) throw new Error(vscode.l10n.t("This document isn't a variant of a kernel."));
+    return found;
+  };
+  on("compare.accept", async (address: unknown) => {
+    const found = await shown(address);
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(found.uri));
+    await vscode.window.showTextDocument(document, { preview: false });
+    await start(found);
+    const review = reviews.of(document.uri);
+    if (review) await reviews.accept(review);
+  });
+  on("compare.review", async (address: unknown) => start(await shown(address)));
+  on("compare.next", async (address: unknown) => {
+    const found = await shown(address);
+    const next = await following(server, found);
+    if (!next) throw new Error(vscode.l10n.t("There is no other variant of {0} to look at.", found.kernel));
+    await compare(server, next);
+  });
+  on("compare.explain", async (address: unknown) => {
+    const { uri, kernel, run, number } = await shown(address);
+    await vscode.commands.executeCommand("kernelband.server.explain", uri, kernel, run, number);
+  });
+
+  server.intercept("compare", ([uri, kernel, run, number]) => compare(server, { uri, kernel, run, number } as Meant));
+  server.intercept("apply", async ([uri, kernel, run, number]) => {
+    const variant = { uri, kernel, run, number } as Meant;
+    if (inNotebook(variant.uri)) await server.command("apply", uri, kernel, run, number);
+    else await start(variant);
+  });
+  server.intercept("choose", async (args) => {
+    const [uri, kernel] = args as [string, string];
+    const picked = await pickVariant(server, uri, kernel);
+    if (!picked) return;
+    const review = reviews.of(vscode.Uri.parse(uri));
+    const known = await server.command<Runs>("report", uri, kernel);
+    if (review && picked === "revert") await reviews.reject(review);
+    else if (picked === "revert" || (known.accepted && !review)) await server.command("revert", uri, kernel, atHome(known)?.id, known.accepted);
+    if (picked !== "revert") await vscode.commands.executeCommand("kernelband.server.apply", uri, kernel, picked.run, picked.number);
+  });
+}
+
+/** A change as the gutter tells of it; its lines count from 1. */
+interface Change {
+  modifiedStartLineNumber: number;
+  modifiedEndLineNumber: number;
+}
+
+/** Where nothing is left of the old lines, `modifiedEndLineNumber` is 0 and the start is the line before. */
+function lineOf(changes: readonly Change[], index: number): number {
+  const change = changes[index];
+  if (!change) return 0;
+  return change.modifiedEndLineNumber ? change.modifiedStartLineNumber - 1 : change.modifiedStartLineNumber;
+}
+
+/** Cells have no gutter to show removed lines in, and are edited each by itself. */
+function inNotebook(uri: string): boolean {
+  return vscode.workspace.notebookDocuments.some((book) => book.uri.toString() === uri || book.getCells().some(({ document }) => document.uri.toString() === uri));
+}
+
+async function show({ file, region }: Place): Promise<void> {
+  const editor = await vscode.window.showTextDocument(vscode.Uri.parse(file.uri), { preview: false });
+  const line = Math.min(region.start, editor.document.lineCount - 1);
+  editor.selection = new vscode.Selection(line, 0, line, 0);
+  const end = Math.min(Math.max(region.end, line), editor.document.lineCount - 1);
+  editor.revealRange(new vscode.Range(Math.max(line - 1, 0), 0, end, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}

@@ -1,0 +1,308 @@
+/** The reviews of this window: begun, followed through every edit, taken in part, ended, kept over a reload. */
+import * as vscode from "vscode";
+import type { Reviewed, Runs } from "../protocol.ts";
+import type { Server } from "../server/server.ts";
+import { changeOf, linesOf, type Splice } from "./lines.ts";
+import { fromKept, newest, toKept, type KeptReview } from "./persist.ts";
+import { Review } from "./review.ts";
+import { atHome } from "./runs.ts";
+
+const KEPT = "kernelband.reviews";
+const SAVE_MS = 250; // after a key, until what is under review is kept for a reload
+const ASK_MS = [1000, 3000]; // after an edit, until the server is asked what the text is now: it looks at texts that rest
+const RELOADED_MS = 50; // in which a text that a person edited has become unsaved
+
+export class Reviews implements vscode.Disposable {
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly #ended = new vscode.EventEmitter<Review>();
+  readonly #subscriptions: vscode.Disposable;
+  readonly #watchers = new Map<Review, vscode.Disposable>();
+  readonly #asking = new Map<Review, NodeJS.Timeout>();
+  #active: Review[] = [];
+  #waiting: KeptReview[];
+  #saving: NodeJS.Timeout | undefined;
+  readonly onDidChange = this.#changed.event;
+  readonly onDidEnd = this.#ended.event;
+
+  constructor(
+    private readonly server: Server,
+    private readonly state: vscode.Memento,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.#waiting = state.get<KeptReview[]>(KEPT, []);
+    this.#subscriptions = vscode.Disposable.from(
+      this.#changed,
+      this.#ended,
+      vscode.workspace.onDidChangeTextDocument((event) => this.#edited(event)),
+      vscode.workspace.onDidOpenTextDocument(({ uri }) => void this.#resume(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.#closed(uri.toString())),
+    );
+    for (const { uri } of vscode.workspace.textDocuments) void this.#resume(uri.toString());
+  }
+
+  dispose(): void {
+    if (this.#saving) this.#save();
+    for (const timer of this.#asking.values()) clearTimeout(timer);
+    vscode.Disposable.from(...this.#watchers.values(), this.#subscriptions).dispose();
+  }
+
+  get active(): readonly Review[] {
+    return this.#active;
+  }
+
+  /** The one that a document is in. */
+  of(uri: vscode.Uri | string | undefined): Review | undefined {
+    const name = uri?.toString();
+    return name === undefined ? undefined : this.#active.find((review) => review.file(name));
+  }
+
+  // ------------------------------------------------------------ beginning
+
+  /**
+   * Put a variant in as one edit, for a person to look at.
+   *
+   * @throws Error with a sentence, where the text isn't what the variant was made for, or somebody types
+   */
+  async start(uri: string, kernel: string, run: string, variant: number): Promise<Review | undefined> {
+    const before = this.of(vscode.Uri.parse(uri));
+    if (before && before.told.kernel !== kernel) {
+      throw new Error(vscode.l10n.t("A variant of {0} is under review in this file: accept or reject it first.", before.told.kernel));
+    }
+    if (before && !(await this.reject(before))) return undefined;
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const answer = named(await this.server.command<Reviewed>("review", uri, kernel, run, variant));
+      const documents = await Promise.all(answer.files.map((file) => vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))));
+      const busy = documents.map((document) => this.of(document.uri)).find((review) => review);
+      if (busy) throw new Error(vscode.l10n.t("A variant of {0} is under review in a file that this one changes, too: accept or reject it first.", busy.told.kernel));
+      if (documents.every((document, at) => document.version === answer.files[at]?.version)) return this.#put(answer, documents);
+    }
+    throw new Error(vscode.l10n.t("The text changed while the variant was put in, so nothing was edited: try again when nobody types."));
+  }
+
+  async #put(answer: Reviewed, documents: readonly vscode.TextDocument[]): Promise<Review> {
+    const review = Review.of(answer, new Map(documents.map((document) => [document.uri.toString(), document.getText()])));
+    const edits = answer.files.map(({ uri, hunks }) => [uri, hunks.map((h) => ({ at: h.start, removed: h.end - h.start, lines: h.lines }))] as const);
+    if (!(await apply(new Map(edits)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+    if (!documents.every((document) => isAt(review, document))) {
+      throw new Error(vscode.l10n.t("The text changed at once after the variant was put in, so it isn't under review: undo takes it back."));
+    }
+    this.#begin(review);
+    return review;
+  }
+
+  #begin(review: Review): void {
+    this.#active.push(review);
+    const watched = review.files.map(({ uri }) => vscode.Uri.parse(uri)).filter(({ scheme }) => scheme === "file");
+    const watchers = watched.map((uri) => {
+      const watcher = vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(vscode.Uri.joinPath(uri, ".."), "*"), true, true);
+      watcher.onDidDelete((gone) => {
+        if (gone.toString() === uri.toString()) void this.#deleted(review, uri);
+      });
+      return watcher;
+    });
+    this.#watchers.set(review, vscode.Disposable.from(...watchers));
+    this.#later();
+  }
+
+  // ------------------------------------------------------------ deciding
+
+  async keep(review: Review, group: number): Promise<void> {
+    review.keep(group);
+    if (review.open.length || review.standing !== "whole") this.#later();
+    else await this.accept(review);
+  }
+
+  async undo(review: Review, group: number): Promise<void> {
+    if (review.isLostIn(group)) {
+      throw new Error(vscode.l10n.t("An edit goes across the border of this change, so it can't be undone by itself: undo that edit, or reject the variant."));
+    }
+    if (!(await apply(review.undo(group)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+  }
+
+  /** It stays as it is. That a person accepts it is written down where it is the whole variant. */
+  async accept(review: Review): Promise<void> {
+    if (review.standing === "edited") await this.#ask(review);
+    const whole = review.standing === "whole";
+    this.#end(review);
+    if (whole) await this.server.command("accept", review.told.run, review.told.variant);
+  }
+
+  /** Put the original back, as one edit. False: a person rather kept their text. */
+  async reject(review: Review): Promise<boolean> {
+    if (review.isLost && !(await this.#mayRestore(review))) return false;
+    const edits = review.isLost ? new Map(review.files.map(({ uri, baseline, text }) => [uri, [{ at: 0, removed: text.lines.length, lines: linesOf(baseline) }]])) : review.undo();
+    if (!(await apply(edits))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+    this.#end(review);
+    return true;
+  }
+
+  async #mayRestore(review: Review): Promise<boolean> {
+    const yes = vscode.l10n.t("Restore the file");
+    const asked = vscode.l10n.t("Restore the text from before the review of {0}?", review.told.kernel);
+    const detail = vscode.l10n.t("An edit goes across the border of a change, so the original lines can't be told apart from yours: what was edited since goes, too. Undo brings it back.");
+    return (await vscode.window.showWarningMessage(asked, { modal: true, detail }, yes)) === yes;
+  }
+
+  /** Judge the text as it is, against the one from before the review. */
+  async verify(review: Review): Promise<void> {
+    await vscode.commands.executeCommand("kernelband.server.verify", review.told.uri, review.told.kernel);
+  }
+
+  /** What an edit in a document is judged against while it is under review: texts by URI. */
+  baseOf(uri: string): Record<string, string> | undefined {
+    const review = this.of(vscode.Uri.parse(uri));
+    return review && Object.fromEntries(review.files.map((file) => [file.uri, file.baseline]));
+  }
+
+  // ------------------------------------------------------------ following
+
+  #edited({ document, contentChanges, reason }: vscode.TextDocumentChangeEvent): void {
+    const review = this.of(document.uri);
+    if (!review || !contentChanges.length) return;
+    review.change(document.uri.toString(), contentChanges);
+    if (review.standing === "none") {
+      this.#end(review);
+      return;
+    }
+    if (!isAt(review, document)) {
+      this.log.warn(`The review of ${review.id} lost its place in ${document.uri.toString()}, so it has ended.`);
+      this.#end(review);
+      return;
+    }
+    // What nobody typed and is saved already came from the disk: git, another program, "Revert File".
+    if (!document.isDirty && reason === undefined) {
+      const { version } = document;
+      setTimeout(() => {
+        if (!document.isDirty && document.version === version) this.#end(review);
+      }, RELOADED_MS);
+    }
+    this.#askLater(review);
+    this.#later();
+  }
+
+  #askLater(review: Review, turn = 0): void {
+    clearTimeout(this.#asking.get(review));
+    this.#asking.delete(review);
+    const wait = ASK_MS[turn];
+    if (wait === undefined || review.standing !== "edited") return;
+    const look = async (): Promise<void> => {
+      if (!(await this.#ask(review))) this.#askLater(review, turn + 1);
+    };
+    this.#asking.set(
+      review,
+      setTimeout(() => void look(), wait),
+    );
+  }
+
+  /** Whether the server takes the text for the variant still: it was formatted, or edited where that doesn't matter to the kernel. */
+  async #ask(review: Review): Promise<boolean> {
+    const { uri, kernel, run, variant } = review.told;
+    const { hash } = review;
+    try {
+      const known = await this.server.command<Runs>("report", uri, kernel);
+      if (known.accepted !== variant || atHome(known)?.id !== run) return false;
+    } catch (error) {
+      this.log.debug(`Nothing is known of the text under review: ${String(error)}`);
+      return false;
+    }
+    review.confirm(hash);
+    this.#later();
+    return true;
+  }
+
+  async #deleted(review: Review, uri: vscode.Uri): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 300)); // some programs write a file by putting another in its place
+    try {
+      await vscode.workspace.fs.stat(uri);
+    } catch {
+      this.#end(review); // it is gone, whatever the reason
+    }
+  }
+
+  /** Its text stays as it is. */
+  #end(review: Review): void {
+    if (!this.#active.includes(review)) return;
+    this.#forget(review);
+    this.#ended.fire(review);
+    this.#later();
+  }
+
+  #forget(review: Review): void {
+    this.#active = this.#active.filter((other) => other !== review);
+    this.#watchers.get(review)?.dispose();
+    this.#watchers.delete(review);
+    clearTimeout(this.#asking.get(review));
+    this.#asking.delete(review);
+  }
+
+  // ------------------------------------------------------------ closing and reloading
+
+  /** A review waits while one of its files is closed. */
+  #closed(uri: string): void {
+    const review = this.of(uri);
+    if (!review) return;
+    this.#waiting.push(toKept(review));
+    this.#forget(review);
+    this.#later();
+  }
+
+  /** A document has come: what waits for it goes on where every text is as it was left, and is dropped otherwise. */
+  async #resume(uri: string): Promise<void> {
+    const found = this.#waiting.filter(({ files }) => files.some((file) => file.uri === uri));
+    if (!found.length) return;
+    this.#waiting = this.#waiting.filter((kept) => !found.includes(kept));
+    for (const kept of found) {
+      try {
+        const documents = await Promise.all(kept.files.map((file) => vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))));
+        const review = fromKept(kept, new Map(documents.map((document) => [document.uri.toString(), document.getText()])));
+        if (review && review.standing !== "none" && !documents.some((document) => this.of(document.uri))) {
+          this.#begin(review);
+          this.#askLater(review);
+        }
+      } catch (error) {
+        this.log.debug(`A review that waited is dropped: ${String(error)}`);
+      }
+    }
+    this.#later();
+  }
+
+  /** Show what is now, and keep it soon. */
+  #later(): void {
+    this.#changed.fire();
+    this.#saving ??= setTimeout(() => this.#save(), SAVE_MS);
+  }
+
+  #save(): void {
+    clearTimeout(this.#saving);
+    this.#saving = undefined;
+    const kept = newest([...this.#waiting, ...this.#active.map(toKept)]);
+    void this.state.update(KEPT, kept.length ? kept : undefined);
+  }
+}
+
+/** The answer with addresses as the editor writes them. */
+function named(answer: Reviewed): Reviewed {
+  const name = (uri: string): string => vscode.Uri.parse(uri).toString();
+  return { ...answer, uri: name(answer.uri), files: answer.files.map((file) => ({ ...file, uri: name(file.uri) })) };
+}
+
+function isAt(review: Review, document: vscode.TextDocument): boolean {
+  const lines = review.file(document.uri.toString())?.text.lines;
+  return lines?.length === document.lineCount && lines.every((line, at) => document.lineAt(at).text === line);
+}
+
+/** One edit of all files, which the editor refuses where a text has changed since. */
+async function apply(splices: ReadonlyMap<string, readonly Splice[]>): Promise<boolean> {
+  const edit = new vscode.WorkspaceEdit();
+  for (const [name, own] of splices) {
+    const uri = vscode.Uri.parse(name);
+    const document = await vscode.workspace.openTextDocument(uri);
+    const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
+    const lines = linesOf(document.getText());
+    for (const splice of own) {
+      const { range, text } = changeOf(lines, splice, eol);
+      edit.replace(uri, new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character), text);
+    }
+  }
+  return vscode.workspace.applyEdit(edit);
+}
