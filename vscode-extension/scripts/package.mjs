@@ -1,6 +1,6 @@
 // Builds everything and makes dist/kernelband.vsix. The server's part is bundled by `make vsix`, which calls this.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, statSync } from "node:fs";
 
 const LARGEST = 5_000_000; // bytes; who installs over a slow line shall not wait
 const OUT = "dist/kernelband.vsix";
@@ -10,7 +10,7 @@ if (!existsSync("bundled/libs/kernelband")) {
   process.exit(1);
 }
 execFileSync("node", ["esbuild.mjs"], { stdio: "inherit" });
-mkdirSync("dist", { recursive: true });
+execFileSync("../.venv/bin/python", ["scripts/notices.py"], { stdio: "inherit" });
 copyFileSync("../LICENSE", "LICENSE");
 execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
 const size = statSync(OUT).size;

@@ -46,7 +46,8 @@ def register(server: KernelBandServer) -> None:
 
 
 def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple[type, ...]) -> Callable[..., Awaitable[Any]]:
-    async def command(*arguments: Any) -> Any:
+    # object, not Any: pygls asks whether it is a class, and Any is none before Python 3.11.
+    async def command(*arguments: object) -> Any:
         needed = len(kinds) - len(getattr(handler, "__defaults__", None) or ())
         good = needed <= len(arguments) <= len(kinds) and all(
             isinstance(a, k) and (k is not int or not isinstance(a, bool)) for a, k in zip(arguments, kinds, strict=False)
