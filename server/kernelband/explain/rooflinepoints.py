@@ -7,7 +7,7 @@ wasn't in the final (and says so), and none where nothing was measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import evolve, frozen
 
@@ -121,16 +121,13 @@ def _original_us(kept: Kept, case: str) -> tuple[float | None, Stage | None]:
 
 def _us(kept: Kept, trial: TrialRow, case: str) -> tuple[float | None, Stage | None]:
     """Device time of a variant that is right, and where it is from."""
-    final = kept.finals.get(trial.variant)
     if not kept.measured:
         return None, None
-    found: tuple[tuple[Stage, dict[str, object]], ...] = (("screening", trial.result),)
-    if final is not None:
-        found = (("final", final.result), *found)
-    for stage, result in found:
+    final = kept.finals.get(trial.variant)
+    results: list[tuple[Stage, dict[str, Any]]] = [*([] if final is None else [("final", final.result)]), ("screening", trial.result)]
+    for stage, result in results:
         right = result.get("correctness") == "passed" and result.get("fault") == "none" and result.get("integrity") == "ok"
-        cases = result.get("cases") if right else None
-        for c in cases if isinstance(cases, list) else ():
+        for c in result.get("cases") or () if right else ():
             if c["case"] == case:
                 return float(c["device_after_us"]), stage
         if not right:

@@ -11,7 +11,7 @@ import attrs
 
 from kernelband.explain.casenames import case_names
 from kernelband.explain.course import course
-from kernelband.explain.figures import QUANTITIES, Figures, figures, method_of, ratio_of, times_of
+from kernelband.explain.figures import Figures, figures, method_of, ratio_of, times_of
 from kernelband.explain.figurewords import notes, slower
 from kernelband.explain.kept import Kept, read
 from kernelband.explain.originaltimes import original_times
@@ -249,6 +249,6 @@ def _figures(found: Figures) -> FinalFigures:
     def both(case: CaseResult, quantity: Quantity) -> Compared:
         return Compared(*times_of(case, quantity), ratio_of(case, quantity), method_of(case, quantity))
 
-    cases = tuple(CaseFigures(c.case, found.names[c.case], *(both(c, q) for q in QUANTITIES), c.disturbed) for c in found.cases)
+    cases = tuple(CaseFigures(c.case, found.names[c.case], both(c, "device"), both(c, "call"), c.disturbed) for c in found.cases)
     wholes = tuple(WholeFigures(w.quantity, w.method, w.mean, w.weighted, w.worst.case, w.worst_ratio) for w in found.wholes)
     return FinalFigures(found.processes, found.pairs, cases, wholes, (*slower(found), *notes(found)))

@@ -108,7 +108,7 @@ class Findings:
     def __init__(self, db: Path) -> None:
         self.db = db
         self._lock = Lock()
-        self._view = _View()
+        self._view: _View = _View()
         self._store: Store | None = None
         self._file: tuple[int, int] | None = None
         self._version: int | None = None
@@ -147,12 +147,16 @@ class Findings:
             HistoryError: it can't be read.
         """
         with self._lock:
-            wanted = [kept for kept in self._view.kept.values() if inside(kept.found.path)][:limit]
-            for kept in wanted:
-                if not kept.full:
-                    found = evolve(kept.found, variants=read_variants(self._open_store(), kept.row.id, kept.row.mode))
-                    self._view = evolve(self._view, kept={**self._view.kept, kept.row.id: evolve(kept, found=found, full=True)})
-            return [self._view.kept[kept.row.id].found for kept in wanted]
+            view = self._view
+            wanted = [run for run, kept in view.kept.items() if inside(kept.found.path)][:limit]
+            read: dict[str, _Kept] = {}
+            for run in wanted:
+                if not (kept := view.kept[run]).full:
+                    variants = read_variants(self._open_store(), run, kept.row.mode)
+                    read[run] = evolve(kept, found=evolve(kept.found, variants=variants), full=True)
+            if read:
+                self._view = view = evolve(view, kept={**view.kept, **read})
+            return [view.kept[run].found for run in wanted]
 
     def state(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Of the files of the database: another one once somebody has written it. Quick, but it reads the file system."""
