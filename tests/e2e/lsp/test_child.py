@@ -73,7 +73,7 @@ async def test_a_predicted_run_of_an_unsaved_buffer(world: Path, worker_python: 
     assert fractions == sorted(fractions)
     assert told[-1][0] == 1.0
     headlines = list(dict.fromkeys(headline for _, headline in told))
-    assert headlines[0] == "starting"
+    assert headlines[0] in ("starting", "capturing")  # told of soon after: the next event may be in by then
     assert "capturing" in headlines
     assert headlines[-1] in ("likely faster", "no candidate")
     assert not any("×" in h for h in headlines)
