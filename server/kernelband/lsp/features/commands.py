@@ -46,8 +46,7 @@ def register(server: KernelBandServer) -> None:
 
 
 def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple[type, ...]) -> Callable[..., Awaitable[Any]]:
-    # object, not Any: pygls asks whether it is a class, and Any is none before Python 3.11.
-    async def command(*arguments: object) -> Any:
+    async def command(*arguments: Any) -> Any:
         needed = len(kinds) - len(getattr(handler, "__defaults__", None) or ())
         good = needed <= len(arguments) <= len(kinds) and all(
             isinstance(a, k) and (k is not int or not isinstance(a, bool)) for a, k in zip(arguments, kinds, strict=False)
@@ -65,6 +64,8 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
                 server.window_show_message(types.ShowMessageParams(types.MessageType.Error, error.message))
             raise Refused(error.message) from error
 
+    # pygls asks of the first argument's type whether it is a server: Any is no class before Python 3.11, and every server is an object.
+    command.__annotations__.clear()
     return command
 
 
