@@ -201,9 +201,12 @@ async def test_runs_of_other_folders_are_not_listed(home: Home, tmp_path: Path) 
         old, new = (types.WorkspaceFolder(f.as_uri(), f.name) for f in (home.work, elsewhere))
         change = types.DidChangeWorkspaceFoldersParams
         ed.client.workspace_did_change_workspace_folders(change(types.WorkspaceFoldersChangeEvent([new], [old])))
+        assert [r["run"] for r in (await ed.command("runs", 10))["runs"]] == [run], "of an open file, wherever it is"
+        ed.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(ed.uri)))
         assert await ed.command("runs", 10) == {"runs": []}
         ed.client.workspace_did_change_workspace_folders(change(types.WorkspaceFoldersChangeEvent([], [new])))
         assert [r["run"] for r in (await ed.command("runs", 10))["runs"]] == [run], "of all, where no folder is open"
+        ed.open()
         assert list(await kernels(ed)) == ["scale_kernel"], "the open document's"
 
 

@@ -75,13 +75,14 @@ def _kernel(server: KernelBandServer, uri: str, found: Found) -> dict[str, Any]:
 
 
 async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
-    """Live and past runs of the files in the open folders, of all where no folder is open, the newest first: ``{"runs": [...]}``."""
+    """Live and past runs, the newest first: ``{"runs": [...]}``. Of open files and those in the open folders, of all without a folder."""
     if not 0 < limit <= MOST_RUNS:
         raise UsageError(f"A list of runs has 1 to {MOST_RUNS}, and {limit} were asked for.")
     folders, findings = _folders(server), server.findings
+    opened = {place(d.uri) for d in server.open_documents()}
 
     def inside(path: str) -> bool:
-        return not folders or any(is_below(path, folder) for folder in folders)
+        return not folders or path in opened or any(is_below(path, folder) for folder in folders)
 
     past = await asyncio.to_thread(lambda: (findings.refresh(), findings.newest(limit, inside))[1])
     live = {r.id: r for r in server.runs.live if inside(r.request.path)}
