@@ -36,8 +36,8 @@ class Target:
         return cls(os.path.realpath(file), kernel or None)
 
 
-def parse_overlays(given: Sequence[str]) -> dict[str, str]:
-    """``FILE=PATH``: the text of PATH stands for FILE, as an unsaved buffer does.
+def parse_overlays(given: Sequence[str], option: str = "--overlay") -> dict[str, str]:
+    """``FILE=PATH``: the text of PATH stands for FILE, as an unsaved buffer does. ``option``: how they were given.
 
     Raises:
         UsageError: not of that form.
@@ -50,7 +50,7 @@ def parse_overlays(given: Sequence[str]) -> dict[str, str]:
             (s for s in splits if os.path.exists(s[1])), splits[0] if splits else ("", "")
         )  # folders may have a = in their names
         if not (file and path):
-            raise UsageError(f"--overlay {item} is not of the form FILE=PATH: name the file and the one whose text stands for it.")
+            raise UsageError(f"{option} {item} is not of the form FILE=PATH: name the file and the one whose text stands for it.")
         try:
             out[os.path.realpath(file)] = Path(path).read_bytes().decode("utf-8")
         except OSError as error:

@@ -21,6 +21,13 @@ from kernelband.history import find_place
     metavar="REF|FILE",
     help="The original: a commit, or a file whose text FILE had. Default: the saved file where an overlay differs from it, else HEAD.",
 )
+@click.option(
+    "--against-overlay",
+    "before",
+    multiple=True,
+    metavar="FILE=PATH",
+    help="The original: FILE had the text of PATH, and what isn't named here was as it is. For several files, or an editor's texts.",
+)
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
 @click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
 @worker_options
@@ -55,7 +62,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     allowed = ("exact", "reassociates", "lowers_precision") if given["allow_lower_precision"] else ("exact", "reassociates")
     keys = ("entry", "gpu", "worker", "python", "objective", "seed")
     options = Options(named.path, named.kernel, allowed=allowed, overlays=texts, **{k: given[k] for k in keys})
-    options = given_edit(options, against)
+    options = given_edit(options, against, parse_overlays(given["before"], "--against-overlay"))
     view = view_of(as_json)
     if place.note:
         click.echo(place.note, err=True)

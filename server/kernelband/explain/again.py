@@ -11,7 +11,7 @@ from attrs import fields_dict, frozen
 
 from kernelband.history.records import RunRow
 from kernelband.propose import ModelSettings
-from kernelband.search.events import SAVED
+from kernelband.search.events import BEFORE, SAVED
 from kernelband.source import is_notebook
 
 HIDDEN = "\u2026"  # stands for a secret in a worker's command (search/options.py)
@@ -66,13 +66,15 @@ def again(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], d
 def _verify(run: RunRow, entry: str | None, db: str | None) -> Again:
     """Of a run that judged one edit. What that edit was is in the history, not in the command."""
     asked = run.options
-    named = None if asked["against"] == SAVED else asked["against"]
+    named = None if asked["against"] in (SAVED, BEFORE) else asked["against"]
     given: dict[str, Any] = {"--against": named, "--entry": entry} | {f"--{k}": asked.get(k) for k in ("gpu", "worker", "python")}
     out = ["verify", f"{run.path}::{run.kernel}", *_flags(given | {"--objective": run.objective, "--seed": run.seed})]
     if "lowers_precision" in (asked.get("allowed") or ()):
         out.append("--allow-lower-precision")
-    note = f"This judges the text of now: what run {run.id} judged is its variant 1."
-    return Again((*out, *_flags({"--db": db})), (note,))
+    notes = [f"This judges the text of now: what run {run.id} judged is its variant 1."]
+    if asked["against"] == BEFORE:
+        notes.append("The original was a text of an editor, which that run has kept: here it is the saved file, or HEAD.")
+    return Again((*out, *_flags({"--db": db})), tuple(notes))
 
 
 def of_variant(run: str, number: int, db: str | None = None) -> tuple[str, ...]:

@@ -10,11 +10,13 @@ import attrs
 
 from kernelband.errors import UsageError
 from kernelband.lsp import choices
+from kernelband.lsp.features.actions import can_name
 from kernelband.lsp.features.configuring import tell_around
 from kernelband.lsp.features.scoped import settings_of
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import Request
 from kernelband.lsp.settings import Settings
+from kernelband.source import Cells
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -52,6 +54,25 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
         resume=resume,
         judges=judges,
     )
+
+
+def with_base(server: KernelBandServer, asked: Request, base: Mapping[str, Any]) -> Request:
+    """The request to judge against texts of documents, by their addresses; of a notebook those of its cells, or of its program.
+
+    Raises:
+        UsageError: they aren't that.
+    """
+    if not base or not all(isinstance(text, str) and can_name(uri) for uri, text in base.items()):
+        raise UsageError("A base is an object of texts by the addresses of their documents, with at least one.")
+    texts: dict[str, str] = {}
+    for uri, text in base.items():
+        cell = server.documents.cell(uri)
+        if cell is None:
+            texts[place(uri)] = text
+            continue
+        sources = [base.get(c.document.uri, c.document.source) for c in cell.book.cells]
+        texts[place(cell.book.uri)] = Cells(sources).text
+    return attrs.evolve(asked, base=texts)
 
 
 def with_budget(asked: Request, budget: Mapping[str, Any]) -> Request:

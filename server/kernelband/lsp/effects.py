@@ -143,7 +143,7 @@ class _Only:
     def reads(self) -> frozenset[Name]:
         """By any statement."""
         found = frozenset(name for item in self.items for name in item.reads)
-        return found | {GRID} if found & self.half.side.made_from.get(GRID, set[Name]()) else found
+        return found | {GRID} if found & self.half.side.places else found
 
     def calls(self) -> Iterator[str]:
         """The functions that are called otherwise."""

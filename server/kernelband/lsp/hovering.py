@@ -24,13 +24,14 @@ LONG = 80  # characters of a case's arguments
 Row = tuple[str, str, str]  # what, how much, how it is known
 
 
-def kernel_hover(finding: Finding, original: Original | None, problem: str = "") -> str:
+def kernel_hover(finding: Finding, original: Original | None, problem: str = "", stale: str = "") -> str:
     """Of a kernel's name.
 
     Args:
         finding: what the history knows of it.
         original: of the run ``finding.telling``; None where that isn't read.
         problem: a sentence about the history itself.
+        stale: why the text isn't the one that the run was about, "" where it is that, or one of its variants.
     """
     name = f"**{escaped(finding.qualname)}**"
     run = finding.telling
@@ -40,10 +41,12 @@ def kernel_hover(finding: Finding, original: Original | None, problem: str = "")
         begin = f"Nothing is measured or predicted of this kernel yet. Begin with the code action *Optimize*, or with {target}."
         return "\n\n".join([name, begin, *said])
     parts = [f"{name}: {_where(run)}"]
+    if stale:
+        parts.append(f"{escaped(stale)} Nothing is known of this version; what follows is about the original of that run.")
     case = original.longest() if original is not None else None
     if original is not None and case is not None:
         parts += _original(run, original, case)
-    parts += _variants(run)
+    parts += _variants(run) if not stale else []
     if run.state == "running":
         parts.append(f"Run {run.id} is going on: {run.trials} trials so far.")
     elif run.state != "finished":

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from attrs import evolve, frozen
 
+from kernelband.explain.kept import read
 from kernelband.explain.why import explanation, two_sentences
 from kernelband.history import Store, runs, trials
 from kernelband.lsp.applying import Part, Parts
@@ -90,7 +91,7 @@ def read_words(db: Path, run: str, number: int) -> Words:
         known = next((v for v in read_variants(store, row.id, row.mode) if v.number == number), None)
         found = known or VariantFinding(row.id, number, variant.what, variant.why, (), variant.numerics, variant.author)
         told = explanation(row, variant, verified=found.verified).headline if found.verified or found.tier else ""
-        why = " ".join(s for s in (*two_sentences(store, row, variant), told) if s)
+        why = " ".join(s for s in (*two_sentences(read(store, row), variant), told) if s)
     return Words(row.id, title(row.device, found), worth(row.device, found), why)
 
 

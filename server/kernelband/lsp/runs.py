@@ -116,46 +116,44 @@ class Runs:
     # ------------------------------------------------------------ one run
 
     async def _go(self, live: LiveRun) -> None:
-        """From its folder to its end."""
+        """From its folder to its end. It has ended only when nothing of it is left: then one that resumes it has its id for itself."""
+        end = Exit(None), ""
         try:
             # Its own folder holds the texts of buffers. It is also where the process starts: `python -m` looks for modules there first.
             folder = await asyncio.to_thread(self._prepare, live)
-            if live.stopping:
-                live.end(Exit(None), "")
-            else:
-                await self._run(live, folder)
+            if not live.stopping:
+                end = await self._run(live, folder)
         except OSError as error:
-            live.end(Exit(None, f"The unsaved texts can't be written to a temporary file: {error.strerror or error}."), "")
+            end = Exit(None, f"The unsaved texts can't be written to a temporary file: {error.strerror or error}."), ""
         finally:
             folder = self._folders.pop(live.id, None)
             if folder is not None:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             del self._tasks[live.id]
+        live.end(*end)
         self._tell(live)
 
-    async def _run(self, live: LiveRun, folder: Path) -> None:
-        over = asyncio.Event()
+    async def _run(self, live: LiveRun, folder: Path) -> tuple[Exit, str]:
+        """Its process, to its end: how it ended, and its last words."""
+        over: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
 
         def hear(event: Event) -> None:
             if live.hear(event):
                 self._tell(live)
 
-        def end(exit_: Exit) -> None:
-            live.end(exit_, child.errors[-1] if child.errors else "")
-            over.set()
-
         # Paths and messages are in UTF-8, whatever the locale of the editor is.
         env = {**os.environ, **self.environment, "PYTHONIOENCODING": "utf-8"}
-        child = Child.start([*self.command, *arguments(live, folder)], env, hear, end, cwd=str(folder))
+        child = Child.start([*self.command, *arguments(live, folder)], env, hear, over.set_result, cwd=str(folder))
         self._children[live.id] = child
-        await over.wait()
+        exit_ = await over
         del self._children[live.id]
+        return exit_, child.errors[-1] if child.errors else ""
 
     def _prepare(self, live: LiveRun) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="kernelband-run-"))  # 0700
         self._folders[live.id] = folder
-        for number, text in enumerate(_texts(live.request).values()):
-            with os.fdopen(os.open(folder / f"{number}.txt", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        for name, (_, _, text) in _files(live.request).items():
+            with os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(text.encode("utf-8", "surrogatepass"))
         return folder
 
@@ -165,12 +163,13 @@ class Runs:
             loop.call_soon(listener, live)  # one that fails is the loop's to report, and stops no run
 
 
-def _texts(request: Request) -> dict[str, str]:
-    """The texts that stand for files, by path."""
+def _files(request: Request) -> dict[str, tuple[str, str, str]]:
+    """The files that its process is given: by name, the option, the path that they stand for, the text."""
     if request.resume is not None:
-        return {}  # those of the run
+        return {}  # the texts are those of the run
     own = {} if request.text is None else {request.path: request.text}
-    return {**request.overlays, **own}
+    texts = {f"{n}.txt": ("--overlay", path, text) for n, (path, text) in enumerate({**request.overlays, **own}.items())}
+    return texts | {f"base-{n}.txt": ("--against-overlay", path, text) for n, (path, text) in enumerate(request.base.items())}
 
 
 def arguments(live: LiveRun, folder: Path) -> list[str]:
@@ -184,6 +183,6 @@ def arguments(live: LiveRun, folder: Path) -> list[str]:
     for option, value in {**common, **own}.items():
         if value is not None:
             out.append(f"{option}={value}")
-    for number, path in enumerate(_texts(r)):
-        out += ["--overlay", f"{path}={folder / f'{number}.txt'}"]
+    for name, (option, path, _) in _files(r).items():
+        out += [option, f"{path}={folder / name}"]
     return out

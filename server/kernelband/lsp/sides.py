@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, field
 
-from kernelband.lsp.items import PARAMETER, Argument, Call, Name
+from kernelband.lsp.items import GRID, PARAMETER, Argument, Call, Name
 from kernelband.lsp.units import Unit, Units
 
 GRID_KEY = ""  # of what a launch passes: its grid
@@ -24,6 +24,7 @@ class Side:
     units: tuple[Unit, ...]
     parameters: Parameters
     binders: dict[Name, list[int]] = field(init=False, factory=dict[Name, list[int]])
+    places: set[Name] = field(init=False, factory=set[Name])  # what is nothing else than a program id
     made_from: dict[Name, set[Name]] = field(init=False, factory=dict[Name, set[Name]])
     launches: list[tuple[frozenset[str], dict[str, set[int]]]] = field(init=False, factory=list[tuple[frozenset[str], dict[str, set[int]]]])
 
@@ -34,6 +35,8 @@ class Side:
                     self.binders.setdefault(name, []).append(number)
                 for name in item.reads if not item.part else ():
                     self.made_from.setdefault(name, set()).update(item.binds)
+                if GRID in item.reads and all(scope in ("", GRID[0]) for scope, _ in item.reads):
+                    self.places |= item.binds
         for number, unit in enumerate(self.units):
             for call in (c for item in unit.items for c in item.calls if c.grid is not None):
                 self.launches.append((self.callees(call), self._feeds(number, call)))

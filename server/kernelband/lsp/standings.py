@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
+from pathlib import PurePath
 
 from attrs import define, evolve, field, frozen
 
@@ -56,6 +57,7 @@ class Standings:
     def __init__(self, findings: Callable[[], Findings], texts: Callable[[], Mapping[str, str]], on_change: Callable[[], None]) -> None:
         self._findings, self._texts, self._on_change = findings, texts, on_change
         self._known: dict[str, dict[str, Standing]] = {}
+        self._judged: dict[str, dict[str, str]] = {}  # the kernels' own texts, as they were looked at
         self._running: dict[str, asyncio.Task[None]] = {}
         self._memory = Memory()
 
@@ -65,6 +67,7 @@ class Standings:
 
     def look(self, snapshot: Snapshot) -> None:
         """The document's text, or the history, is another: look again soon."""
+        self._withdraw(snapshot)
         old = self._running.pop(snapshot.uri, None)
         if old is not None:
             old.cancel()
@@ -73,9 +76,23 @@ class Standings:
     def closed(self, uri: str) -> None:
         """Forget a document."""
         self._known.pop(uri, None)
+        self._judged.pop(uri, None)
         task = self._running.pop(uri, None)
         if task is not None:
             task.cancel()
+
+    def _withdraw(self, snapshot: Snapshot) -> None:
+        """A kernel that was a variant and is typed in isn't called one until it is looked at: that waits for as long as keys come."""
+        known = self._known.get(snapshot.uri, {})
+        for kernel in snapshot.kernels:
+            name = kernel.place.qualname
+            standing = known.get(name)
+            run = standing.finding.telling if standing is not None else None
+            if standing is None or run is None or not standing.accepted or self._judged[snapshot.uri].get(name) == _own(snapshot, kernel):
+                continue
+            said = f"{name} in {PurePath(place(snapshot.uri)).name} has changed since run {run.id}: verify it again."
+            self._known[snapshot.uri] = {**self._known[snapshot.uri], name: Standing(standing.finding, stale=said)}
+            self._on_change()
 
     async def _look(self, snapshot: Snapshot) -> None:
         await asyncio.sleep(REST_S)
@@ -84,9 +101,14 @@ class Standings:
         found: dict[str, Standing] = {}
         for kernel in snapshot.kernels:
             found[kernel.place.qualname] = await asyncio.to_thread(standing, findings, path, kernel, texts, self._memory)
+        self._judged[snapshot.uri] = {k.place.qualname: _own(snapshot, k) for k in snapshot.kernels}
         if found != self._known.get(snapshot.uri):
             self._known[snapshot.uri] = found
             self._on_change()
+
+
+def _own(snapshot: Snapshot, kernel: Kernel) -> str:
+    return snapshot.text[kernel.span.start : kernel.span.end]
 
 
 @define(eq=False)

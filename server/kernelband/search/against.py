@@ -9,7 +9,7 @@ from attrs import evolve
 
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import source_key
-from kernelband.search.events import SAVED
+from kernelband.search.events import BEFORE, SAVED
 from kernelband.search.options import Options
 from kernelband.search.start import entry_file
 from kernelband.source import Workspace, committed_text, find_program, require_parsable
@@ -18,7 +18,7 @@ from kernelband.source.model import Program
 HEAD = "HEAD"
 
 
-def given_edit(options: Options, against: str | None) -> Options:
+def given_edit(options: Options, against: str | None, before: Mapping[str, str] | None = None) -> Options:
     """Options that judge the text at hand (``options.overlays`` over the disk), as one variant of an original.
 
     Files of the program (kernel, helpers, host functions) are those of the original; all others are as they are now on both sides.
@@ -27,22 +27,25 @@ def given_edit(options: Options, against: str | None) -> Options:
         options: of the text at hand.
         against: a file, whose text the kernel's own file had, or a commit. None: the saved files where an unsaved text differs from them,
             else HEAD.
+        before: texts of the original, by path, where it is neither. A file that isn't among them is as it is now.
 
     Raises:
         SourceError: there is no such original, or the kernel isn't in it.
-        UsageError: the edit changes nothing of the kernel.
+        UsageError: the edit changes nothing of the kernel, or there are two originals.
     """
+    if before and against is not None:
+        raise UsageError("The original is said twice: give --against or --against-overlay.")
     now = _program(options, options.overlays)
     if against is None:
-        against = SAVED if _is_unsaved(options, now) else HEAD
-    old = _texts(now, against, options.path)
-    before = _original(options, old, against, now.kernel.place.qualname)
-    if source_key(before) == source_key(now):
+        against = BEFORE if before else SAVED if _is_unsaved(options, now) else HEAD
+    old = {options.path: now.texts[options.path], **before} if before else _texts(now, against, options.path)
+    original = _original(options, old, against, now.kernel.place.qualname)
+    if source_key(original) == source_key(now):
         raise UsageError(
             f"{now.kernel.place.qualname} is the same as in {against}, with its host functions, so there is nothing to verify: "
             "edit it, or name another original with --against."
         )
-    texts = {path: old[path] for path in before.texts if path in old}
+    texts = {path: old[path] for path in original.texts if path in old}
     overlays = {**options.overlays, **texts}
     edited = {path: now.texts[path] for path in texts if path in now.texts and now.texts[path] != texts[path]}
     return evolve(options, kernel=now.kernel.place.qualname, overlays=overlays, edited=edited, against=against, trials=1, seconds=None)

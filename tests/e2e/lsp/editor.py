@@ -52,6 +52,11 @@ class Editor:
         self.text = self.text.replace(old, new, 1)
         self._changed(types.TextDocumentContentChangePartial(where, new))
 
+    def put_text(self, text: str) -> None:
+        """All of it, as one change."""
+        self.text = text
+        self._changed(types.TextDocumentContentChangeWholeDocument(text))
+
     def _changed(self, *changes: Any) -> None:
         self.version += 1
         document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
@@ -78,7 +83,7 @@ class Editor:
         for span, edit in sorted(spans, key=lambda x: x[0].start, reverse=True):
             assert isinstance(edit, types.TextEdit)
             self.text = self.text[: span.start] + edit.new_text + self.text[span.end :]
-        self._changed(types.TextDocumentContentChangeWholeDocument(self.text))
+        self.put_text(self.text)
 
     # ------------------------------------------------------------ asking
 

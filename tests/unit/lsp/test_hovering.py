@@ -175,6 +175,15 @@ def test_without_a_final_the_baseline_speaks(tmp_path: Path) -> None:
     assert "Verified" not in text
 
 
+def test_text_that_has_changed_has_no_variant(tmp_path: Path) -> None:
+    found, seen = read(tmp_path, run(), CASES, rows())
+    stale = "scale_kernel in k.py has changed since run a1b2c3d4: verify it again."
+    text = kernel_hover(found, seen, stale=stale)
+    assert "verify it again. Nothing is known of this version; what follows is about the original of that run." in text
+    assert "Verified on" in kernel_hover(found, seen)
+    assert not [word for word in ("Verified on", "Variant 1", "1.61x", "edit 1") if word in text]
+
+
 def test_a_call_of_several_launches_has_no_share_of_the_roofline(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(), [case(1), {**case(2), "other_kernels": ["copy"]}], rows()))
     assert "| device time | 200 us |" in text

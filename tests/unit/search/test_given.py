@@ -203,6 +203,26 @@ def test_functions_in_other_files_are_those_of_the_commit_too(world: World) -> N
     assert found.edited == {str(hosts): before.replace("16", "64")}
 
 
+def test_the_original_may_be_texts_that_are_nowhere(world: World) -> None:
+    path = str(world.file)
+    found = given_edit(world.options(), None, {path: edited(32)})
+    assert (found.against, found.overlays[path], found.edited) == ("the text before the edit", edited(32), {path: TEXT})
+    unsaved = given_edit(world.options(overlays={path: edited(64)}), None, {path: edited(32)})
+    assert (unsaved.overlays[path], unsaved.edited[path]) == (edited(32), edited(64))
+    with pytest.raises(UsageError, match="k is the same as in the text before the edit"):
+        given_edit(world.options(), None, {path: TEXT + "# more\n"})
+    with pytest.raises(UsageError, match="The original is said twice: give --against or --against-overlay"):
+        given_edit(world.options(), "HEAD", {path: edited(32)})
+    kernel, host = TEXT.split("\n\ndef copy", 1)
+    hosts = world.folder / "hosts.py"
+    hosts.write_text("import torch\nimport triton\nfrom k import k\n\n\ndef copy" + host)
+    world.file.write_text(kernel + "\n")
+    before = hosts.read_text().replace("16", "64")
+    found = given_edit(world.options(), None, {str(hosts): before})  # the kernel's own file is as it is
+    assert found.overlays == {path: kernel + "\n", str(hosts): before}
+    assert found.edited == {str(hosts): hosts.read_text()}
+
+
 def test_what_can_t_be_compared_is_said(world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(UsageError, match="k is the same as in HEAD"):
         given_edit(world.options(), None)

@@ -73,7 +73,9 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
         what = "verification" if live.request.judges else "optimization"
         return [_run(f"Cancel the {what} of {name} ({live.headline})", "kernelband.server.cancel", live.id)]
     standing = server.standings.of(uri, name)
-    out: list[types.CodeAction] = []
+    stale = standing is not None and standing.stale
+    verify = _run(f"Verify {'this version' if stale else 'my edit'} of {name}", "kernelband.server.verify", uri, name)
+    out = [verify] if stale else []
     run = standing.finding.telling if standing is not None else None
     if standing is not None and run is not None:
         out += [_variant(server, uri, name, run, v) for v in standing.offers]
@@ -86,7 +88,7 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
         if latest.state == "interrupted":
             out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
     out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
-    out.append(_run(f"Verify my edit of {name}", "kernelband.server.verify", uri, name))
+    out += [] if stale else [verify]
     out.append(_run("Optimize kernels changed since HEAD", "kernelband.server.optimizeChanged", "HEAD"))
     out.append(_run(f"Choose what shows {name} at work", "kernelband.server.chooseEntry", uri, name))
     out.append(_run("Choose the device for this file", "kernelband.server.chooseDevice", uri))

@@ -55,7 +55,7 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
             wanted = ", ".join(k.__name__ for k in kinds) or "none"
             left_out = f" The last {len(kinds) - needed} may be left out." if needed < len(kinds) else ""
             raise JsonRpcInvalidParams(message=f"kernelband.server.{name} takes these arguments: {wanted}.{left_out}")
-        if not all(map(can_name, arguments)):
+        if not all(can_name(a) for a in arguments if not isinstance(a, dict)):
             raise JsonRpcInvalidParams(message=f"An argument of kernelband.server.{name} can't be a URI, a name, an id or a number.")
         try:
             return await handler(server, *(server.documents.program(a) if isinstance(a, str) else a for a in arguments))
@@ -208,7 +208,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     choose_entry: (str, str, str),
     choose_device: (str, str),
     device_of: (str,),
-    verify: (str, str),
+    verify: (str, str, dict),
     optimize_changed: (str,),
     inspect: (str, str),
     kernels_at: (str, int, int),

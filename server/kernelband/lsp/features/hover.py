@@ -39,7 +39,9 @@ def register(server: KernelBandServer) -> None:
         if found is None:
             return None
         kernel, what = found
-        text = await _text(server, finding_of(server, view.snapshot.uri, kernel), what, word.group())
+        standing = server.standings.of(view.snapshot.uri, kernel.place.qualname)
+        stale = standing.stale if standing is not None else ""
+        text = await _text(server, finding_of(server, view.snapshot.uri, kernel), what, word.group(), stale)
         span = view.now.range(Span(*word.span()), server.encoding)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), span) if text else None
 
@@ -63,7 +65,7 @@ def finding_of(server: KernelBandServer, uri: str, kernel: Kernel) -> Finding:
     return standing.finding if standing is not None else server.findings.find(place(uri), kernel.place.qualname)
 
 
-async def _text(server: KernelBandServer, finding: Finding, what: str, word: str) -> str:
+async def _text(server: KernelBandServer, finding: Finding, what: str, word: str, stale: str) -> str:
     original: Original | None = None
     problem = server.findings.problem
     if finding.telling is not None:
@@ -72,5 +74,5 @@ async def _text(server: KernelBandServer, finding: Finding, what: str, word: str
         except HistoryError as error:
             problem = error.message
     if what == "name":
-        return kernel_hover(finding, original, problem)
+        return kernel_hover(finding, original, problem, stale)
     return launch_hover(finding, original) if what == "launch" else constexpr_hover(finding, original, word)

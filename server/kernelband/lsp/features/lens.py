@@ -41,8 +41,8 @@ def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.C
     out: list[types.CodeLens] = []
     standing = server.standings.of(uri, name)
     told = result(standing) if standing is not None else ""
-    if told:
-        out.append(_lens(where, told, "kernelband.server.choose", uri, name))
+    if told and standing is not None:
+        out.append(_lens(where, told, f"kernelband.server.{'verify' if standing.stale else 'choose'}", uri, name))
     latest = next(iter(standing.finding.runs), None) if standing is not None else None
     if latest is not None and latest.state == "interrupted":
         out.append(_lens(where, "Resume", "kernelband.server.resume", uri, name, latest.id))

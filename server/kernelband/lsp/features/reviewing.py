@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,10 +49,7 @@ def decide(db: Path, run: str, number: int, decision: str) -> None:
     Raises:
         UsageError: there is no such variant.
     """
-    store = Store.write(db)
-    try:
+    with Store.write(db) as store:
+        if not store.rows("SELECT id FROM variants WHERE run = ? AND id = ? AND id", [run, number]):
+            raise UsageError(f"There is no variant {number} of run {run}, so nothing was decided: look at the kernel's report.")
         trials.decide(store, run, number, decision)
-    except sqlite3.IntegrityError as error:
-        raise UsageError(f"There is no variant {number} of run {run}, so nothing was decided: look at the kernel's report.") from error
-    finally:
-        store.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from kernelband.errors import UsageError
-from kernelband.lsp.asking import request
+from kernelband.lsp.asking import request, with_base
 from kernelband.lsp.changed import Changed, changed_kernels
 from kernelband.lsp.features.running import start
 from kernelband.lsp.index import place
@@ -30,9 +30,13 @@ def register(server: KernelBandServer) -> None:
     server.runs.on_change.append(over)
 
 
-async def verify(server: KernelBandServer, uri: str, kernel: str) -> dict[str, str]:
-    """Judge the text on the screen against the saved one, where it is saved against the last commit. Answers with the run at once."""
-    return {"run": start(server, await request(server, uri, kernel, judges=True)).id}
+async def verify(server: KernelBandServer, uri: str, kernel: str, base: dict[str, Any] | None = None) -> dict[str, str]:
+    """Judge the text on the screen against the saved one, where it is saved against the last commit. Answers with the run at once.
+
+    ``base``: what it is judged against instead, texts by the addresses of documents.
+    """
+    asked = await request(server, uri, kernel, judges=True)
+    return {"run": start(server, asked if base is None else with_base(server, asked, base)).id}
 
 
 async def optimize_changed(server: KernelBandServer, ref: str) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""How a text stands to its variants, while it is typed in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernelband.history import trials
+from kernelband.lsp.findings import Findings
+from kernelband.lsp.index import Snapshot
+from kernelband.lsp.standings import REST_S, Standings
+from kernelband.lsp.text import Lines
+from kernelband.search.patches import patch_to_json
+from kernelband.source import between, find_kernels
+from tests.unit.lsp.test_findings import TEXT, final, measured, trial, variant, write
+
+VARIANT = TEXT.replace("mask=at < n", "mask=(at < n)").replace("BLOCK=64", "BLOCK=128")
+
+
+@pytest.mark.asyncio
+async def test_a_variant_that_is_typed_in_is_none_at_once(tmp_path: Path) -> None:
+    path, db = tmp_path / "k.py", tmp_path / "history.db"
+    patch = patch_to_json(between({str(path): TEXT}, {str(path): VARIANT}))
+    rows = trials.Rows(variants=(variant("a1", 1, patch=patch),), trials=(trial("a1", 1),), finals=(final("a1", 1, 1.5),))
+    write(db, measured("a1", str(path)), rows)
+    findings = Findings(db)
+    findings.refresh()
+    told: list[int] = []
+    held = {"text": VARIANT}
+    standings = Standings(lambda: findings, lambda: {str(path): held["text"]}, lambda: told.append(1))
+
+    def look(text: str) -> None:
+        held["text"] = text
+        standings.look(Snapshot(path.as_uri(), 1, text, Lines(text), find_kernels(str(path), text)))
+
+    async def until(wanted: Callable[[], bool]) -> None:
+        for _ in range(100):
+            if wanted():
+                return
+            await asyncio.sleep(0.05)
+        pytest.fail("it never came to that")
+
+    def accepted() -> int | None:
+        standing = standings.of(path.as_uri(), "add")
+        return standing.accepted if standing is not None else None
+
+    look(VARIANT)
+    await until(lambda: accepted() == 1)
+    look("# above\n" + VARIANT + "\n# below\n")
+    assert accepted() == 1
+    told.clear()
+    look(VARIANT.replace("1.0", "2.0"))
+    assert accepted() is None  # without a look
+    standing = standings.of(path.as_uri(), "add")
+    assert standing is not None
+    assert standing.stale == "add in k.py has changed since run a1: verify it again."
+    assert standing.offers == ()
+    assert told
+    for number in range(3):  # nobody looks as long as keys come
+        await asyncio.sleep(REST_S / 2)
+        look(VARIANT.replace("1.0", f"{number}.5"))
+        assert accepted() is None
+    look(VARIANT)
+    await until(lambda: accepted() == 1)
+    findings.close()
