@@ -44,6 +44,7 @@ test("this machine's python3 says what it is", async () => {
   assert.ok(python);
   assert.equal(python.version[0], 3);
   assert.match(python.tag, /cpython|cp/);
+  assert.ok(["own", "venv", "none"].includes(python.pip));
 });
 
 test("what is no Python is passed over, silent or talkative", async () => {
@@ -54,9 +55,9 @@ test("what is no Python is passed over, silent or talkative", async () => {
 
 test("the first Python that is new enough serves", async () => {
   const known: Record<string, Python> = {
-    old: { path: "old", version: [3, 9], tag: "x", pip: true },
-    good: { path: "good", version: [3, 10], tag: "x", pip: true },
-    better: { path: "better", version: [3, 13], tag: "x", pip: true },
+    old: { path: "old", version: [3, 9], tag: "x", pip: "own" },
+    good: { path: "good", version: [3, 10], tag: "x", pip: "own" },
+    better: { path: "better", version: [3, 13], tag: "x", pip: "own" },
   };
   const found = await firstThatServes(["gone", "old", "good", "better"], (name) => Promise.resolve(known[name]));
   assert.equal(found?.path, "good");

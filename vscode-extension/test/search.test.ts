@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { install } from "../src/search/install.ts";
 import { command, failure, folder, installation, progress } from "../src/search/plan.ts";
 
-const PYTHON = { path: "/usr/bin/python3", version: [3, 11] as [number, number], tag: "cpython-311-x86_64-linux-gnu", pip: true };
+const PYTHON = { path: "/usr/bin/python3", version: [3, 11] as [number, number], tag: "cpython-311-x86_64-linux-gnu", pip: "own" as const };
 
 test("another lock or another Python is another folder", () => {
   const one = folder("/storage", PYTHON, "numpy==1");
@@ -55,7 +55,7 @@ const TARGET = 'for a in "$@"; do case "$a" in --target=*) target="${a#--target=
 async function installed(text: string, cancelled = new AbortController().signal): Promise<{ target: string; said: string[] }> {
   const target = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "search", "cp311");
   const said: string[] = [];
-  await install({ python: program(text), lockFile: "search.txt", target }, (name) => said.push(name), () => undefined, cancelled);
+  await install({ python: { path: program(text), pip: "own" }, lockFile: "search.txt", target }, (name) => said.push(name), () => undefined, cancelled);
   return { target, said };
 }
 
@@ -66,13 +66,22 @@ test("what is whole is put in its place, and what is said on the way is told", a
   assert.deepEqual(readdirSync(path.dirname(target)), ["cp311"]);
 });
 
+test("a Python without pip gets one for the time of the installation", async () => {
+  const target = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "search", "cp311");
+  const inner = `#!/bin/sh\n${TARGET}; mkdir -p "$target"; touch "$target/numpy"`;
+  const text = `for folder in "$@"; do :; done; mkdir -p "$folder/bin"; cat > "$folder/bin/python" <<'EOF'\n${inner}\nEOF\nchmod +x "$folder/bin/python"`;
+  await install({ python: { path: program(text), pip: "venv" }, lockFile: "search.txt", target }, () => undefined, () => undefined, new AbortController().signal);
+  assert.deepEqual(readdirSync(target), ["numpy"]);
+  assert.deepEqual(readdirSync(path.dirname(target)), ["cp311"]);
+});
+
 test("what fails half-way leaves nothing", async () => {
   let parent = "";
   const text = `${TARGET}; mkdir -p "$target"; echo "ERROR: it broke"; exit 1`;
   await assert.rejects(async () => {
     const target = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "search", "cp311");
     parent = path.dirname(target);
-    await install({ python: program(text), lockFile: "search.txt", target }, () => undefined, () => undefined, new AbortController().signal);
+    await install({ python: { path: program(text), pip: "own" }, lockFile: "search.txt", target }, () => undefined, () => undefined, new AbortController().signal);
   }, /pip could not install.*it broke/);
   assert.deepEqual(readdirSync(parent), []);
 });

@@ -6,12 +6,14 @@ export interface Python {
   path: string;
   version: [major: number, minor: number];
   tag: string;
-  pip: boolean;
+  /** Whether it has pip, or can make an environment that has it. */
+  pip: "own" | "venv" | "none";
 }
 
 const ASK = `import importlib.util, json, sys, sysconfig
+has = lambda name: importlib.util.find_spec(name) is not None
 print(json.dumps([list(sys.version_info[:2]), sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
-    importlib.util.find_spec("pip") is not None]))`;
+    "own" if has("pip") else "venv" if has("venv") and has("ensurepip") else "none"]))`;
 const DEADLINE_MS = 10_000;
 
 /** Asks it; `undefined` if there is no Python that answers in ten seconds. */
@@ -40,7 +42,7 @@ export function serves(python: Python): boolean {
 
 function read(path: string, out: string): Python | undefined {
   try {
-    const [version, tag, pip] = JSON.parse(out) as [[number, number], string, boolean];
+    const [version, tag, pip] = JSON.parse(out) as [[number, number], string, Python["pip"]];
     return { path, version, tag, pip };
   } catch {
     return undefined; // it printed something else: no Python

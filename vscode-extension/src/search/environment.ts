@@ -62,15 +62,15 @@ export class SearchEnvironment {
     if (answer === other) await vscode.commands.executeCommand("workbench.action.openSettings", "kernelband.search");
     if (answer !== yes) return false;
     const able = await probe(python.path);
-    if (!able || !serves(able) || !able.pip) {
+    if (!able || !serves(able) || able.pip === "none") {
       const why = vscode.l10n.t("{0} has no pip, so nothing can be installed with it: install its pip (python3-pip on Debian), or set kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.", python.path);
       void vscode.window.showErrorMessage(why);
       return false;
     }
-    return this.#install(python.path, target, wheelhouse);
+    return this.#install(able, target, wheelhouse);
   }
 
-  async #install(python: string, target: string, wheelhouse?: string): Promise<boolean> {
+  async #install(python: Python, target: string, wheelhouse?: string): Promise<boolean> {
     const title = vscode.l10n.t("Installing the packages of the search");
     const location = vscode.ProgressLocation.Notification;
     try {

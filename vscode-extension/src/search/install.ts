@@ -2,12 +2,13 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
+import type { Python } from "../python/probe.ts";
 import { failure, installation, progress } from "./plan.ts";
 
 const DEADLINE_MS = 900_000;
 
 export interface Installation {
-  python: string;
+  python: Pick<Python, "path" | "pip">;
   lockFile: string;
   target: string;
   wheelhouse?: string | undefined;
@@ -21,15 +22,24 @@ export interface Installation {
  */
 export async function install(wanted: Installation, say: (name: string) => void, log: (line: string) => void, cancelled: AbortSignal): Promise<void> {
   const partial = `${wanted.target}.partial-${process.pid}`;
+  const environment = `${wanted.target}.pip-${process.pid}`;
   mkdirSync(path.dirname(wanted.target), { recursive: true });
   rmSync(partial, { recursive: true, force: true });
   try {
-    const output = await run(wanted.python, installation(wanted.lockFile, partial, wanted.wheelhouse), say, log, cancelled);
+    let python = wanted.python.path;
+    if (wanted.python.pip !== "own") {
+      // A system's Python without pip, as Debian's: an environment of its own has one, and is needed for this only.
+      const made = await run(python, ["-I", "-m", "venv", environment], say, log, cancelled);
+      if (made.code !== 0) throw new Error(failure(`ERROR: ${made.text.trim().split("\n").at(-1) ?? ""}`));
+      python = path.join(environment, process.platform === "win32" ? "Scripts" : "bin", "python");
+    }
+    const output = await run(python, installation(wanted.lockFile, partial, wanted.wheelhouse), say, log, cancelled);
     if (output.code !== 0) throw new Error(failure(output.text, wanted.wheelhouse));
     rmSync(wanted.target, { recursive: true, force: true });
     renameSync(partial, wanted.target);
   } finally {
     rmSync(partial, { recursive: true, force: true });
+    rmSync(environment, { recursive: true, force: true });
   }
 }
 
