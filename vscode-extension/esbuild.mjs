@@ -6,11 +6,17 @@ const node = { bundle: true, platform: "node", target: "node20", format: "cjs", 
 
 if (process.argv.includes("--tests")) {
   rmSync("dist-test", { recursive: true, force: true });
-  const files = readdirSync("test", { recursive: true }).filter((name) => name.endsWith(".test.ts"));
-  await build({ ...node, entryPoints: files.map((name) => `test/${name}`), outdir: "dist-test" });
+  const files = ["test", "webview/test"].flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`));
+  await build({ ...node, entryPoints: files.filter((name) => /\.test\.tsx?$/.test(name)), outdir: "dist-test", outbase: "." });
 } else {
   rmSync("dist", { recursive: true, force: true });
-  // VS Code loads `vscode` itself; the metafile says which packages are inside (scripts/notices.py).
-  const done = await build({ ...node, entryPoints: ["src/extension.ts"], outdir: "dist", external: ["vscode"], minify: true, metafile: true });
-  writeFileSync("dist/inputs.json", JSON.stringify(Object.keys(done.metafile.inputs)));
+  const out = { outdir: "dist", minify: true, metafile: true };
+  const page = { bundle: true, platform: "browser", target: "es2022", format: "iife", logLevel: "warning", charset: "utf8" };
+  // VS Code loads `vscode` itself; the metafiles say which packages are inside (scripts/notices.py).
+  const done = await Promise.all([
+    build({ ...node, ...out, entryPoints: ["src/extension.ts"], external: ["vscode"] }),
+    build({ ...page, ...out, entryPoints: { report: "webview/report/main.tsx" } }),
+    build({ ...page, ...out, entryPoints: { report: "webview/report/report.css" } }),
+  ]);
+  writeFileSync("dist/inputs.json", JSON.stringify(done.flatMap(({ metafile }) => Object.keys(metafile.inputs))));
 }

@@ -11,6 +11,6 @@ export default tseslint.config(
     },
   },
   // node:test's `test` gives a promise that its runner awaits itself
-  { files: ["test/**"], rules: { "@typescript-eslint/no-floating-promises": "off", "@typescript-eslint/no-non-null-assertion": "off" } },
+  { files: ["test/**", "webview/test/**"], rules: { "@typescript-eslint/no-floating-promises": "off", "@typescript-eslint/no-non-null-assertion": "off" } },
   { files: ["**/*.mjs"], ...tseslint.configs.disableTypeChecked },
 );

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { register } from "./commands.ts";
 import { registerDemo } from "./demo/demo.ts";
 import { Interpreters } from "./python/interpreters.ts";
+import { registerReports } from "./report/register.ts";
 import { registerReview } from "./review/register.ts";
 import { LiveRuns } from "./runs/live.ts";
 import { SearchEnvironment } from "./search/environment.ts";
@@ -40,9 +41,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   );
   const sideBar = new SideBar(server, runs); // after what keeps the runs that go on
   context.subscriptions.push(sideBar, new KernelContext(server, log));
-  register(context, server, search, runs, registerReview(context, server, log), log);
-  registerActions(context, server, sideBar);
+  const reviews = registerReview(context, server, log);
+  register(context, server, search, runs, reviews, log);
+  registerActions(context, server, sideBar, reviews);
   registerStatusActions(context, health);
+  registerReports(context, server);
   registerDemo(context, server);
   await server.start();
 }

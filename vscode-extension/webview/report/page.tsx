@@ -1,0 +1,154 @@
+/** The whole page: what came of the run first, then how, then what it cost. */
+import { useState } from "preact/hooks";
+import type { Shown } from "../../src/report/messages.ts";
+import { count, date, fixed, optional } from "../../src/report/format.ts";
+import type { Counts, Report } from "../../src/report/shape.ts";
+import { result, state } from "../../src/report/standing.ts";
+import { ArmsSection, ClustersSection } from "./arms.tsx";
+import { CasesSection } from "./cases.tsx";
+import { CourseSection } from "./course.tsx";
+import { CostSection, DroppedSection, RunSection } from "./facts.tsx";
+import type { Host, View } from "./host.ts";
+import { RooflineSection } from "./roofline.tsx";
+import { VariantsSection } from "./variants.tsx";
+
+export function Page({ host, shown }: { host: Host; shown: Shown }) {
+  const { report, live } = shown;
+  const [view, setView] = useState<View>(() => host.view);
+  const change = (part: Partial<View>): void => {
+    const changed = { ...view, ...part };
+    setView(changed);
+    host.keep(shown.run, changed);
+  };
+  const toggle = (variant: number): void => change({ open: view.open.includes(variant) ? view.open.filter((one) => one !== variant) : [...view.open, variant] });
+  return (
+    <main>
+      <Top host={host} shown={shown} />
+      {report && (
+        <>
+          <Outcome report={report} />
+          <CourseSection report={report} axis={view.axis} choose={(axis) => change({ axis })} />
+          <VariantsSection report={report} host={host} order={view.order} sort={(order) => change({ order })} open={view.open} toggle={toggle} />
+          <CasesSection report={report} />
+          <RooflineSection report={report} />
+          <ArmsSection report={report} />
+          <ClustersSection report={report} />
+          <DroppedSection report={report} />
+          <CostSection report={report} />
+          <RunSection report={report} />
+        </>
+      )}
+      {!report && live && <Progress words={live.headline} fraction={live.fraction} />}
+      {shown.exported_s !== null && <footer>Report of KernelBand, exported {date(shown.exported_s)}.</footer>}
+    </main>
+  );
+}
+
+function Top({ host, shown }: { host: Host; shown: Shown }) {
+  const { report, live } = shown;
+  const kernel = report?.run.kernel ?? live?.kernel;
+  const tell = (does: "open" | "cancel" | "resume" | "exportHtml" | "exportJson"): void => host.tell({ type: "run", does });
+  const going = live?.state === "running";
+  return (
+    <header>
+      <div class="title">
+        <h1>{kernel ? <code>{kernel}</code> : "Report of a run"}</h1>
+        {report && <span class={`badge ${report.run.mode}`}>{report.run.mode}</span>}
+      </div>
+      {report && (
+        <p class="where">
+          <span class="path" title={report.run.path}>
+            {report.run.path.split(/[\\/]/).at(-1)}
+          </span>{" "}
+          · {report.run.mode === "measured" ? report.run.gpu || report.run.device : report.run.device} · {date(report.run.created_s)}
+        </p>
+      )}
+      <p class={`standing ${report?.run.state ?? ""}`} role="status" aria-live="polite">
+        {state(shown)}
+      </p>
+      {report && shown.problem && <p class="problem">{shown.problem}</p>}
+      {going && report && <Progress words={live.headline} fraction={live.fraction} />}
+      {host.acts && (
+        <div class="buttons">
+          {going && (
+            <button type="button" onClick={() => tell("cancel")}>
+              Stop
+            </button>
+          )}
+          {report && report.run.state === "interrupted" && (
+            <button type="button" onClick={() => tell("resume")}>
+              Resume
+            </button>
+          )}
+          {report && (
+            <>
+              <button type="button" onClick={() => tell("open")}>
+                Open file
+              </button>
+              <button type="button" onClick={() => tell("exportHtml")}>
+                Export HTML
+              </button>
+              <button type="button" onClick={() => tell("exportJson")}>
+                Export JSON
+              </button>
+            </>
+          )}
+        </div>
+      )}
+    </header>
+  );
+}
+
+function Progress({ words, fraction }: { words: string; fraction: number }) {
+  return (
+    <div class="progress">
+      <progress max={1} value={fraction} aria-label="How much is done" />
+      <span>{words}</span>
+    </div>
+  );
+}
+
+function Outcome({ report }: { report: Report }) {
+  const { worth, known, variant } = result(report);
+  return (
+    <section class="outcome" aria-label="Outcome">
+      <div class="best">
+        <p class={variant?.ratio ? "worth figure" : "worth"}>{worth}</p>
+        <p class="known">{known}</p>
+        {variant && (
+          <p class="known">
+            Variant {variant.number}: {variant.title}
+          </p>
+        )}
+      </div>
+      <Funnel counts={report.counts} predicted={report.run.mode === "predicted"} />
+    </section>
+  );
+}
+
+function Funnel({ counts, predicted }: { counts: Counts; predicted: boolean }) {
+  const whole = (number: number): string => fixed(number, 0);
+  const steps = [
+    { name: "Proposed", number: optional(counts.proposed, whole) },
+    { name: "Compiled", number: optional(counts.compiled, whole) },
+    { name: "Executed", number: whole(counts.executed) },
+    { name: "Verified", number: predicted ? "–" : whole(counts.verified) },
+  ];
+  const aside = [count(counts.duplicates, "duplicate"), count(counts.compile_errors, "compile error"), `${whole(counts.failed)} failed`, `${whole(counts.wrong)} wrong`];
+  return (
+    <div class="funnel">
+      <dl>
+        {steps.map(({ name, number }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{number}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="under">
+        {aside.join(" · ")}
+        {predicted && ". To verify takes a GPU."}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+/** Pieces that all sections are made of. */
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+
+export function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A table that scrolls by itself where it is too wide, by keys too. */
+export function Wide({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div class="wide" role="group" aria-label={label} tabIndex={0}>
+      {children}
+    </div>
+  );
+}
+
+/** The same data as a chart's. */
+export function AsTable({ children }: { children: ComponentChildren }) {
+  return (
+    <details class="astable">
+      <summary>Show as a table</summary>
+      {children}
+    </details>
+  );
+}
+
+export function Columns({ names }: { names: readonly (string | { number: string })[] }) {
+  return (
+    <thead>
+      <tr>
+        {names.map((name) =>
+          typeof name === "string" ? (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ) : (
+            <th key={name.number} scope="col" class="num">
+              {name.number}
+            </th>
+          ),
+        )}
+      </tr>
+    </thead>
+  );
+}
