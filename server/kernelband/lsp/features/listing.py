@@ -34,7 +34,9 @@ async def kernels(server: KernelBandServer) -> dict[str, Any]:
     paths = {place(d.uri) for d in server.open_documents()}
     folders, findings = _folders(server), server.findings
     async with server.scanning:
-        found, truncated = await asyncio.to_thread(server.catalog.look, folders, paths, findings)
+        found, truncated = await asyncio.to_thread(
+            lambda: (findings.refresh(), server.catalog.look(folders, paths, findings))[1]  # at the start nothing of the history is read
+        )
     files = [_kernel(server, Path(f.path).as_uri(), f) for f in found]
     return {"kernels": [*opened, *files], "truncated": truncated}
 
