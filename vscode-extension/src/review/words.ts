@@ -5,7 +5,7 @@ import { isVerified, type Review } from "./review.ts";
 /** In a few words, with a tick where it was verified. */
 export function worth(review: Review): string {
   const { told, standing } = review;
-  if (standing === "whole") return isVerified(told) ? `$(check) ${told.short}` : told.short;
+  if (standing === "whole") return isVerified(told) ? `✓ ${told.short}` : told.short;
   if (standing === "part") return vscode.l10n.t("Part of variant {0}: not verified", told.variant);
   return vscode.l10n.t("Variant {0} with edits: not verified", told.variant);
 }

@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Reviewed, Runs, VariantOfRun } from "../src/protocol.ts";
+import { changeOf, spliced } from "../src/review/lines.ts";
+import { fromKept, newest, toKept } from "../src/review/persist.ts";
+import { headerLine, isVerified, Review } from "../src/review/review.ts";
+import { after, offers } from "../src/review/runs.ts";
+
+const KERNEL = "file:///w/k.py";
+const HOST = "file:///w/host.py";
+const BEFORE = "@triton.jit\ndef k(x, B):\n    load\n    store\n# end";
+const BEFORE_HOST = "import k\nk[g](x, 64)\n";
+
+function answer(more: Partial<Reviewed> = {}): Reviewed {
+  return {
+    uri: KERNEL,
+    kernel: "k",
+    run: "abc",
+    variant: 3,
+    title: "1.84× (1.80 to 1.88) on NVIDIA H200, 2 cases: two rows.",
+    short: "1.84× on H200",
+    why: "",
+    files: [
+      {
+        uri: KERNEL,
+        version: 1,
+        hunks: [
+          { group: 0, start: 1, end: 2, lines: ["def k(x, B, R):"] },
+          { group: 1, start: 3, end: 4, lines: [] },
+        ],
+      },
+      { uri: HOST, version: 7, hunks: [{ group: 0, start: 1, end: 2, lines: ["k[g](x, 64, 2)", "# two"] }] },
+    ],
+    groups: [{ label: "R: k and its launch" }, { label: "k" }],
+    ...more,
+  };
+}
+
+function begun(): Review {
+  const texts = new Map([
+    [KERNEL, BEFORE],
+    [HOST, BEFORE_HOST],
+  ]);
+  return Review.of(answer(), texts);
+}
+
+/** Makes the edits that undo a group, as the editor tells of them. */
+function undo(review: Review, group?: number): void {
+  for (const [uri, splices] of review.undo(group)) {
+    const lines = review.file(uri)!.text.lines;
+    review.change(
+      uri,
+      splices.map((splice) => changeOf(lines, splice, "\n")),
+    );
+  }
+}
+
+function type(review: Review, uri: string, line: number, character: number, text: string): void {
+  review.change(uri, [{ range: { start: { line, character }, end: { line, character } }, text }]);
+}
+
+function text(review: Review, uri: string): string {
+  return review.file(uri)!.text.lines.join("\n");
+}
+
+test("all hunks of all files are the variant; a group goes back in every file", () => {
+  const review = begun();
+  assert.equal(text(review, KERNEL), "@triton.jit\ndef k(x, B, R):\n    load\n# end");
+  assert.equal(text(review, HOST), "import k\nk[g](x, 64, 2)\n# two\n");
+  assert.equal(review.standing, "whole");
+  assert.deepEqual([...review.undo(0).keys()], [KERNEL, HOST]);
+  undo(review, 0);
+  assert.equal(text(review, KERNEL), "@triton.jit\ndef k(x, B):\n    load\n# end");
+  assert.equal(text(review, HOST), BEFORE_HOST);
+  assert.equal(review.standing, "part");
+  assert.deepEqual(review.open.map(({ group }) => group), [1]);
+  undo(review);
+  assert.deepEqual([text(review, KERNEL), text(review, HOST)], [BEFORE, BEFORE_HOST]);
+  assert.equal(review.standing, "none");
+});
+
+test("what somebody wrote makes it another version, in a hunk or beside it, until the server says that it isn't", () => {
+  for (const [uri, line] of [
+    [KERNEL, 1],
+    [KERNEL, 3],
+    [HOST, 0],
+  ] as const) {
+    const review = begun();
+    type(review, uri, line, 1, "!");
+    assert.equal(review.standing, "edited");
+    review.confirm(review.hash);
+    assert.equal(review.standing, "whole");
+    type(review, uri, line, 1, "?");
+    assert.equal(review.standing, "edited", "the word was about another text");
+    review.change(uri, [{ range: { start: { line, character: 1 }, end: { line, character: 3 } }, text: "" }]);
+    assert.equal(review.standing, "whole");
+  }
+});
+
+test("a part is none of the variant, whatever the server says", () => {
+  const review = begun();
+  undo(review, 1);
+  review.confirm(review.hash);
+  assert.equal(review.standing, "part");
+});
+
+test("rejecting after edits elsewhere leaves those", () => {
+  const review = begun();
+  type(review, KERNEL, 0, 0, "# mine\n");
+  type(review, HOST, 3, 0, "# mine too");
+  undo(review);
+  assert.deepEqual([text(review, KERNEL), text(review, HOST)], [`# mine\n${BEFORE}`, `${BEFORE_HOST}# mine too`]);
+});
+
+test("kept groups wait for nothing, and hunks are visited in order, around", () => {
+  const review = begun();
+  const visit = (uri: string, line: number, step: 1 | -1): string => {
+    const place = review.next(uri, line, step);
+    return place ? `${place.file.uri.slice(-7)}:${place.region.start}` : "";
+  };
+  assert.deepEqual([visit(KERNEL, -1, 1), visit(KERNEL, 1, 1), visit(KERNEL, 3, 1), visit(HOST, 1, 1)], ["/w/k.py:1", "/w/k.py:3", "host.py:1", "/w/k.py:1"]);
+  assert.deepEqual([visit(KERNEL, 1, -1), visit(HOST, 1, -1)], ["host.py:1", "/w/k.py:3"]);
+  assert.equal(review.at(KERNEL, 2)?.group, 0);
+  assert.equal(review.at(KERNEL, 3)?.group, 1);
+  review.keep(0);
+  assert.deepEqual([visit(KERNEL, -1, 1), visit(HOST, 0, 1)], ["/w/k.py:3", "/w/k.py:3"]);
+  assert.equal(review.at(HOST, 1), undefined);
+  assert.equal(review.standing, "whole");
+  review.keep(1);
+  assert.equal(review.next(KERNEL, 0, 1), undefined);
+});
+
+test("a group whose border was written over can't be undone, the others can", () => {
+  const review = begun();
+  review.change(KERNEL, [{ range: { start: { line: 0, character: 3 }, end: { line: 1, character: 3 } }, text: "" }]);
+  assert.deepEqual([review.isLost, review.isLostIn(0), review.isLostIn(1)], [true, true, false]);
+  undo(review, 1);
+  assert.equal(text(review, KERNEL), "@tr k(x, B, R):\n    load\n    store\n# end");
+});
+
+test("a review outlives a reload where every text is as it was, and not otherwise", () => {
+  const review = begun();
+  type(review, KERNEL, 0, 0, "# mine\n");
+  review.keep(1);
+  undo(review, 0);
+  const kept = JSON.parse(JSON.stringify(toKept(review))) as ReturnType<typeof toKept>;
+  const texts = new Map([
+    [KERNEL, text(review, KERNEL).replaceAll("\n", "\r\n")],
+    [HOST, text(review, HOST)],
+  ]);
+  const back = fromKept(kept, texts);
+  assert.ok(back);
+  assert.deepEqual([back.standing, back.told, [...back.kept], back.open.length], ["part", review.told, [1], 0]);
+  undo(back);
+  assert.equal(text(back, KERNEL), `# mine\n${BEFORE}`);
+  assert.equal(back.file(KERNEL)?.baseline, BEFORE);
+  assert.equal(fromKept(kept, new Map([...texts, [HOST, "other"]])), undefined);
+  assert.equal(fromKept(kept, new Map([[KERNEL, texts.get(KERNEL)!]])), undefined);
+  const others = Array.from({ length: 30 }, (_, variant) => ({ ...kept, told: { ...kept.told, variant } }));
+  assert.deepEqual(
+    newest([kept, ...others, kept]).map(({ told }) => told.variant).slice(-3),
+    [28, 29, 3],
+  );
+});
+
+test("the header stands above the first decorator", () => {
+  const at = (source: string, name: string): number | undefined => headerLine(source.split("\n"), name);
+  assert.equal(at("import triton\n\n@triton.jit\ndef k(\n", "k"), 2);
+  assert.equal(at("x = 1\n@triton.autotune(\n    configs=[\n        c,\n    ],\n    key=['n'],\n)\n@triton.jit\ndef k(x): ...", "k"), 1);
+  assert.equal(at("class A:\n    y = 1\n    @triton.jit\n    def k(x): ...", "A.k"), 2);
+  assert.equal(at("def kk(x): ...\ndef k(x): ...", "k"), 1);
+  assert.equal(at("k = 1", "k"), undefined);
+});
+
+test("only a ratio is a verified one", () => {
+  assert.deepEqual(["1.84× on H200", "likely faster on H100 (predicted)", "not verified"].map((short) => isVerified({ short })), [true, false, false]);
+});
+
+function known(): Runs {
+  const variant = (number: number, more: Partial<VariantOfRun>): VariantOfRun => ({
+    ...{ number, what: `what ${number}`, why: "", verified: false, ratio: null, low: null, high: null, cases: 0, tier: "", fact: "", decision: "" },
+    ...more,
+  });
+  const runs: Runs["runs"] = [
+    { id: "new", mode: "predicted", device: "NVIDIA H100", variants: [] },
+    {
+      id: "abc",
+      mode: "measured",
+      device: "NVIDIA H200",
+      variants: [
+        variant(4, { verified: true, ratio: 1.5, low: 1.4, high: 1.6, cases: 1 }),
+        variant(2, { verified: true, ratio: 1.2, low: 1.1, high: 1.3, cases: 2, decision: "reject" }),
+        variant(3, { tier: "likely faster", fact: "fewer bytes" }),
+        variant(1, { tier: "unclear" }),
+      ],
+    },
+  ];
+  return { live: null, accepted: 3, stale: "", runs };
+}
+
+test("the list has what may be taken, the best first, a ratio only where it was verified", () => {
+  const list = offers(known());
+  assert.deepEqual(
+    list.map(({ worth }) => worth),
+    ["1.50× (1.40 to 1.60) on NVIDIA H200, 1 case", "Likely faster on NVIDIA H200 (predicted)"],
+  );
+  assert.deepEqual(list.map(({ number, why, present }) => [number, why, present]), [
+    [4, "", false],
+    [3, "fewer bytes", true],
+  ]);
+  assert.equal(after(list, 4)?.number, 3);
+  assert.equal(after(list, 3)?.number, 4);
+  assert.equal(after(list.slice(0, 1), 4), undefined);
+  assert.deepEqual(offers({ ...known(), runs: [] }), []);
+});
+
+test("undoing keeps the last line's end as it is", () => {
+  const review = Review.of(answer({ files: [{ uri: KERNEL, version: 1, hunks: [{ group: 0, start: 4, end: 5, lines: ["# a", "# b"] }] }] }), new Map([[KERNEL, BEFORE]]));
+  const back = [...review.undo().values()][0]!.reduce<readonly string[]>(spliced, review.file(KERNEL)!.text.lines);
+  assert.deepEqual(back, BEFORE.split("\n"));
+});
