@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Environment } from "../src/protocol.ts";
-import { environmentWords } from "../src/status/words.ts";
+import { environmentWords, shortPath } from "../src/status/words.ts";
 
 type State = "ok" | "missing" | "note";
 
@@ -38,4 +38,10 @@ test("what is missing is said first, with what was found", () => {
   assert.deepEqual([none.packages, none.aboutPackages, none.broken], ["torch can't be used", "/usr/bin/python3 has no torch. Nothing can be optimized.", true]);
   assert.equal(environmentWords(environment({}, ["worker", "missing", "no such file"])).packages, "The interpreter can't be started");
   assert.equal(environmentWords(environment({}, ["versions", "missing", "torch 1.9"])).packages, "torch or Triton is too old");
+});
+
+test("a long path is shown by its end, a short one whole", () => {
+  assert.equal(shortPath("/home/somebody/projects/kernels/.venv/bin/python"), "…/.venv/bin/python");
+  assert.equal(shortPath("C:\\Users\\somebody\\kernels\\.venv\\Scripts\\python.exe"), "…/.venv/Scripts/python.exe");
+  assert.equal(shortPath("/usr/bin/python3"), "/usr/bin/python3");
 });

@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
 import { optimize, type Target } from "../optimize/optimize.ts";
-import type { WorkspaceKernels } from "../protocol.ts";
 import { registering } from "../registering.ts";
 import type { Server } from "../server/server.ts";
 
@@ -24,11 +23,7 @@ export function registerDemo(context: vscode.ExtensionContext, server: Server): 
   });
   on("demo.report", async () => {
     const { uri, kernel } = await demo.show();
-    const { kernels } = await server.command<WorkspaceKernels>("kernels");
-    const found = kernels.find((other) => other.uri === uri && other.kernel === kernel);
-    const run = found?.live ?? found?.latest;
-    if (run) await vscode.commands.executeCommand("kernelband.report", { uri, kernel, run });
-    else void vscode.window.showInformationMessage(vscode.l10n.t("The demo kernel was not optimized yet, so there is no report of it."));
+    await vscode.commands.executeCommand("kernelband.report", { uri, kernel });
   });
 }
 

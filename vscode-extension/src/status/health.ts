@@ -4,7 +4,7 @@ import type { Environment } from "../protocol.ts";
 import type { SearchEnvironment } from "../search/environment.ts";
 import type { Server } from "../server/server.ts";
 import type { Interpreters } from "../python/interpreters.ts";
-import { environmentWords, type EnvironmentWords } from "./words.ts";
+import { environmentWords, shortPath, type EnvironmentWords } from "./words.ts";
 
 const SELECTOR: vscode.DocumentSelector = [{ language: "python" }, { notebookType: "jupyter-notebook" }];
 
@@ -91,7 +91,7 @@ export class HealthItems implements vscode.Disposable {
   #drawServer(): void {
     const { state, problem } = this.server.health;
     this.#server.text = { starting: vscode.l10n.t("KernelBand is starting"), running: "KernelBand", stopped: vscode.l10n.t("KernelBand has stopped") }[state];
-    this.#server.detail = problem || (this.server.python ? vscode.l10n.t("server on {0}", this.server.python.path) : "");
+    this.#server.detail = problem || (this.server.python ? vscode.l10n.t("server on {0}", shortPath(this.server.python.path)) : "");
     this.#server.severity = state === "stopped" ? vscode.LanguageStatusSeverity.Warning : vscode.LanguageStatusSeverity.Information;
     this.#server.busy = state === "starting";
     this.#server.command =
@@ -103,10 +103,9 @@ export class HealthItems implements vscode.Disposable {
   async #drawWorker(): Promise<void> {
     const worker = vscode.workspace.getConfiguration("kernelband").get<string>("worker");
     const { path, from } = await this.interpreters.choose(folder());
-    this.#worker.text = worker || (path || "python3");
-    this.#worker.detail = worker
-      ? vscode.l10n.t("kernels run there (kernelband.worker)")
-      : vscode.l10n.t("kernels run with this Python, from {0}", from);
+    this.#worker.text = worker ? worker : shortPath(path || "python3");
+    this.#worker.detail = worker ? vscode.l10n.t("runs kernels (kernelband.worker)") : vscode.l10n.t("runs kernels (from {0})", from);
+    this.#worker.accessibilityInformation = { label: `${worker || path || "python3"}, ${this.#worker.detail}` };
     const setting = worker ? "kernelband.worker" : "kernelband.python";
     this.#worker.command = { command: "workbench.action.openSettings", title: vscode.l10n.t("Change"), arguments: [setting] };
   }
@@ -132,7 +131,7 @@ export class HealthItems implements vscode.Disposable {
   }
 
   #drawSearch(): void {
-    this.#search.text = vscode.l10n.t("Search");
+    this.#search.text = vscode.l10n.t("KernelBand search");
     this.#search.detail = {
       interpreter: vscode.l10n.t("runs with kernelband.search.interpreter"),
       installed: vscode.l10n.t("packages are installed"),

@@ -41,3 +41,9 @@ function trouble({ name }: Check): string {
   if (name === "versions") return l10n.t("torch or Triton is too old");
   return l10n.t("{0} can't be used", name === "triton" ? "Triton" : name);
 }
+
+/** A path that fits into a line: its end says which environment it is. */
+export function shortPath(path: string): string {
+  const parts = path.split(/[\\/]/);
+  return path.length > 32 && parts.length > 4 ? `…/${parts.slice(-3).join("/")}` : path;
+}

@@ -1,12 +1,12 @@
 /** What rows of the side bar can do. */
 import * as vscode from "vscode";
-import type { Reviewed } from "../protocol.ts";
 import { registering } from "../registering.ts";
+import type { Reviews } from "../review/reviews.ts";
 import type { Server } from "../server/server.ts";
 import type { KernelRow, RunRow, VariantRow } from "./rows.ts";
 import type { SideBar } from "./sideBar.ts";
 
-export function registerActions(context: vscode.ExtensionContext, server: Server, sideBar: SideBar): void {
+export function registerActions(context: vscode.ExtensionContext, server: Server, sideBar: SideBar, reviews: Reviews): void {
   const on = registering(context);
   on("view.refresh", () => sideBar.refresh());
   on("view.report", async ({ uri, kernel, run }: KernelRow | RunRow) => vscode.commands.executeCommand("kernelband.report", { uri, kernel, run }));
@@ -20,7 +20,7 @@ export function registerActions(context: vscode.ExtensionContext, server: Server
       await vscode.commands.executeCommand(`kernelband.server.${command}`, uri, kernel, run, number);
     });
   }
-  on("view.verify", (row: VariantRow) => verifyAgain(server, row));
+  on("view.verify", (row: VariantRow) => verifyAgain(reviews, row));
   on("view.delete", async (row: RunRow) => {
     const variants = row.children.length ? vscode.l10n.t("Its variants, their figures and reasons go with it. This can't be undone.") : vscode.l10n.t("This can't be undone.");
     const yes = vscode.l10n.t("Delete");
@@ -37,13 +37,8 @@ async function open(uri: string): Promise<void> {
   await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri), { preview: false });
 }
 
-/** Put it in as one edit, and judge it anew against the text that was there before. */
-async function verifyAgain(server: Server, { uri, kernel, run, number }: VariantRow): Promise<void> {
+/** Put it in, for review, and judge it anew against the text that was there before. */
+async function verifyAgain(reviews: Reviews, { uri, kernel, run, number }: VariantRow): Promise<void> {
   await open(uri);
-  const { files } = await server.command<Reviewed>("review", uri, kernel, run, number);
-  const texts = await Promise.all(
-    files.map(async (file) => [file.uri, (await vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))).getText()] as const),
-  );
-  await server.command("apply", uri, kernel, run, number);
-  await vscode.commands.executeCommand("kernelband.server.verify", uri, kernel, Object.fromEntries(texts));
+  if (await reviews.start(uri, kernel, run, number)) await vscode.commands.executeCommand("kernelband.server.verify", uri, kernel);
 }

@@ -29,6 +29,9 @@ export class SideBar implements vscode.Disposable {
         void vscode.commands.executeCommand("setContext", "kernelband.server", state);
         this.refresh();
       }),
+      vscode.window.onDidChangeWindowState(({ focused }) => {
+        if (focused) this.refresh(); // a terminal's `kernelband` writes the same history
+      }),
       vscode.workspace.onDidSaveTextDocument(() => this.refresh()),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),

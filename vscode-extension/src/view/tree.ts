@@ -31,7 +31,7 @@ export class Tree<R extends AnyRow> implements vscode.TreeDataProvider<AnyRow>, 
   ) {
     this.#view = vscode.window.createTreeView<AnyRow>(id, { treeDataProvider: this, showCollapseAll: true });
     this.#view.onDidChangeVisibility(({ visible }) => {
-      if (visible && this.#stale) this.#soon.ask();
+      if (visible) this.refresh(); // another program may have changed the history meanwhile
     });
   }
 
