@@ -13,7 +13,7 @@ LOCK := --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate
 # A user's settings must not reach the proofs.
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: vsix unit-extension help demo test stress lint format unit unit-worker e2e workbench e2e-workbench locks sizes clean system
+.PHONY: vsix unit-extension help demo test stress lint format unit unit-worker e2e e2e-extension workbench e2e-workbench locks sizes clean system
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,7 @@ test: ## everything that .ci/run runs; prints seconds per stage
 	@$(STAGE) unit-extension $(MAKE) -s unit-extension
 	@$(STAGE) unit-worker $(MAKE) -s unit-worker
 	@$(STAGE) e2e $(MAKE) -s e2e
+	@$(STAGE) e2e-extension $(MAKE) -s e2e-extension
 	@$(STAGE) workbench $(MAKE) -s e2e-workbench
 
 lint: .venv/ready-test .worker/ready node_modules/ready ## ruff and pyright strict
@@ -101,7 +102,10 @@ unit-worker: .worker/ready-test .worker-newest/ready-test ## the worker's inside
 e2e: .venv/ready-test .worker/ready system ## real processes
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/e2e/strategies tests/e2e/lsp -m "not stress and not alone"
 	$(BIN)/python -m pytest -q tests/e2e/lsp -m "alone and not stress"
-	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp --ignore tests/e2e/workbench -m "not stress"
+	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp --ignore tests/e2e/extension --ignore tests/e2e/workbench -m "not stress"
+
+e2e-extension: .venv/ready-test vsix ## what the .vsix holds, and its server on every Python that is found
+	$(BIN)/python -m pytest -q tests/e2e/extension
 
 workbench: ## VS Code in a browser, for the tests: Node 24, code-server, Chromium
 	@bash .ci/workbench
