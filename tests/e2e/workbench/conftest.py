@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +55,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def vsix() -> Path:
+def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The extension as it is shipped, of the sources as they are."""
-    done = subprocess.run(["make", "-s", "vsix"], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(["make", "-s", "vsix"], cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / "vscode-extension" / "dist" / "kernelband.vsix"
+    made = ROOT / "vscode-extension" / "dist" / "kernelband.vsix"
+    return Path(shutil.copy(made, tmp_path_factory.mktemp("vsix")))  # the next build may be on its way
 
 
 @pytest.fixture
@@ -72,12 +75,13 @@ def start_workbench(request: pytest.FixtureRequest, programs: Programs, browser:
     yield make
     failed = request.node.stash.get(FAILED, False)
     left: list[str] = []
-    for number, workbench in enumerate(made, 1):
-        if failed:
-            folder = tmp_path / f"workbench{number}"
-            workbench.keep(folder)
-            print(f"Pictures and logs: {folder}")
-        left += workbench.stop()
-        if not failed:
-            workbench.remove()
+    with ExitStack() as ending:
+        for workbench in made:
+            ending.callback(lambda workbench=workbench: left.extend(workbench.stop()))
+        for number, workbench in enumerate(made, 1) if failed else ():
+            print(f"Pictures and logs: {tmp_path / f'workbench{number}'}")
+            workbench.keep(tmp_path / f"workbench{number}")
     assert left == [], "a workbench has ended, and these of its processes have not"
+    if not failed:
+        for workbench in made:
+            workbench.remove()

@@ -47,14 +47,14 @@ class Screen:
 
     # ------------------------------------------------------------ waiting
 
-    def wait_until_ready(self, seconds: float = 30.0) -> None:
+    def wait_until_ready(self, seconds: float = 60.0) -> None:
         """The side bar shows its view, and the explorer, if it is that, the workspace's first row."""
         rows = ".sidebar .composite.viewlet :is(.explorer-folders-view, .customview-tree, .search-view) .monaco-list-row"
         self.page.locator(rows).or_(self.page.locator(".sidebar .composite.viewlet .welcome-view-content")).first.wait_for(
             timeout=seconds * 1000
         )
 
-    def eventually(self, look: Callable[[], T], wanted: Callable[[T], bool] = bool, seconds: float = 20.0) -> T:
+    def eventually(self, look: Callable[[], T], wanted: Callable[[T], bool] = bool, seconds: float = 40.0) -> T:
         """Look until what is there is wanted."""
         end = time.monotonic() + seconds
         while not wanted(found := look()):
@@ -140,7 +140,9 @@ class Screen:
         self.page.mouse.click(*self.place(words, nth), button="right")
         found = self.page.locator(".monaco-menu .action-item").filter(has_text=entry).first
         found.wait_for()
+        self.page.wait_for_timeout(200)  # for a tenth of a second a menu takes no click, so that none hits it by chance
         found.click()
+        found.wait_for(state="hidden")
 
     def menu_entries(self, words: str, nth: int = 0) -> list[str]:
         """What a right-click there offers."""
@@ -235,11 +237,21 @@ class Screen:
 
     def hover(self, words: str, nth: int = 0) -> Locator:
         """The box that appears over words, once it has said something else than that it is loading."""
-        self._clear()
-        self.page.mouse.move(*self.place(words, nth), steps=4)
         box = self.page.locator(SHOWN_HOVER).first
-        box.locator(".hover-contents").first.wait_for()
-        self.eventually(box.inner_text, lambda text: text.strip() != "Loading...")
+        self.click(words, nth)  # an editor shows none from a right-click until the next click
+
+        def said() -> str:
+            self._clear()  # as a person does where nothing appears: lines that moved under the mouse take a hover away
+            self.page.mouse.move(*self.place(words, nth), steps=4)
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                text = box.inner_text().strip() if box.is_visible() else ""
+                if text and text != "Loading...":
+                    return text
+                self.page.wait_for_timeout(50)
+            return ""
+
+        self.eventually(said)
         return box
 
     def actions(self, words: str, nth: int = 0) -> list[str]:
@@ -291,11 +303,11 @@ class Screen:
     def status_item(self, text: str | re.Pattern[str]) -> Locator:
         return self.page.locator(".statusbar-item").filter(has_text=text).first
 
-    def picks(self) -> list[str]:
-        """Labels of the open quick pick."""
+    def picks(self, having: str = "") -> list[str]:
+        """Labels of the open quick pick; where another one may have been open before, it is known by one of its labels."""
         rows = self.page.locator(".quick-input-widget .monaco-list-row")
-        rows.first.wait_for()
-        return self._all(".quick-input-widget .monaco-list-row", "row => row.querySelector('.label-name').textContent", reading=True)
+        (rows.get_by_text(having, exact=True) if having else rows).first.wait_for()
+        return self._all(".quick-input-widget .monaco-list-row", "row => row.querySelector('.label-name')?.textContent ?? ''", reading=True)
 
     def pick(self, text: str | re.Pattern[str]) -> None:
         row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=text).first

@@ -143,7 +143,7 @@ class Workbench:
             host = self.address.removeprefix("http://")
             query["payload"] = json.dumps([["openFile", f"vscode-remote://{host}{path}"] for path in files])
         page = self.context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)
         begin = time.monotonic()
         page.goto(f"{self.address}/?{urlencode(query)}", wait_until="commit", timeout=30_000)
         screen = Screen(page)
@@ -159,10 +159,14 @@ class Workbench:
         return {str(path.relative_to(self.folder)): path.read_text(errors="replace") for path in found if path.exists()}
 
     def keep(self, folder: Path) -> None:
-        """Pictures of all windows and the logs, for the person who looks why a test failed."""
+        """Pictures of all windows, then of their notifications, and the logs: for the person who looks why a test failed."""
         folder.mkdir(parents=True, exist_ok=True)
-        for number, page in enumerate(self.pages):
-            page.screenshot(path=folder / f"window{number + 1}.png", timeout=10_000)
+        for number, page in enumerate(self.pages, 1):
+            page.screenshot(path=folder / f"window{number}.png", timeout=10_000)
+            if (bell := page.locator('.statusbar-item[id="status.notifications"] a')).is_visible():
+                bell.dispatch_event("click")
+                page.wait_for_timeout(500)
+                page.screenshot(path=folder / f"window{number}-notifications.png", timeout=10_000)
         for name, text in self.logs().items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,53 @@
+"""How soon the first lens is there, in five profiles that nobody has used: from the double click on the file to the lens on the screen."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli_world import KERNEL
+from tests.e2e.workbench.conftest import StartWorkbench
+from tests.e2e.workbench.screen import EDITOR
+from tests.e2e.workbench.workbench import Workbench
+
+PROFILES = 5
+SECONDS = 2.0
+
+
+def test_the_first_lens_of_a_clean_profile(
+    start_workbench: StartWorkbench, vsix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "scale.py").write_text(KERNEL)
+    ready: list[float] = []
+    lens: list[float] = []
+    for _ in range(PROFILES):
+        workbench = start_workbench()
+        workbench.install(vsix)
+        lens.append(first_lens(workbench, work))
+        ready.append(workbench.ready_s)
+        assert workbench.stop() == []
+    with capsys.disabled():
+        load = os.getloadavg()[0]
+        told = (
+            f"{what}: median {statistics.median(x):.2f} s, worst {max(x):.2f} s" for what, x in (("window", ready), ("first lens", lens))
+        )
+        print("\n" + "; ".join(told) + f" of {PROFILES} clean profiles; load average {load:.1f}")
+    assert max(lens) <= SECONDS, lens
+
+
+def first_lens(workbench: Workbench, work: Path) -> float:
+    """Seconds, in a workbench that is ready: the explorer shows the files, and the extensions that start with it have started."""
+    screen = workbench.start(work)
+    screen.eventually(lambda: "Eager extensions activated" in "".join(workbench.logs().values()))
+    begin = time.monotonic()
+    screen.page.locator(".explorer-folders-view .monaco-list-row").get_by_text("scale.py", exact=True).dblclick()
+    screen.page.locator(f"{EDITOR} .codelens-decoration a").first.wait_for()
+    seconds = time.monotonic() - begin
+    assert screen.lenses() == ["Optimize"]
+    return seconds

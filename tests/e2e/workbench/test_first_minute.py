@@ -1,0 +1,113 @@
+"""A person's first minute: install, look, optimize, cancel, put a variant in and take it back, and find the history after a reload."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cli_world import Home
+from tests.e2e.lsp.test_session import BENCH
+from tests.e2e.workbench.conftest import StartWorkbench
+from tests.e2e.workbench.screen import Screen
+from tests.e2e.workbench.workbench import Workbench
+
+LIKELY = re.compile(r"^Likely faster on .+ \(predicted\)")
+
+
+@pytest.fixture
+def home(tmp_path: Path, worker_python: str) -> Home:
+    home = Home(tmp_path, worker_python)
+    text = home.file.read_text()
+    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
+    return home
+
+
+@pytest.fixture
+def workbench(start_workbench: StartWorkbench, vsix: Path, home: Home) -> Workbench:
+    """With the extension, the worker's Python and the search's packages, as a person has them after the first *Optimize*."""
+    workbench = start_workbench()
+    workbench.install(vsix)
+    workbench.configure({"kernelband.python": home.python, "kernelband.search.interpreter": sys.executable, "kernelband.db": str(home.db)})
+    return workbench
+
+
+def optimize(screen: Screen, budget: str) -> None:
+    """By a right-click on the kernel's name."""
+    screen.menu("scale_kernel", "Optimize kernel")
+    assert screen.picks("Another budget…")[0] == "60 s"
+    screen.pick("Another budget…")
+    screen.answer(budget)
+
+
+def runs(screen: Screen) -> list[str]:
+    """What the status bar says of runs."""
+    return [text for text in screen.status() if text.startswith("scale_kernel ")]
+
+
+def until_the_end(screen: Screen) -> list[str]:
+    """All that the status bar says of a run that has just been begun."""
+    told: list[str] = []
+
+    def look() -> bool:
+        now = runs(screen)
+        told.extend(text for text in now if text not in told)
+        return not now and bool(told)
+
+    screen.eventually(look, seconds=120)
+    return told
+
+
+def test_the_first_minute(workbench: Workbench, home: Home) -> None:
+    before = home.file.read_text()
+    screen = workbench.start(home.work)
+    screen.explore("scale.py")
+    assert screen.eventually(screen.lenses) == ["Optimize"]
+    assert "Nothing is measured or predicted" in screen.hover("scale_kernel").inner_text()
+
+    optimize(screen, "3 trials")
+    told = until_the_end(screen)
+    assert any(re.search(r"\b\d/3\b", text) for text in told), told
+    (lens, again) = screen.eventually(screen.lenses, lambda found: found[0].startswith("likely faster on"))
+    assert again == "Optimize"
+    assert "×" not in lens  # nothing was measured
+    assert screen.notifications() == []
+
+    hover = screen.hover("scale_kernel")
+    text = hover.inner_text()
+    assert "nothing is measured" in text
+    assert "predicted for" in text
+    assert "likely faster" in text
+    assert "×" not in text
+
+    offered = [title for title in screen.actions("tl.store") if LIKELY.match(title)]
+    assert len(offered) == len(set(offered)) >= 1
+    screen.act(LIKELY)
+    screen.eventually(screen.tabs, lambda found: found == ["scale.py ●"])
+    assert screen.text() != before
+    assert home.file.read_text() == before  # the file is the person's to save
+    assert "than the original" in screen.eventually(screen.lenses, lambda found: "than the original" in found[0])[0]
+    screen.undo()
+    assert screen.text() == before
+    assert screen.eventually(screen.lenses, lambda found: found == [lens, again])
+    assert screen.notifications() == []
+
+    screen.reload()
+    screen.eventually(screen.tabs)
+    assert screen.eventually(screen.lenses, lambda found: found == [lens, again])
+    assert screen.notifications() == []
+
+
+def test_a_run_is_cancelled_and_resumed(workbench: Workbench, home: Home) -> None:
+    screen = workbench.start(home.work)
+    screen.explore("scale.py")
+    screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
+    optimize(screen, "100 trials")
+    screen.eventually(screen.lenses, lambda found: found[-1] == "Cancel")
+    screen.eventually(lambda: [text for text in runs(screen) if re.search(r"\d+/100", text)], seconds=60)
+    screen.lens("Cancel").click()
+    screen.eventually(lambda: runs(screen), lambda found: not found)
+    assert screen.eventually(screen.lenses, lambda found: "Resume" in found)
+    assert [p.cmdline() for p in workbench.processes() if "kernelband_worker" in " ".join(p.cmdline())] == []
