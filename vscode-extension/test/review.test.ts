@@ -212,6 +212,7 @@ test("the list has what may be taken, the best first, a ratio only where it was 
   assert.equal(after(list, 3)?.number, 4);
   assert.equal(after(list.slice(0, 1), 4), undefined);
   assert.deepEqual(offers({ ...known(), runs: [] }), []);
+  assert.deepEqual(offers(known(), "new"), []);
 });
 
 test("undoing keeps the last line's end as it is", () => {

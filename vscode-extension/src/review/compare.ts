@@ -18,7 +18,7 @@ const compared = new Map<string, Pick<Meant, "uri" | "kernel">>(); // what the r
 export async function compare(server: Server, { uri, kernel, run, number }: Meant): Promise<void> {
   const { files } = await server.command<Compared>("compare", uri, kernel, run, number);
   compared.set(run, { uri, kernel });
-  const title = vscode.l10n.t("Original ↔ variant {0}", number);
+  const title = vscode.l10n.t("Original ↔ variant {0} of {1}", number, kernel);
   const pairs = files.map(({ original, variant }) => [vscode.Uri.parse(original), vscode.Uri.parse(variant)] as const);
   const [first] = pairs;
   if (pairs.length === 1 && first) await vscode.commands.executeCommand("vscode.diff", ...first, title);
@@ -36,9 +36,6 @@ export async function meant(server: Server, address: vscode.Uri): Promise<Meant 
 /** The one after it in the kernel's list. */
 export async function following(server: Server, { uri, kernel, run, number }: Meant): Promise<Meant | undefined> {
   const known = await server.command<Runs>("report", uri, kernel);
-  const next = after(
-    offers(known).filter((offer) => offer.run === run),
-    number,
-  );
+  const next = after(offers(known, run), number);
   return next && { uri, kernel, run, number: next.number };
 }

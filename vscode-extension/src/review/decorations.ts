@@ -56,7 +56,7 @@ export class ReviewDecorations implements vscode.Disposable {
       this.#item.hide();
       return;
     }
-    this.#item.text = `$(diff) ${review.told.kernel}: ${worth(review)}`;
+    this.#item.text = `$(diff) ${review.told.kernel} · ${worth(review)}`;
     this.#item.tooltip = [explained(review), left(review)].join("\n\n");
     this.#item.command = { command: "kernelband.review.next", title: vscode.l10n.t("Next change"), arguments: [review.id] };
     this.#item.show();

@@ -23,7 +23,7 @@ export async function pickVariant(server: Server, uri: string, kernel: string): 
   const items: Item[] = list.map((offer) => ({
     label: `${offer.verified ? "$(check) " : ""}${offer.worth}`,
     ...(offer.present ? { description: vscode.l10n.t("in the file") } : {}),
-    detail: [offer.what, offer.why].filter(Boolean).join(". "),
+    detail: [offer.what, offer.why].filter(Boolean).map((said) => (/[.!?]$/.test(said) ? said : `${said}.`)).join(" "),
     buttons,
     offer,
   }));

@@ -68,8 +68,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   };
   const nextVariant = async (review: Review): Promise<void> => {
     const { uri, kernel, run, variant } = review.told;
-    const list = offers(await server.command<Runs>("report", uri, kernel)).filter((offer) => offer.run === run);
-    const next = after(list, variant);
+    const next = after(offers(await server.command<Runs>("report", uri, kernel), run), variant);
     if (!next) throw new Error(vscode.l10n.t("There is no other variant of {0} to look at.", kernel));
     if (await reviews.reject(review)) await start({ uri, kernel, run, number: next.number });
   };

@@ -19,9 +19,9 @@ export interface Offer {
   present: boolean;
 }
 
-/** Those worth taking, the best first, as the server ranks them. */
-export function offers(known: Runs): Offer[] {
-  const run = atHome(known);
+/** Those worth taking, the best first, as the server ranks them: of the run that is spoken of, or of another. */
+export function offers(known: Runs, of = atHome(known)?.id): Offer[] {
+  const run = known.runs.find(({ id }) => id === of);
   if (!run) return [];
   const found = run.variants.filter((v) => v.decision !== "reject" && (v.verified || v.tier === "likely faster"));
   return found.map((v) => ({
@@ -31,7 +31,7 @@ export function offers(known: Runs): Offer[] {
     what: v.what,
     why: v.why || v.fact,
     verified: v.verified,
-    present: v.number === known.accepted,
+    present: run === atHome(known) && v.number === known.accepted,
   }));
 }
 
