@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from kernelband.history import Store, runs
+from kernelband.history import Store, runs, trials
 from tests.e2e.cli_world import Home
 from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
@@ -118,6 +118,14 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
         decided = await ed.eventually(lambda: ed.command("runs", 10), lambda r: r["runs"][0]["variants"][0]["decision"] is not None)
         assert decided["runs"][0]["variants"][0]["decision"] == "reject"
         assert (await ed.command("runReport", run))["variants"][0]["decision"] == "reject"
+        with Store.read(home.db) as store:
+            for v in past["variants"]:
+                trials.decide(store, run, v["number"], "reject")
+        listed = (await ed.command("runs", 10))["runs"][0]["variants"]
+        assert {v["decision"] for v in listed} == {"reject"}
+        await ed.eventually(ed.lenses, lambda lenses: lenses[0] == "no candidate")  # what a view has read the lenses hear of, too
+        with Store.read(home.db) as store:
+            trials.decide(store, run, past["variants"][0]["number"], "accept")
         ed.client.text_document_did_close(types.DidCloseTextDocumentParams(ed.document))
         closed = (await kernels(ed))["scale_kernel"]
         assert (closed["line"], closed["latest"]) == (6, run)

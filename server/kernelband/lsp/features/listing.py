@@ -30,13 +30,12 @@ async def kernels(server: KernelBandServer) -> dict[str, Any]:
 
     Each is ``{"uri", "kernel", "line", "told", "live", "latest", "variants"}``; ``line`` from 0, ``told`` as its lens says it.
     """
+    await server.look()  # what has come to the history since; lenses hear of it, too
     opened = await _opened(server)
     paths = {place(d.uri) for d in server.open_documents()}
     folders, findings = _folders(server), server.findings
     async with server.scanning:
-        found, truncated = await asyncio.to_thread(
-            lambda: (findings.refresh(), server.catalog.look(folders, paths, findings))[1]  # at the start nothing of the history is read
-        )
+        found, truncated = await asyncio.to_thread(server.catalog.look, folders, paths, findings)
     files = [_kernel(server, Path(f.path).as_uri(), f) for f in found]
     return {"kernels": [*opened, *files], "truncated": truncated}
 
@@ -86,7 +85,8 @@ async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
     def inside(path: str) -> bool:
         return not folders or path in opened or any(is_below(path, folder) for folder in folders)
 
-    past = await asyncio.to_thread(lambda: (findings.refresh(), findings.newest(limit, inside))[1])
+    await server.look()
+    past = await asyncio.to_thread(findings.newest, limit, inside)
     live = {r.id: r for r in server.runs.live if inside(r.request.path)}
     begun = {r.id for r in past}
     new = [_begun(r) for r in live.values() if r.id not in begun]
