@@ -8,8 +8,6 @@ from typing import TypedDict
 
 from attrs import evolve, frozen
 
-from kernelband.explain.kept import read
-from kernelband.explain.why import explanation, two_sentences
 from kernelband.history import Store, runs, trials
 from kernelband.lsp.applying import Part, Parts
 from kernelband.lsp.grouping import Change, grouped
@@ -85,6 +83,9 @@ def read_words(db: Path, run: str, number: int) -> Words:
     Raises:
         HistoryError: there is no such variant.
     """
+    from kernelband.explain.kept import read  # here: they import strategies and the judge, and a start of the server would wait for that
+    from kernelband.explain.why import explanation, two_sentences
+
     with Store.read(db) as store:
         row = runs.find(store, run)
         variant = trials.variant(store, row.id, number)
