@@ -22,6 +22,7 @@ test("a GPU is named, and what else is known of it stands beside", () => {
     ),
   );
   assert.deepEqual([told.packages, told.gpu, told.hasGpu, told.broken], ["torch 2.11.0 · Triton 3.6.0", "NVIDIA H200", true, false]);
+  assert.equal(told.aboutPackages, "Python 3.12.3");
   assert.equal(told.aboutGpu, "variants are measured on it, driver 580.1, 120 of 139 GiB free");
 });
 
@@ -30,7 +31,7 @@ test("without a GPU it says that variants are predicted", () => {
     environment({ predict: true, inspect: true }, [...WORKER], ["torch", "ok", "2.11.0, built without CUDA"], ["triton", "ok", "3.6.0"], ["gpu", "note", "none in reach"]),
   );
   assert.deepEqual([told.gpu, told.hasGpu, told.broken], ["no GPU: predicted", false, false]);
-  assert.match(told.aboutGpu, /predicted, not timed/);
+  assert.match(told.aboutGpu, /checked, and not timed/);
 });
 
 test("what is missing is said first, with what was found", () => {

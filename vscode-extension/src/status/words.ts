@@ -24,12 +24,12 @@ export function environmentWords({ checks, works }: Environment): EnvironmentWor
   const packages = [`torch ${of("torch")?.found.split(",")[0] ?? ""}`, `Triton ${of("triton")?.found ?? ""}`].join(" · ");
   return {
     packages: missing ? trouble(missing) : packages,
-    aboutPackages: missing ? `${missing.found}. ${missing.means}` : (of("worker")?.found ?? ""),
+    aboutPackages: missing ? `${missing.found}. ${missing.means}` : (of("worker")?.found.split(" (")[0] ?? ""),
     gpu: model ?? l10n.t("no GPU: predicted"),
     aboutGpu: works["measure"]
       ? [l10n.t("variants are measured on it"), ...more].join(", ")
       : works["predict"]
-        ? l10n.t("variants are checked by the interpreter and predicted, not timed")
+        ? l10n.t("variants are checked, and not timed")
         : l10n.t("nothing can be optimized"),
     hasGpu: model !== undefined,
     broken: missing !== undefined,
@@ -45,5 +45,5 @@ function trouble({ name }: Check): string {
 /** A path that fits into a line: its end says which environment it is. */
 export function shortPath(path: string): string {
   const parts = path.split(/[\\/]/);
-  return path.length > 32 && parts.length > 4 ? `…/${parts.slice(-3).join("/")}` : path;
+  return path.length > 24 && parts.length > 4 ? `…/${parts.slice(-3).join("/")}` : path;
 }
