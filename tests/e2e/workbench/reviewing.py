@@ -1,0 +1,101 @@
+"""A history with two variants of a kernel, to review in the editor. Its figures are written down by hand: nothing was timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve
+
+from kernelband.history import Store, runs, trials
+from kernelband.history.records import FinalRow
+from kernelband.search.patches import patch_to_json
+from kernelband.source import between
+from tests.unit.history.rows import run_row, trial_row, variant_row
+
+RUN = "0123abcd"
+FIGURE = "1.84"
+TEXT = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x, y, n, BLOCK: tl.constexpr):
+    # each program scales one block
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def scale(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    # one program for each block
+    scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)
+    return y
+
+
+def bench_scale():
+    scale(torch.randn(4096, device="cuda"))
+
+
+def other(x):
+    return x+1
+"""
+LAUNCH = ("(n, 64),)](x, y, n, BLOCK=64)", "(n, 512),)](x, y, n, BLOCK=512)")
+LOAD = (
+    "    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)",
+    "    a = tl.load(x + i, mask=i < n)\n    tl.store(y + i, 2.0 * a, mask=i < n)",
+)
+WARPS = ("BLOCK=64)", "BLOCK=64, num_warps=1)")
+RATIOS = {1: (1.84, 1.8, 1.88), 2: (1.21, 1.17, 1.25)}
+VARIANTS = {1: (LAUNCH, LOAD), 2: (WARPS,)}
+
+
+def edited(text: str, *edits: tuple[str, str]) -> str:
+    """The text with each edit made once."""
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+#: The same kernel with its host function in another file.
+KERNEL_FILE = TEXT[: TEXT.index("\n\ndef scale(x)")]
+HOST_FILE = "import torch\nimport triton\nfrom kernels import scale_kernel\n\n" + TEXT[TEXT.index("\n\ndef scale(x)") + 1 :]
+FACTOR = (("y, n, BLOCK: tl", "y, n, factor, BLOCK: tl"), ("2.0 * tl.load", "factor * tl.load"))
+PASSED = ("(x, y, n, BLOCK=64)", "(x, y, n, 2.0, BLOCK=64)")
+
+
+def keep(db: Path, path: Path) -> None:
+    """A run of ``TEXT`` in that file that has verified its variants."""
+    what = {1: "512 elements in each program.", 2: "1 warp for each program."}
+    _keep(db, path, {path: TEXT}, {n: {path: edited(TEXT, *edits)} for n, edits in VARIANTS.items()}, what)
+
+
+def keep_two_files(db: Path, kernels: Path, host: Path) -> None:
+    """A run of ``KERNEL_FILE`` and ``HOST_FILE`` that has verified a variant of both."""
+    after = {kernels: edited(KERNEL_FILE, *FACTOR), host: edited(HOST_FILE, PASSED)}
+    _keep(db, kernels, {kernels: KERNEL_FILE, host: HOST_FILE}, {1: after}, {1: "The factor is passed."})
+
+
+def _keep(
+    db: Path,
+    path: Path,
+    texts: Mapping[Path, str],
+    after: Mapping[int, Mapping[Path, str]],
+    what: Mapping[int, str],
+) -> None:
+    row = run_row(RUN, path=str(path), kernel="scale_kernel", state="finished", device="NVIDIA H200 SXM")
+    row = evolve(row, environment={"triton": "3.6.0", "torch": "2.9", "gpus": [{"name": "NVIDIA H200 SXM"}]}, created=time.time() - 60)
+    before = {str(file): text for file, text in texts.items()}
+    made = {n: patch_to_json(between(before, {str(file): text for file, text in edits.items()})) for n, edits in after.items()}
+    variants = tuple(evolve(variant_row(RUN, n), patch=made[n], what=what[n], key=f"k{n}", identity=f"i{n}") for n in after)
+    cases = {"cases": [{"case": "1"}, {"case": "2"}]}
+    finals = tuple(FinalRow(RUN, n, True, *RATIOS[n], cases, seconds=1.0) for n in after)
+    tried = tuple(evolve(trial_row(RUN, n), score=2.0 - n / 2) for n in after)
+    db.parent.mkdir(exist_ok=True)
+    with Store.write(db) as store:
+        runs.begin(store, row, before)
+        trials.write(store, trials.Rows(variants=(variant_row(RUN, 0), *variants), trials=tried, finals=finals))

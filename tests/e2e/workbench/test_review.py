@@ -1,0 +1,353 @@
+"""A variant reviewed in the file: what is put in, kept, undone, accepted and rejected, and that nothing is lost or misplaced."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from kernelband.history import Store, trials
+from tests.e2e.workbench.conftest import StartWorkbench
+from tests.e2e.workbench.reviewing import (
+    FACTOR,
+    FIGURE,
+    HOST_FILE,
+    KERNEL_FILE,
+    LAUNCH,
+    LOAD,
+    PASSED,
+    RUN,
+    TEXT,
+    WARPS,
+    edited,
+    keep,
+    keep_two_files,
+)
+from tests.e2e.workbench.screen import Screen
+from tests.e2e.workbench.workbench import Workbench
+
+WHOLE = edited(TEXT, LAUNCH, LOAD)
+BEST = re.compile(r"^1\.84× ")
+HEADER = ["✓ 1.84× on H200", "2 changes", "Accept", "Reject", "Next variant", "Side by side"]
+FORMATTED = (
+    ("](x, y, n, BLOCK=512)", "](\n        x, y, n, BLOCK=512\n    )"),
+    ("return x+1", "return x + 1"),
+)
+FORMATTER = """const vscode = require('vscode');
+exports.activate = () => vscode.languages.registerDocumentFormattingEditProvider('python', {
+  provideDocumentFormattingEdits(document) {
+    const text = document.getText();
+    const better = EDITS.reduce((now, [from, to]) => now.replace(from, to), text);
+    return [vscode.TextEdit.replace(new vscode.Range(document.positionAt(0), document.positionAt(text.length)), better)];
+  },
+});
+"""
+
+
+@frozen
+class Scene:
+    """A workbench with the extension, and a file of whose kernel the history has two variants."""
+
+    workbench: Workbench
+    work: Path
+    file: Path
+    db: Path
+
+    def decisions(self) -> list[tuple[int, str]]:
+        with Store.read(self.db) as store:
+            return [(d.variant, d.decision) for d in trials.decisions(store, RUN)]
+
+
+@pytest.fixture
+def scene(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path) -> Scene:
+    work = tmp_path / "work"
+    work.mkdir()
+    file, db = work / "scale.py", tmp_path / "db" / "history.db"
+    file.write_text(TEXT)
+    keep(db, file)
+    workbench = start_workbench()
+    workbench.install(vsix)
+    workbench.configure({"kernelband.db": str(db), "kernelband.search.interpreter": sys.executable})
+    return Scene(workbench, work, file, db)
+
+
+def begin(screen: Screen) -> None:
+    """Put the best variant in, from the lightbulb."""
+    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found)
+    screen.actions("tl.store")
+    screen.act(BEST)
+    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
+
+
+def coloured(screen: Screen) -> int:
+    """Lines with a decoration of an extension, in all editors on screen."""
+    return screen.page.locator(".editor-instance .view-overlays .cdr[class*=TextEditorDecorationType]").count()
+
+
+def surfaces(screen: Screen) -> str:
+    """All that is said of the kernel on screen."""
+    hovers = [screen.hover(words).inner_text() for words in ("scale_kernel(", "BLOCK=512")]
+    screen.click("tl.arange")
+    screen.palette("Source Action...")
+    actions = screen.page.locator(".action-widget .monaco-list-row.action")
+    actions.first.wait_for()
+    said = [*screen.lenses(), *screen.status(), *hovers, *actions.all_inner_texts()]
+    screen.press("Escape")
+    actions.first.wait_for(state="detached")
+    return "\n".join(said)
+
+
+def test_a_variant_in_part_is_another_version(scene: Scene) -> None:
+    screen = scene.workbench.start(scene.work)
+    screen.explore("scale.py")
+    begin(screen)
+    assert screen.lenses() == [*HEADER, *screen.lenses()[6:8], "Keep", "Undo", "Keep", "Undo"]
+    assert screen.text() == WHOLE
+    assert scene.file.read_text() == TEXT  # a person saves
+    assert screen.eventually(lambda: coloured(screen) > 0)
+    hover = screen.hover("tl.load(x")
+    assert FIGURE in hover.inner_text()
+    assert LOAD[0].strip() in hover.inner_text().replace("\xa0", " ")  # the line that was there
+    screen.page.locator(".dirty-diff-glyph").first.wait_for()
+
+    # the launch is kept, the kernel's change undone
+    screen.lens("Undo").click()
+    part = edited(TEXT, LAUNCH)
+    screen.eventually(screen.lenses, lambda found: found[:3] == ["Part of variant 1: not verified", "1 change", "Verify this version"])
+    assert not [text for text in screen.status() if FIGURE in text]
+    assert screen.text() == part
+    screen.eventually(screen.lenses, lambda found: not any("×" in text for text in found))
+    said = surfaces(screen)
+    assert FIGURE not in said, said
+    assert "Verify this version" in said
+    assert screen.text() == part  # Esc closed the list of actions, and nothing else
+    screen.save()
+    assert scene.file.read_text() == part
+
+    # one undo brings it back, with its figure
+    screen.undo()
+    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
+    assert screen.text() == WHOLE
+
+    # Esc restores what was there, in one edit
+    screen.press("Escape")
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    assert screen.text() == TEXT
+    screen.undo()
+    assert screen.text() == WHOLE  # a text like any other
+    assert "Accept" not in screen.lenses()
+    screen.press("Control+Shift+z")
+    assert screen.text() == TEXT
+    assert coloured(screen) == 0
+    assert scene.decisions() == []
+    assert screen.notifications() == []
+
+
+def test_from_the_list_by_keys_to_the_next_variant(scene: Scene) -> None:
+    screen = scene.workbench.start(scene.work)
+    screen.explore("scale.py")
+    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found)
+
+    # the text changes while the list is open
+    screen.lens("2 variants").click()
+    assert [text.strip() for text in screen.picks()] == [
+        "1.84× (1.80 to 1.88) on NVIDIA H200 SXM, 2 cases",
+        "1.21× (1.17 to 1.25) on NVIDIA H200 SXM, 2 cases",
+    ]
+    mine = edited(TEXT, ("2.0 * tl.load", "3.0 * tl.load"))
+    scene.file.write_text(mine)
+    screen.eventually(lambda: any("3.0 * tl.load" in line for line in screen.lines()))
+    screen.pick(BEST)
+    (said,) = screen.eventually(screen.notifications)
+    assert "scale_kernel in scale.py has changed since run 0123abcd" in said
+    screen.dismiss()
+    screen.click("tl.arange")
+    assert screen.text() == mine
+    assert scene.file.read_text() == mine
+    scene.file.write_text(TEXT)
+    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found)
+
+    # to the other variant, there and back again
+    begin(screen)
+    screen.press("Alt+v")
+    screen.eventually(screen.lenses, lambda found: found[:2] == ["✓ 1.21× on H200", "1 change"])
+    assert screen.text() == edited(TEXT, WARPS)
+    screen.press("Alt+v")
+    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
+    assert screen.text() == WHOLE
+
+    # change by change: the last one kept accepts the whole
+    screen.press("Alt+]", "Alt+y")
+    screen.eventually(screen.lenses, lambda found: found[1] == "1 change")
+    screen.press("Alt+]", "Alt+y")
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    assert screen.text() == WHOLE
+    screen.eventually(scene.decisions, lambda found: found == [(1, "accept")])
+    assert coloured(screen) == 0
+
+    # what comes from the disk ends a review, and is what there is
+    screen.save()
+    screen.palette("KernelBand: Show variants of this kernel")
+    screen.pick("The original")
+    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found)
+    begin(screen)
+    screen.save()
+    scene.file.write_text(mine)
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    screen.click("tl.arange")
+    assert screen.text() == mine
+    assert screen.notifications() == []
+
+
+def test_saved_and_formatted_by_the_editor(scene: Scene, tmp_path: Path) -> None:
+    scene.workbench.install(formatter(tmp_path))
+    scene.workbench.configure({"files.autoSave": "afterDelay", "files.autoSaveDelay": 200, "editor.formatOnSave": True})
+    screen = scene.workbench.start(scene.work)
+    screen.explore("scale.py")
+    begin(screen)
+    screen.eventually(scene.file.read_text, lambda found: found == WHOLE)
+    screen.steady(screen.lenses)
+    assert screen.lenses()[:6] == HEADER
+
+    # formatted in a hunk and elsewhere, it is the variant still: the server says so
+    screen.press("Control+s")
+    formatted = edited(WHOLE, *FORMATTED)
+    screen.eventually(scene.file.read_text, lambda found: found == formatted)
+    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
+    screen.click("tl.arange")
+    assert screen.text() == formatted
+
+    # what is undone is the variant's, what the formatter did elsewhere stays
+    screen.lens("Undo").click()
+    screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, LAUNCH, *FORMATTED))
+    screen.eventually(screen.lenses, lambda found: found[0] == "Part of variant 1: not verified")
+    screen.click("tl.arange")
+    screen.press("Escape")
+    screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, FORMATTED[1]))
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    assert screen.notifications() == []
+
+
+def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
+    screen = scene.workbench.start(scene.work)
+    screen.explore("scale.py")
+    begin(screen)
+    screen.lens("Undo").click()
+    part = edited(TEXT, LAUNCH)
+    header = ["Part of variant 1: not verified", "1 change", "Verify this version"]
+    screen.eventually(screen.lenses, lambda found: found[:3] == header)
+    screen.go(1)
+    screen.type("# mine")
+    screen.press("Enter")
+    screen.steady(screen.text, 2)  # the workbench writes its copies a second after the last key
+    screen.reload()
+    screen.open("scale.py")
+    screen.eventually(screen.lenses, lambda found: found[:3] == header)
+    assert screen.text() == f"# mine\n{part}"
+    assert scene.file.read_text() == TEXT
+    assert screen.eventually(lambda: coloured(screen) > 0)
+
+    # in two editors at once
+    before = coloured(screen)
+    screen.palette("View: Split Editor Down")
+    screen.eventually(lambda: coloured(screen) >= 2 * before)
+    screen.close_tab()
+
+    # closed, and opened again
+    screen.save()
+    screen.close_tab()
+    screen.eventually(screen.tabs, lambda found: found == [])
+    screen.explore("scale.py")
+    screen.eventually(screen.lenses, lambda found: found[:3] == header)
+
+    # beside the text from before; Reject leaves what a person wrote
+    screen.lens("Side by side").click()
+    screen.eventually(lambda: screen.page.locator(".editor.original .view-line, .original-in-monaco-diff-editor .view-line").count())
+    assert screen.tabs()[-1].startswith("Before ↔ variant 1 of scale_kernel")
+    screen.button("Reject").click()
+    screen.eventually(screen.tabs, lambda found: len(found) == 1)
+    screen.click("tl.arange")
+    assert screen.text() == f"# mine\n{TEXT}"
+    assert screen.notifications() == []
+
+
+def test_a_part_is_verified_by_itself(scene: Scene, worker_python: str) -> None:
+    scene.workbench.configure({"kernelband.python": worker_python})
+    screen = scene.workbench.start(scene.work)
+    screen.explore("scale.py")
+    begin(screen)
+    screen.lens("Undo").click()
+    screen.lens("Verify this version").click()
+    (said,) = screen.eventually(screen.notifications, seconds=180)
+    assert re.search(r"^Predicted, not measured: your edit of scale_kernel is .+ than the text before the edit", said), said
+    screen.dismiss()
+    # its own result, never the variant's
+    assert not [text for text in (*screen.lenses(), *screen.status()) if "×" in text]
+    assert screen.lenses()[0] == "Part of variant 1: not verified"
+    screen.lens("Accept").click()
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    screen.click("tl.arange")
+    assert screen.text() == edited(TEXT, LAUNCH)
+    assert scene.decisions() == []  # nobody accepted the variant that it is a part of
+
+
+def test_over_two_files(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    kernels, host, db = work / "kernels.py", work / "host.py", tmp_path / "db" / "history.db"
+    kernels.write_text(KERNEL_FILE)
+    host.write_text(HOST_FILE)
+    keep_two_files(db, kernels, host)
+    workbench = start_workbench()
+    workbench.install(vsix)
+    workbench.configure({"kernelband.db": str(db), "kernelband.search.interpreter": sys.executable})
+    screen = workbench.start(work)
+    screen.explore("kernels.py")
+    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 1 variant" in found)
+    screen.actions("tl.store")
+    screen.act(BEST)
+    screen.eventually(screen.lenses, lambda found: found[:3] == ["✓ 1.84× on H200", "1 change", "Accept"])
+    assert screen.text() == edited(KERNEL_FILE, *FACTOR)
+    screen.open("host.py")
+    assert screen.text() == edited(HOST_FILE, PASSED)
+    assert screen.eventually(screen.lenses) == ["Keep", "Undo"]  # one group, over both files
+
+    # undone in one, it is undone in both, and there is nothing left to review
+    screen.lens("Undo").click()
+    screen.eventually(screen.lenses, lambda found: found == [])
+    assert screen.text() == HOST_FILE
+    screen.open("kernels.py")
+    screen.eventually(screen.lenses, lambda found: found == ["1.84× on H200 · 1 variant", "Optimize"])
+    assert screen.text() == KERNEL_FILE
+    assert screen.notifications() == []
+
+
+def formatter(folder: Path) -> Path:
+    """An extension that formats Python in its own way, as ruff's and black's do."""
+    manifest = {
+        "name": "formatter",
+        "publisher": "test",
+        "version": "0.0.1",
+        "engines": {"vscode": "^1.91.0"},
+        "main": "./main.js",
+        "activationEvents": ["onLanguage:python"],
+    }
+    identity = '<Identity Language="en-US" Id="formatter" Version="0.0.1" Publisher="test" />'
+    schema = "http://schemas.microsoft.com/developer/vsx-schema/2011"
+    vsix = folder / "formatter.vsix"
+    with zipfile.ZipFile(vsix, "w") as made:
+        made.writestr("extension/package.json", json.dumps(manifest))
+        made.writestr("extension/main.js", FORMATTER.replace("EDITS", json.dumps(FORMATTED)))
+        made.writestr(
+            "extension.vsixmanifest",
+            f'<?xml version="1.0" encoding="utf-8"?><PackageManifest Version="2.0.0" xmlns="{schema}"><Metadata>{identity}'
+            '<DisplayName>formatter</DisplayName></Metadata><Installation><InstallationTarget Id="Microsoft.VisualStudio.Code" />'
+            '</Installation><Assets><Asset Type="Microsoft.VisualStudio.Code.Manifest" Path="extension/package.json" Addressable="true" />'
+            "</Assets></PackageManifest>",
+        )
+    return vsix
