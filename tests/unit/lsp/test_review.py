@@ -76,6 +76,7 @@ def _difference(old: str, new: str):
     return file.edits
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "", "\f", "\u2028", "é"])), st.lists(st.sampled_from(["a", "b", "c", "", "\f", "\x0b"])))
 def test_hunks_of_any_two_texts(old: list[str], new: list[str]) -> None:
     before, after = "\r\n".join(old), "\n".join(new)
