@@ -69,6 +69,7 @@ export class Reviews implements vscode.Disposable {
       throw new Error(vscode.l10n.t("A variant of {0} is under review in this file: accept or reject it first.", before.told.kernel));
     }
     if (before && !(await this.reject(before))) return undefined;
+    await vscode.workspace.openTextDocument(vscode.Uri.parse(uri)); // the server edits what is open
     for (let attempt = 0; attempt < 3; attempt++) {
       const answer = named(await this.server.command<Reviewed>("review", uri, kernel, run, variant));
       const documents = await Promise.all(answer.files.map((file) => vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))));
@@ -291,17 +292,17 @@ function isAt(review: Review, document: vscode.TextDocument): boolean {
   return lines?.length === document.lineCount && lines.every((line, at) => document.lineAt(at).text === line);
 }
 
-/** One edit of all files, which the editor refuses where a text has changed since. */
+/** One edit of all files, made of their texts of this moment; the editor refuses it where one has changed since. */
 async function apply(splices: ReadonlyMap<string, readonly Splice[]>): Promise<boolean> {
   const edit = new vscode.WorkspaceEdit();
-  for (const [name, own] of splices) {
-    const uri = vscode.Uri.parse(name);
-    const document = await vscode.workspace.openTextDocument(uri);
+  for (const [uri, own] of splices) {
+    const document = vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri);
+    if (!document) return false;
     const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
     const lines = linesOf(document.getText());
     for (const splice of own) {
       const { range, text } = changeOf(lines, splice, eol);
-      edit.replace(uri, new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character), text);
+      edit.replace(document.uri, new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character), text);
     }
   }
   return vscode.workspace.applyEdit(edit);
