@@ -3,7 +3,7 @@ import type { ChartConfiguration } from "chart.js";
 import { useMemo } from "preact/hooks";
 import { count, NOTHING, optional, three } from "../../src/report/format.ts";
 import type { Arm, Report } from "../../src/report/shape.ts";
-import { AsTable, Columns, Section, Wide } from "./parts.tsx";
+import { Columns, Disclosed, Section, Wide } from "./parts.tsx";
 import { axis, Legend, Picture, type Draw } from "./chart.tsx";
 
 const ROW = 26; // pixels for an arm
@@ -43,9 +43,9 @@ export function ArmsSection({ report }: { report: Report }) {
               ]}
             />
           )}
-          <AsTable>
+          <Disclosed>
             <ArmTable rows={rows} rewards={rewards} />
-          </AsTable>
+          </Disclosed>
         </figure>
       )}
     </Section>

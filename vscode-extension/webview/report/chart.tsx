@@ -20,7 +20,7 @@ Chart.register(BarController, BarElement, CategoryScale, LinearScale, LineContro
 export interface Theme {
   text: string;
   muted: string;
-  grid: string;
+  mesh: string;
   blue: string;
   orange: string;
   back: string;
@@ -32,7 +32,7 @@ export type Draw = (theme: Theme) => ChartConfiguration;
 function theme(element: Element): Theme {
   const style = getComputedStyle(element);
   const of = (name: string): string => style.getPropertyValue(`--kb-${name}`).trim();
-  return { text: of("text"), muted: of("muted"), grid: of("grid"), blue: of("blue"), orange: of("orange"), back: of("back"), font: style.fontFamily };
+  return { text: of("text"), muted: of("muted"), mesh: of("mesh"), blue: of("blue"), orange: of("orange"), back: of("back"), font: style.fontFamily };
 }
 
 /** @param height in pixels */
@@ -114,8 +114,8 @@ export function axis(colours: Theme, title: string) {
   return {
     title: { display: Boolean(title), text: title, color: colours.muted, font },
     ticks: { color: colours.muted, font, maxRotation: 0 },
-    grid: { color: colours.grid, drawTicks: false },
-    border: { color: colours.grid },
+    grid: { color: colours.mesh, drawTicks: false },
+    border: { color: colours.muted },
   };
 }
 

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { course, summary, TIERS, type Axis, type Course, type Spot } from "../../src/report/course.ts";
 import { count, decimals, fixed, NOTHING, optional } from "../../src/report/format.ts";
 import type { Report } from "../../src/report/shape.ts";
-import { AsTable, Columns, Section, Wide } from "./parts.tsx";
+import { Columns, Disclosed, Section, Wide } from "./parts.tsx";
 import { axis as looks, Legend, Picture, type Draw } from "./chart.tsx";
 
 const AXES: { axis: Axis; words: string }[] = [
@@ -57,7 +57,7 @@ function CourseTable({ report, measured }: { report: Report; measured: boolean }
   // The outcome of a prediction is its tier.
   const values = measured ? [{ number: "Screening score (×)" }, { number: "Best so far (×)" }] : ["Best so far"];
   return (
-    <AsTable>
+    <Disclosed>
       <Wide label="Best so far, trial by trial">
         <table>
           <caption class="heard">Best so far, trial by trial</caption>
@@ -79,7 +79,7 @@ function CourseTable({ report, measured }: { report: Report; measured: boolean }
           </tbody>
         </table>
       </Wide>
-    </AsTable>
+    </Disclosed>
   );
 }
 
@@ -92,9 +92,9 @@ function drawing(found: Course, over: Axis): Draw {
     const x = { ...looks(colours, over === "trials" ? "Trials" : "Seconds since the run began (s)"), type: "linear" as const, min: 0 };
     const data = {
       datasets: [
-        { type: "line" as const, data: line, stepped: "before" as const, borderColor: colours.blue, borderWidth: 2, pointRadius: 0, pointHitRadius: 0 },
-        { type: "scatter" as const, data: found.tried, borderColor: colours.blue, backgroundColor: "transparent", borderWidth: 1.5, pointRadius: 3.5, pointHoverRadius: 5, clip: false as const },
-        { type: "scatter" as const, data: found.verified, pointStyle: "rectRot", backgroundColor: colours.orange, borderColor: colours.back, pointRadius: 6.5, pointHoverRadius: 8, clip: false as const },
+        { type: "line" as const, data: line, stepped: "before" as const, borderColor: colours.blue, borderWidth: 2, pointRadius: 0, pointHitRadius: 0, order: 2 },
+        { type: "scatter" as const, data: found.tried, borderColor: colours.blue, backgroundColor: "transparent", borderWidth: 1.5, pointRadius: 3.5, pointHoverRadius: 5, clip: false as const, order: 1 },
+        { type: "scatter" as const, data: found.verified, pointStyle: "rectRot", backgroundColor: colours.orange, borderColor: colours.back, pointRadius: 6.5, pointHoverRadius: 8, clip: false as const, order: 0 },
       ],
     };
     return {

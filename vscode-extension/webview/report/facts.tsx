@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { count, date, duration, fixed, NOTHING } from "../../src/report/format.ts";
 import type { Report } from "../../src/report/shape.ts";
-import { AsTable, Columns, Section, Wide } from "./parts.tsx";
+import { Columns, Disclosed, Section, Wide } from "./parts.tsx";
 
 const VERSIONS: Record<string, string> = { kernelband: "KernelBand", triton: "Triton", torch: "torch", python: "Python", cuda: "CUDA", driver: "driver", ptxas: "ptxas" };
 
@@ -26,7 +26,7 @@ export function CostSection({ report }: { report: Report }) {
         </Fact>
       </dl>
       {clock.length > 0 && (
-        <AsTableOf words="Where the time went">
+        <Disclosed words="Where the time went">
           <Wide label="Where the time went">
             <table>
               <caption class="heard">Where the time went</caption>
@@ -42,18 +42,9 @@ export function CostSection({ report }: { report: Report }) {
             </table>
           </Wide>
           <p class="under">What begins with “background” went on beside the others.</p>
-        </AsTableOf>
+        </Disclosed>
       )}
     </Section>
-  );
-}
-
-function AsTableOf({ words, children }: { words: string; children: ComponentChildren }) {
-  return (
-    <details class="astable">
-      <summary>{words}</summary>
-      {children}
-    </details>
   );
 }
 
@@ -105,7 +96,7 @@ export function DroppedSection({ report }: { report: Report }) {
   if (!failed.length) return null;
   return (
     <Section title="Never executed">
-      <AsTable>
+      <Disclosed words={`Show ${count(failed.length, "proposal")} that did not get so far`}>
         <Wide label="Proposals that were never executed">
           <table>
             <caption class="heard">Proposals that were never executed</caption>
@@ -124,7 +115,7 @@ export function DroppedSection({ report }: { report: Report }) {
             </tbody>
           </table>
         </Wide>
-      </AsTable>
+      </Disclosed>
     </Section>
   );
 }

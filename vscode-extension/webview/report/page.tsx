@@ -48,7 +48,8 @@ function Top({ host, shown }: { host: Host; shown: Shown }) {
   const { report, live } = shown;
   const kernel = report?.run.kernel ?? live?.kernel;
   const tell = (does: "open" | "cancel" | "resume" | "exportHtml" | "exportJson"): void => host.tell({ type: "run", does });
-  const going = live?.state === "running";
+  // Its row says first that it has ended: the process takes a moment more.
+  const going = live?.state === "running" && (report?.run.state ?? "running") === "running";
   return (
     <header>
       <div class="title">

@@ -21,11 +21,11 @@ export function Wide({ label, children }: { label: string; children: ComponentCh
   );
 }
 
-/** The same data as a chart's. */
-export function AsTable({ children }: { children: ComponentChildren }) {
+/** What is there for who asks: the same data as a chart's, or more than most want to know. */
+export function Disclosed({ words = "Show as a table", children }: { words?: string; children: ComponentChildren }) {
   return (
-    <details class="astable">
-      <summary>Show as a table</summary>
+    <details class="disclosed">
+      <summary>{words}</summary>
       {children}
     </details>
   );

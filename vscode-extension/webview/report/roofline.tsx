@@ -4,7 +4,7 @@ import { NOTHING, optional, three } from "../../src/report/format.ts";
 import { capital } from "../../src/report/standing.ts";
 import { named, roofs, summary, type Group, type Roofs } from "../../src/report/roofs.ts";
 import type { Report, Roofline } from "../../src/report/shape.ts";
-import { AsTable, Columns, Section, Wide } from "./parts.tsx";
+import { Columns, Disclosed, Section, Wide } from "./parts.tsx";
 import { axis, Legend, Picture, type Draw } from "./chart.tsx";
 
 const TERA = 1e12;
@@ -45,7 +45,7 @@ export function RooflineSection({ report }: { report: Report }) {
 function RooflineTable({ roofline }: { roofline: Roofline }) {
   const names = ["Variant", "Known by", { number: "Intensity (FLOP/byte)" }, { number: "Rate (TFLOP/s)" }, { number: "Memory (TB/s)" }, "Limited by", "Why not more"];
   return (
-    <AsTable>
+    <Disclosed>
       <Wide label="Roofline, variant by variant">
         <table>
           <caption class="heard">Roofline, variant by variant</caption>
@@ -65,7 +65,7 @@ function RooflineTable({ roofline }: { roofline: Roofline }) {
           </tbody>
         </table>
       </Wide>
-    </AsTable>
+    </Disclosed>
   );
 }
 
@@ -90,11 +90,11 @@ function drawing(found: Roofs): Draw {
       type: "scatter",
       data: {
         datasets: [
-          ...found.roofs.map(({ line }) => ({ type: "line" as const, data: line.map(tera), borderColor: colours.muted, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0 })),
-          { data: found.roofs.map(({ ridge }) => ({ ...tera(ridge), ridge: true })), pointStyle: "crossRot", borderColor: colours.muted, borderWidth: 2, pointRadius: 4 },
-          { data: shown((group) => !original(group) && group.kind === "measured"), backgroundColor: colours.blue, borderColor: colours.back, pointRadius: 5, pointHoverRadius: 7 },
-          { data: shown((group) => !original(group) && group.kind === "bound"), ...ringed, borderColor: colours.blue, pointRadius: 5, pointHoverRadius: 7 },
-          { data: shown(original), ...ringed, pointStyle: "rect", borderColor: colours.orange, pointRadius: 8, pointHoverRadius: 10 },
+          ...found.roofs.map(({ line }) => ({ type: "line" as const, data: line.map(tera), borderColor: colours.muted, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0, order: 3 })),
+          { data: found.roofs.map(({ ridge }) => ({ ...tera(ridge), ridge: true })), pointStyle: "crossRot", borderColor: colours.muted, borderWidth: 2, pointRadius: 4, order: 3 },
+          { data: shown((group) => !original(group) && group.kind === "measured"), backgroundColor: colours.blue, borderColor: colours.back, pointRadius: 5, pointHoverRadius: 7, order: 1 },
+          { data: shown((group) => !original(group) && group.kind === "bound"), ...ringed, borderColor: colours.blue, pointRadius: 5, pointHoverRadius: 7, order: 2 },
+          { data: shown(original), ...ringed, pointStyle: "rect", borderColor: colours.orange, pointRadius: 8, pointHoverRadius: 10, order: 0 },
         ],
       },
       options: {

@@ -83,6 +83,7 @@ test("what is empty, running, stopped or failed says so", () => {
   assert.match(page(null, { live: live({ headline: "capturing", fraction: 0 }) }), /The run has begun \(capturing\)[\s\S]*<progress/);
   const going = page(report({ course: [], variants: [], cases: [] }, { state: "running", reason: "" }), { live: live() });
   for (const said of ["Searching;", "No trial has ended yet.", "No variant was executed yet.", "Nothing verified yet", "3/20"]) assert.ok(going.includes(said), said);
+  assert.doesNotMatch(page(report(), { live: live() }), /<progress/);
   assert.match(page(report({}, { state: "interrupted", reason: "stopped by you" })), /Stopped before its end: stopped by you\./);
   assert.match(page(report({}, { state: "failed", reason: "torch is missing" })), /class="standing failed"[^>]*>This run failed: torch is missing\./);
   assert.match(page(report(), { problem: "There is no run a1b2c3d4." }), /class="problem">There is no run a1b2c3d4\./);
