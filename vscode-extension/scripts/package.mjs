@@ -1,6 +1,6 @@
 // Builds everything and makes dist/kernelband.vsix. The server's part is bundled by `make vsix`, which calls this.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 
 const LARGEST = 5_000_000; // bytes; who installs over a slow line shall not wait
 const OUT = "dist/kernelband.vsix";
@@ -12,7 +12,10 @@ if (!existsSync("bundled/libs/kernelband")) {
 execFileSync("node", ["esbuild.mjs"], { stdio: "inherit" });
 execFileSync("../.venv/bin/python", ["scripts/notices.py"], { stdio: "inherit" });
 copyFileSync("../LICENSE", "LICENSE");
-execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
+// An editor shows no picture of a README that isn't https or data, and our pages have no public address.
+const picture = (_, file) => `](data:image/png;base64,${readFileSync(file).toString("base64")})`;
+writeFileSync("dist/README.md", readFileSync("README.md", "utf8").replace(/\]\((pictures\/[\w-]+\.png)\)/g, picture));
+execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--readme-path", "dist/README.md", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
 const size = statSync(OUT).size;
 console.log(`${OUT}: ${(size / 1e6).toFixed(2)} MB`);
 if (size > LARGEST) {
