@@ -71,6 +71,7 @@ class KernelBandServer(LanguageServer):
         logging.getLogger().addHandler(self.logbook)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._redraw_due: asyncio.TimerHandle | None = None
+        self.has_drawn = False  # whether a client has lenses of ours, which may want to be drawn anew
         for feature in FEATURES:
             feature.register(self)
 
@@ -214,7 +215,7 @@ class KernelBandServer(LanguageServer):
             self._redraw_due.cancel()
             self._redraw_due = None
         workspace = self.client_capabilities.workspace
-        if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+        if self.has_drawn and workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
 
 

@@ -14,6 +14,6 @@ export interface Launch {
  * @param cache a folder for compiled bytecode, since the extension's own may be read-only
  */
 export function launch(python: Python, root: string, cache: string): Launch {
-  const isolated = ["-I", "-X", `pycache_prefix=${cache}`, "-X", "utf8"];
-  return { command: python.path, args: [...isolated, path.join(root, "bundled", "start.py"), "lsp"] };
+  const isolated = ["-I", "-X", "utf8"];
+  return { command: python.path, args: [...isolated, path.join(root, "bundled", "start.py"), "--cache", cache, "lsp"] };
 }

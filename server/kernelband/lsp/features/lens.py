@@ -25,6 +25,7 @@ def register(server: KernelBandServer) -> None:
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
         uri = params.text_document.uri
         view = await server.view(uri) if server.settings.lens else None
+        server.has_drawn = True  # a client that is told earlier drops the answer it waits for, and asks again
         return [lens for kernel in view.kernels for lens in lenses(server, view, kernel)] if view is not None else []
 
 
