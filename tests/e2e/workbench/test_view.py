@@ -178,3 +178,15 @@ def test_the_language_status_says_what_there_is(workbench: Workbench, home: Home
     assert screen.picks() == ["Show the log", "Restart the language server", "Copy diagnostics for a report of a problem"]
     screen.pick("Restart the language server")
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
+
+
+def test_a_folder_that_is_not_trusted(start_workbench: StartWorkbench, vsix: Path, home: Home) -> None:
+    workbench = start_workbench(trust=True)
+    workbench.install(vsix)
+    workbench.configure({"kernelband.python": home.python, "kernelband.db": str(home.db)})
+    screen = workbench.start(home.work)
+    screen.dialog().get_by_role("button", name="No, I don't trust the authors").click()
+    screen.side_bar("KernelBand")
+    assert [text.strip() for text in screen.eventually(lambda: screen.rows("Kernels"))] == ["scale.py", "scale_kernel"]
+    assert "nothing of it runs" in screen.eventually(lambda: welcome(screen))
+    assert screen.rows("Runs") == []

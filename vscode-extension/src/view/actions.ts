@@ -9,7 +9,6 @@ import type { SideBar } from "./sideBar.ts";
 export function registerActions(context: vscode.ExtensionContext, server: Server, sideBar: SideBar, reviews: Reviews): void {
   const on = registering(context);
   on("view.refresh", () => sideBar.refresh());
-  on("view.report", async ({ uri, kernel, run }: KernelRow | RunRow) => vscode.commands.executeCommand("kernelband.report", { uri, kernel, run }));
   on("view.stop", ({ run }: KernelRow | RunRow) => server.command("cancel", run));
   on("view.resume", ({ uri, kernel, run }: RunRow) => vscode.commands.executeCommand("kernelband.server.resume", uri, kernel, run));
   // The server's commands as a lightbulb calls them, so what takes their place in this editor does here, too.
