@@ -122,8 +122,9 @@ system: ## the Debian packages that the tests need
 
 # ------------------------------------------------------------------ upkeep
 locks: .venv/ready-test ## compile requirements/*.txt anew
-	cd requirements && for name in engine engine-test worker worker-test search; do ../$(BIN)/uv pip compile -q --universal --python-version 3.10 $(LOCK) $$name.in -o $$name.txt; done
+	cd requirements && for name in engine engine-test worker worker-test search workbench; do ../$(BIN)/uv pip compile -q --universal --python-version 3.10 $(LOCK) $$name.in -o $$name.txt; done
 	cd requirements && ../$(BIN)/uv pip compile -q --python-version 3.10 --no-emit-package pip --no-emit-package tzdata $(LOCK) server.in -o server.txt
+	cd tests/e2e/workbench/programs && npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved=true --loglevel=error
 
 clean: ## remove what make installed
 	rm -rf .venv .worker .worker-newest node_modules
