@@ -33,18 +33,21 @@ function tell(reviews: Reviews, baselines: Baselines): void {
   const active = vscode.window.activeTextEditor?.document.uri;
   const here = active && reviews.of(baselines.file(active));
   const set = (name: string, value: unknown): Thenable<unknown> => vscode.commands.executeCommand("setContext", `kernelband.${name}`, value);
-  void set("reviewing", reviews.active.length > 0);
+  const files = reviews.active.flatMap((review) => review.files.map((file) => vscode.Uri.parse(file.uri)));
+  void set("reviewing", files.length > 0);
+  // A file of another machine has another address in the editor's menus, and the same path.
+  void set("underReview", [...new Set(files.flatMap((uri) => [uri.path, uri.fsPath]))]);
   void set("reviewHere", here !== undefined);
   void set("reviewWhole", here?.standing === "whole");
 }
 
 function registerCommands(context: vscode.ExtensionContext, server: Server, reviews: Reviews, baselines: Baselines): void {
   const on = registering(context);
-  /** By its id, from a lens; else the one of the active editor, else the only one. */
-  const given = (id: unknown): Review => {
-    const active = vscode.window.activeTextEditor?.document.uri;
-    const named = typeof id === "string" ? reviews.active.find((review) => review.id === id) : undefined;
-    const found = named ?? reviews.of(active && baselines.file(active)) ?? (reviews.active.length === 1 ? reviews.active[0] : undefined);
+  /** By its id, from a lens; by the file, from its title; else the one of the active editor, else the only one. */
+  const given = (by: unknown): Review => {
+    const named = typeof by === "string" ? reviews.active.find((review) => review.id === by) : undefined;
+    const uri = by instanceof vscode.Uri ? by : vscode.window.activeTextEditor?.document.uri;
+    const found = named ?? reviews.of(uri && baselines.file(uri)) ?? (reviews.active.length === 1 ? reviews.active[0] : undefined);
     if (!found) throw new Error(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."));
     return found;
   };
