@@ -24,7 +24,7 @@ export function ArmsSection({ report }: { report: Report }) {
       ) : (
         <figure>
           <figcaption>
-            An arm is a strategy on a cluster of variants.{" "}
+            An arm is a strategy on a cluster of variants, written strategy · cluster.{" "}
             {rewards
               ? `The mean reward is what the policy expects of it${report.run.policy === "kernelband" ? ", as log2 of a speedup" : ""}, also before the first pull.`
               : "Nothing was measured, so there are no rewards."}

@@ -1,6 +1,6 @@
 /** What the kernel was run on: each case of the original, and what a variant's final measured of it. */
 import { decimals, fixed, interval, NOTHING, optional, ratio } from "../../src/report/format.ts";
-import type { CaseFigures, Compared, FinalFigures, Report, WholeFigures } from "../../src/report/shape.ts";
+import type { CaseFigures, Compared, FinalFigures, Ratio, Report, WholeFigures } from "../../src/report/shape.ts";
 import { Columns, Section, Wide } from "./parts.tsx";
 
 const ROLES = { time: "timed", check: "checked", held_out: "held out" };
@@ -20,7 +20,7 @@ export function CasesSection({ report }: { report: Report }) {
       ) : (
         <>
           <p class="lead">
-            {timed ? "Times are medians of the original; each variant below has its own beside them." : "What the kernel was run on. Nothing was timed."}
+            {timed ? "Times are medians of the original; the details of a verified variant have its own beside them." : "What the kernel was run on. Nothing was timed."}
           </p>
           <Wide label="Cases">
             <table>
@@ -57,12 +57,13 @@ export function FiguresTable({ figures, variant }: { figures: FinalFigures; vari
   const names = new Map(figures.cases.map((one) => [one.case, one.name]));
   return (
     <>
+      <p class="under">
+        Medians of {figures.processes} fresh processes, {figures.pairs} pairs a case. Interval: of one more fresh process, 95 %.
+      </p>
       <Wide label={`Times of variant ${variant}`}>
         <table>
-          <caption>
-            Medians of {figures.processes} fresh processes, {figures.pairs} pairs a case. Interval: of one more fresh process, 95 %.
-          </caption>
-          <Columns names={["Case", "Time", { number: "Original (µs)" }, { number: "Variant (µs)" }, { number: "Ratio (×)" }, { number: "Interval (×)" }]} />
+          <caption class="heard">Times of variant {variant}</caption>
+          <Columns names={["Case", "Time", { number: "Original (µs)" }, { number: "Variant (µs)" }, { number: "Ratio (×)" }, { number: "Interval (×)", kind: "wider" }]} />
           {figures.cases.map((one) => (
             <tbody key={one.case}>
               {TIMES.map((time, index) => (
@@ -97,9 +98,22 @@ function Times({ one, compared, time, first, digits }: { one: CaseFigures; compa
       </td>
       <td class="num">{fixed(compared.original_us, digits)}</td>
       <td class="num">{fixed(compared.variant_us, digits)}</td>
-      <td class="num">{compared.ratio.value.toFixed(2)}</td>
-      <td class="num">{interval(compared.ratio)}</td>
+      <Judged ratio={compared.ratio} />
     </tr>
+  );
+}
+
+/** A ratio and its interval, beside each other or, where there is no room, below. */
+function Judged({ ratio: judged }: { ratio: Ratio }) {
+  const bounds = interval(judged);
+  return (
+    <>
+      <td class="num">
+        {judged.value.toFixed(2)}
+        <div class="under narrower">{bounds}</div>
+      </td>
+      <td class="num wider">{bounds}</td>
+    </>
   );
 }
 
@@ -111,8 +125,7 @@ function Whole({ whole, score, worst }: { whole: WholeFigures; score: boolean; w
       <td class="under" colSpan={2}>
         by total time {ratio(whole.time_weighted)}; worst {worst} {ratio(whole.worst.value)}
       </td>
-      <td class="num">{whole.geometric_mean.value.toFixed(2)}</td>
-      <td class="num">{interval(whole.geometric_mean)}</td>
+      <Judged ratio={whole.geometric_mean} />
     </tr>
   );
 }

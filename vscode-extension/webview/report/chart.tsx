@@ -59,7 +59,7 @@ export function Picture({ label, height, draw }: { label: string; height: number
     const dark = matchMedia("(prefers-color-scheme: dark)");
     // The editor changes the class of the body and the variables of the document together.
     const themes = new MutationObserver(again);
-    themes.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    themes.observe(document.body, { attributes: true, attributeFilter: ["class", "data-vscode-theme-id"] });
     dark.addEventListener("change", again);
     return () => {
       themes.disconnect();

@@ -96,7 +96,7 @@ export function DroppedSection({ report }: { report: Report }) {
   if (!failed.length) return null;
   return (
     <Section title="Never executed">
-      <Disclosed words={`Show ${count(failed.length, "proposal")} that did not get so far`}>
+      <Disclosed words={`Show ${count(failed.length, "proposal")}`}>
         <Wide label="Proposals that were never executed">
           <table>
             <caption class="heard">Proposals that were never executed</caption>

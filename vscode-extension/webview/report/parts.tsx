@@ -31,7 +31,8 @@ export function Disclosed({ words = "Show as a table", children }: { words?: str
   );
 }
 
-export function Columns({ names }: { names: readonly (string | { number: string })[] }) {
+/** Headings; `number` is above numbers, `kind` a class of its cells. */
+export function Columns({ names }: { names: readonly (string | { number: string; kind?: string })[] }) {
   return (
     <thead>
       <tr>
@@ -41,7 +42,7 @@ export function Columns({ names }: { names: readonly (string | { number: string 
               {name}
             </th>
           ) : (
-            <th key={name.number} scope="col" class="num">
+            <th key={name.number} scope="col" class={`num ${name.kind ?? ""}`}>
               {name.number}
             </th>
           ),

@@ -17,7 +17,9 @@ const COLUMNS: { column: Column; words: string; kind: string }[] = [
   { column: "parent", words: "Made from", kind: "num wider" },
 ];
 
-const FIRST = 25; // rows that are shown without being asked for
+/** Nobody wants these in a file; their patch can be looked at. */
+const NOT_OFFERED: readonly Variant["state"][] = ["wrong", "nondeterministic", "rejected", "failed", "equal"];
+const FIRST = 15; // rows that are shown without being asked for
 
 interface Given {
   report: Report;
@@ -125,9 +127,11 @@ function More({ variant, host }: { variant: Variant; host: Host }) {
     <div class="details" role="group" aria-label={`Variant ${variant.number}`}>
       {host.acts && (
         <div class="buttons">
-          <button type="button" class="primary" onClick={() => tell("apply")}>
-            Review in editor
-          </button>
+          {!NOT_OFFERED.includes(variant.state) && (
+            <button type="button" class="primary" onClick={() => tell("apply")}>
+              Review in editor
+            </button>
+          )}
           <button type="button" onClick={() => tell("compare")}>
             Compare
           </button>

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import renderToString from "preact-render-to-string";
 import type { Shown } from "../../src/report/messages.ts";
-import type { Report } from "../../src/report/shape.ts";
+import type { Report, Variant } from "../../src/report/shape.ts";
 import { live, ratio, report, step, variant } from "../../test/report/facts.ts";
 import { FIRST_VIEW, Host, type View } from "../report/host.ts";
 import { Page } from "../report/page.tsx";
@@ -97,6 +97,18 @@ test("every table has a caption, every heading cell a scope, every chart words",
   for (const canvas of markup.match(/<canvas[^>]*>/g) ?? []) assert.match(canvas, /role="img" aria-label="[^"]{10,}/);
   assert.doesNotMatch(markup, /<button(?![^>]*type="button")/);
   assert.match(markup, /role="status" aria-live="polite"/);
+});
+
+test("what is wrong can be compared and isn't offered for the file", () => {
+  const acts = (state: Variant["state"]): string[] => {
+    const host = new Still([1]);
+    Object.defineProperty(host, "acts", { value: true });
+    const shown = { run: "a1b2c3d4", report: report({ variants: [variant(1, { state })] }), live: null, problem: "", exported_s: null };
+    const details = renderToString(<Page host={host} shown={shown} />).split('class="details"')[1] ?? "";
+    return [...details.matchAll(/<button[^>]*>([^<]*)/g)].map(([, words]) => words ?? "").slice(0, 4);
+  };
+  assert.deepEqual(acts("screened"), ["Review in editor", "Compare", "Explain", "Copy patch"]);
+  assert.deepEqual(acts("wrong"), ["Compare", "Explain", "Copy patch"]);
 });
 
 test("a file has no buttons that need an editor", () => {
