@@ -111,7 +111,8 @@ export class Server implements vscode.Disposable {
     }
     const cache = path.join(this.context.globalStorageUri.fsPath, "pycache");
     const started = launch(this.#python, this.context.extensionPath, cache);
-    const client = new LanguageClient("kernelband", "KernelBand", { ...started, options: { cwd: this.context.extensionPath } }, await this.#options());
+    const options = await this.#options(() => void this.#ended(client));
+    const client: LanguageClient = new LanguageClient("kernelband", "KernelBand", { ...started, options: { cwd: this.context.extensionPath } }, options);
     client.registerFeature(OPENS);
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) this.#running(client);
@@ -130,6 +131,10 @@ export class Server implements vscode.Disposable {
   /** By a person, or since another interpreter shall run it. */
   async restart(): Promise<void> {
     this.#restarts.forget();
+    await this.#anew();
+  }
+
+  async #anew(): Promise<void> {
     const old = this.#client;
     this.#client = undefined;
     try {
@@ -138,6 +143,13 @@ export class Server implements vscode.Disposable {
       this.log.debug(`The language server did not stop by itself: ${String(error)}`);
     }
     await this.start();
+  }
+
+  /** Its process is gone, and nobody asked for that. A new client takes its place: one that is restarted shows what failed on the way. */
+  async #ended(client: LanguageClient): Promise<void> {
+    if (this.#client !== client) return;
+    if (this.#restarts.again(Date.now())) await this.#anew();
+    else this.#failed("ended six times in three minutes and isn't started again");
   }
 
   /** Tell the settings of now. */
@@ -190,7 +202,7 @@ export class Server implements vscode.Disposable {
     return firstThatServes(users.filter((python) => path.isAbsolute(python)));
   }
 
-  async #options(): Promise<LanguageClientOptions> {
+  async #options(ended: () => void): Promise<LanguageClientOptions> {
     const python = ["file", "untitled", "vscode-remote", "vscode-vfs"].map((scheme) => ({ scheme, language: "python" }));
     return {
       documentSelector: [...python, { notebook: "jupyter-notebook", language: "python" }, { scheme: "file", pattern: "**/pyproject.toml" }],
@@ -199,11 +211,7 @@ export class Server implements vscode.Disposable {
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {
-          if (this.#restarts.again(Date.now())) {
-            this.#say({ state: "starting", problem: "" });
-            return { action: CloseAction.Restart, handled: true };
-          }
-          this.#failed("ended six times in three minutes and isn't started again");
+          ended();
           return { action: CloseAction.DoNotRestart, handled: true };
         },
       },
