@@ -79,6 +79,7 @@ def scene(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path) -> Scene:
 def begin(screen: Screen) -> None:
     """Put the best variant in, from the lightbulb."""
     screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found, seconds=90)
+    screen.steady(screen.lenses)  # lines move when lenses come
     screen.actions("tl.store")
     screen.act(BEST)
     screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
@@ -254,7 +255,7 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
 
     # in two editors at once
     before = coloured(screen)
-    screen.palette("View: Split Editor Down")
+    screen.palette("View: Split Editor Right")
     screen.eventually(lambda: coloured(screen) >= 2 * before)
     screen.close_tab()
 
