@@ -111,6 +111,10 @@ def test_a_measured_run(start_workbench: StartWorkbench, vsix: Path, world: Worl
     row.locator(".disclose").focus()
     screen.press("Enter")
     details = row.locator(".details")
+    details.wait_for()
+    page.get_by_role("button", name=f"Variant {best['number']}: ").click()  # the way from what came of it to the details
+    assert row.locator(".disclose").evaluate("button => button === document.activeElement")
+    assert details.count() == 1
     case = best["figures"]["cases"][0]
     cells = details.locator("table:not(.diff) tbody").first.locator("tr").first.locator("td").all_inner_texts()
     assert cells[:3] == ["device, events", f"{case['device']['original_us']:.0f}", f"{case['device']['variant_us']:.0f}"]

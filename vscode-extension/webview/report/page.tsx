@@ -10,7 +10,7 @@ import { CourseSection } from "./course.tsx";
 import { CostSection, DroppedSection, RunSection } from "./facts.tsx";
 import type { Host, View } from "./host.ts";
 import { RooflineSection } from "./roofline.tsx";
-import { VariantsSection } from "./variants.tsx";
+import { rowId, VariantsSection } from "./variants.tsx";
 
 export function Page({ host, shown }: { host: Host; shown: Shown }) {
   const { report, live } = shown;
@@ -21,12 +21,18 @@ export function Page({ host, shown }: { host: Host; shown: Shown }) {
     host.keep(shown.run, changed);
   };
   const toggle = (variant: number): void => change({ open: view.open.includes(variant) ? view.open.filter((one) => one !== variant) : [...view.open, variant] });
+  const look = (variant: number): void => {
+    if (!view.open.includes(variant)) toggle(variant);
+    const row = document.getElementById(rowId(variant));
+    row?.scrollIntoView();
+    row?.querySelector("button")?.focus({ preventScroll: true });
+  };
   return (
     <main>
       <Top host={host} shown={shown} />
       {report && (
         <>
-          <Outcome report={report} />
+          <Outcome report={report} look={look} />
           <CourseSection report={report} axis={view.axis} choose={(axis) => change({ axis })} />
           <VariantsSection report={report} host={host} order={view.order} sort={(order) => change({ order })} open={view.open} toggle={toggle} />
           <CasesSection report={report} />
@@ -109,7 +115,7 @@ function Progress({ words, fraction }: { words: string; fraction: number }) {
   );
 }
 
-function Outcome({ report }: { report: Report }) {
+function Outcome({ report, look }: { report: Report; look: (variant: number) => void }) {
   const { worth, known, variant } = result(report);
   return (
     <section class="outcome" aria-label="Outcome">
@@ -117,9 +123,9 @@ function Outcome({ report }: { report: Report }) {
         <p class={variant?.ratio ? "worth figure" : "worth"}>{worth}</p>
         <p class="known">{known}</p>
         {variant && (
-          <p class="known">
+          <button type="button" class="link" onClick={() => look(variant.number)}>
             Variant {variant.number}: {variant.title}
-          </p>
+          </button>
         )}
       </div>
       <Funnel counts={report.counts} predicted={report.run.mode === "predicted"} />

@@ -82,11 +82,16 @@ export function VariantsSection({ report, host, order, sort, open, toggle }: Giv
   );
 }
 
+/** Where a variant stands in the table. */
+export function rowId(variant: number): string {
+  return `variant-${variant}`;
+}
+
 function Row({ variant, report, host, open, toggle }: { variant: Variant; report: Report; host: Host; open: boolean; toggle: (variant: number) => void }) {
   const id = useId();
   const best = report.run.best === variant.number;
   return (
-    <tbody class={open ? "open" : ""}>
+    <tbody id={rowId(variant.number)} class={open ? "open" : ""}>
       <tr>
         <td class="num">{variant.number}</td>
         <th scope="row" class="change">
