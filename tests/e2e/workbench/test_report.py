@@ -125,6 +125,13 @@ def test_a_measured_run(start_workbench: StartWorkbench, vsix: Path, world: Worl
     screen.notification("The patch is on the clipboard").wait_for()
     assert screen.page.evaluate("navigator.clipboard.readText()") == best["patch"]
 
+    # The charts take the colours of another theme while they are looked at.
+    (course, *_) = charts(page).values()
+    light = course.evaluate("canvas => canvas.toDataURL()")
+    screen.palette("Preferences: Toggle between Light/Dark Themes")
+    screen.eventually(lambda: course.evaluate("canvas => canvas.toDataURL()") != light)
+    assert screen.theme() == "vs-dark"
+
     # What a person has set outlives the window.
     page.get_by_text("Seconds", exact=True).click()
     screen.steady(lambda: page.get_by_role("radio", name="Seconds").is_checked(), 7)  # a browser's workbench keeps its state every 5 s
