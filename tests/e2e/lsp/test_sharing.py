@@ -54,6 +54,8 @@ class Watcher:
     async def _runs(self, party: str, file: Path) -> list[str]:
         line = file.read_text().split("\n").index(f"def {party}_kernel(x, y, n, BLOCK: tl.constexpr):")
         where = types.Range(types.Position(line, 5), types.Position(line, 5))
+        # Lenses, too, as an editor does: one that has drawn none isn't told of others.
+        await self.editor.client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(file.as_uri())))
         params = types.CodeActionParams(types.TextDocumentIdentifier(file.as_uri()), where, types.CodeActionContext([]))
         found = await self.editor.client.text_document_code_action_async(params) or ()
         commands = [a.command for a in found if isinstance(a, types.CodeAction) and a.command is not None]
@@ -85,8 +87,8 @@ async def share(home: Home, seconds: float) -> dict[str, Any]:
     for party, file in files.items():
         file.write_text(text.replace("scale_kernel", f"{party}_kernel"))
     ended: dict[str, tuple[str, float]] = {}  # by run: whose it is, and when it was over
-    end = time.monotonic() + seconds
     async with watching(home, files) as one, watching(home, files) as two:
+        end = time.monotonic() + seconds
 
         async def serve(party: str, watcher: Watcher) -> None:
             while time.monotonic() < end:
