@@ -48,6 +48,14 @@ def test_everything_that_the_manifest_names_is_in_it(vsix: zipfile.ZipFile) -> N
         assert f"extension/{name}" in lower
 
 
+def test_the_pictures_of_its_readme_are_in_it(vsix: zipfile.ZipFile) -> None:
+    text = vsix.read("extension/readme.md").decode()
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]*)\)", text)
+    assert pictures
+    assert [picture[:60] for picture in pictures if not picture.startswith("data:image/png;base64,iVBOR")] == []
+    assert re.findall(r"(?<!!)\[[^\]]+\]\((?!https?:)([^)]*)\)", text) == [], "links that lead nowhere from an editor's page"
+
+
 def test_it_holds_nothing_that_only_we_need(vsix: zipfile.ZipFile) -> None:
     kinds = re.compile(r"\.(ts|tsx|map|mjs)$|/(test|dist-test|node_modules|scripts)/")
     ours = [name for name in vsix.namelist() if not name.startswith("extension/bundled/libs/")]
