@@ -88,6 +88,27 @@ def test_kernels_and_runs_of_the_workspace(workbench: Workbench, home: Home) -> 
     assert screen.notifications() == []
 
 
+def test_a_variant_is_put_in_and_verified_again(workbench: Workbench, home: Home) -> None:
+    done = home.optimize("scale.py", "--trials", "2")
+    assert done.code == 0, done.err
+    before = home.file.read_text()
+    screen = workbench.start(home.work)
+    screen.side_bar("KernelBand")
+    screen.eventually(lambda: screen.rows("Runs"))
+    row(screen, "Runs", 0).click()
+    screen.eventually(lambda: screen.rows("Runs"), lambda found: len(found) > 1)
+    act_on_row(screen, row(screen, "Runs", 1), "Put in and verify again")
+    screen.eventually(screen.tabs, lambda found: found == ["scale.py ●"])
+    screen.eventually(screen.lenses, lambda found: "Reject" in found)
+    runs = screen.eventually(
+        lambda: [text for text in screen.rows("Runs") if text.startswith("scale_kernel ")],
+        lambda found: len(found) == 2 and "likely faster" in found[0],
+        120,
+    )
+    assert "×" not in "".join(runs)
+    assert home.file.read_text() == before, "the file is the person's to save"
+
+
 def test_a_run_from_the_side_bar(workbench: Workbench, home: Home) -> None:
     (home.work / "empty.py").write_text("import triton\n")
     screen = workbench.start(home.work)
