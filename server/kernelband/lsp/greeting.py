@@ -109,7 +109,7 @@ def capabilities(client: dict[str, Any]) -> dict[str, Any]:
         "textDocumentSync": {"openClose": True, "change": 2, "save": True, **_unwanted(client)},
         "hoverProvider": True,
         "codeActionProvider": {
-            "codeActionKinds": ["refactor.rewrite.kernelband", "source.kernelband", "quickfix"],
+            "codeActionKinds": ["refactor.rewrite.kernelband", "refactor.kernelband", "quickfix"],
             "resolveProvider": True,
         },
         "codeLensProvider": {"resolveProvider": False},

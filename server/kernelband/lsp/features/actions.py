@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
 
 VARIANT = f"{types.CodeActionKind.RefactorRewrite.value}.kernelband"
-RUN = f"{types.CodeActionKind.Source.value}.kernelband"
+RUN = f"{types.CodeActionKind.Refactor.value}.kernelband"  # not source: VS Code leaves those out of the lightbulb, and may run them on save
 REFUSED = -32803  # RequestFailed
 NAME = 4096  # characters of a URI, a kernel or a run
 
