@@ -119,17 +119,16 @@ export function axis(colours: Theme, title: string) {
   };
 }
 
-type Sign = "line" | "dashed" | "dot" | "ring" | "diamond" | "square" | "bar";
+type Sign = "line" | "dot" | "ring" | "diamond" | "square" | "bar";
 
 /** What a sign in a chart means. */
-export function Legend({ items }: { items: { sign: Sign; colour: "blue" | "orange" | "text" | "muted"; words: string }[] }) {
+export function Legend({ items }: { items: { sign: Sign; colour: "blue" | "orange" | "muted"; words: string }[] }) {
   return (
     <ul class="legend">
       {items.map(({ sign, colour, words }) => (
         <li key={words}>
           <svg class={`sign ${colour}`} viewBox="0 0 22 12" width="22" height="12" aria-hidden="true">
             {sign === "line" && <path d="M1 6H21" class="stroke" />}
-            {sign === "dashed" && <path d="M1 6H21" class="stroke dash" />}
             {sign === "dot" && <circle cx="11" cy="6" r="4" class="fill" />}
             {sign === "ring" && <circle cx="11" cy="6" r="4" class="stroke" />}
             {sign === "diamond" && <path d="M11 0.5L16.5 6L11 11.5L5.5 6Z" class="fill" />}
