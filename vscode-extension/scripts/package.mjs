@@ -12,9 +12,8 @@ if (!existsSync("bundled/libs/kernelband")) {
 execFileSync("node", ["esbuild.mjs"], { stdio: "inherit" });
 execFileSync("../.venv/bin/python", ["scripts/notices.py"], { stdio: "inherit" });
 copyFileSync("../LICENSE", "LICENSE");
-// An editor shows no picture of a README that isn't https or data, and our pages have no public address.
-const picture = (_, file) => `](data:image/png;base64,${readFileSync(file).toString("base64")})`;
-writeFileSync("dist/README.md", readFileSync("README.md", "utf8").replace(/\]\((pictures\/[\w-]+\.png)\)/g, picture));
+// An editor's page shows pictures with an https address only, and ours have none: who reads the sources sees them.
+writeFileSync("dist/README.md", readFileSync("README.md", "utf8").replace(/^!\[[^\]]*\]\(pictures\/[\w-]+\.png\)\n\n/gm, ""));
 execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--readme-path", "dist/README.md", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
 const size = statSync(OUT).size;
 console.log(`${OUT}: ${(size / 1e6).toFixed(2)} MB`);

@@ -48,12 +48,11 @@ def test_everything_that_the_manifest_names_is_in_it(vsix: zipfile.ZipFile) -> N
         assert f"extension/{name}" in lower
 
 
-def test_the_pictures_of_its_readme_are_in_it(vsix: zipfile.ZipFile) -> None:
+def test_nothing_of_its_readme_is_broken_in_an_editor(vsix: zipfile.ZipFile) -> None:
     text = vsix.read("extension/readme.md").decode()
-    pictures = re.findall(r"!\[[^\]]+\]\(([^)]*)\)", text)
-    assert pictures
-    assert [picture[:60] for picture in pictures if not picture.startswith("data:image/png;base64,iVBOR")] == []
-    assert re.findall(r"(?<!!)\[[^\]]+\]\((?!https?:)([^)]*)\)", text) == [], "links that lead nowhere from an editor's page"
+    assert "## The first minute" in text
+    places = re.findall(r"\]\(([^)]*)\)", text)
+    assert [place for place in places if not place.startswith("https://")] == [], "an editor's page shows and opens no other"
 
 
 def test_it_holds_nothing_that_only_we_need(vsix: zipfile.ZipFile) -> None:
