@@ -16,7 +16,7 @@ import { registerActions } from "./view/actions.ts";
 import { KernelContext } from "./view/kernelContext.ts";
 import { SideBar } from "./view/sideBar.ts";
 
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
+export function activate(context: vscode.ExtensionContext): void {
   if (vscode.l10n.uri) l10n.config({ fsPath: vscode.l10n.uri.fsPath });
   const log = vscode.window.createOutputChannel("KernelBand", { log: true });
   const interpreters = new Interpreters();
@@ -47,7 +47,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   registerStatusActions(context, health);
   registerReports(context, server);
   registerDemo(context, server);
-  await server.start();
+  void server.start(); // it says itself how that goes
 }
 
 export function deactivate(): void {

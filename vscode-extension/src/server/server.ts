@@ -32,9 +32,10 @@ export type Health = { state: "starting" | "running" | "stopped"; problem: strin
 /** Does something of ours in place of a command of the server's, or around it. */
 export type Intercept = (args: unknown[], next: () => Promise<unknown>) => Promise<unknown>;
 
-/** We open what commands answer with, in our own ways. */
+/** We open what commands answer with, in our own ways; and our status bar item says how runs go: a second one with the same words is too much. */
 const OPENS: StaticFeature = {
   fillClientCapabilities: (capabilities: ClientCapabilities) => {
+    capabilities.window = { ...capabilities.window, workDoneProgress: false };
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), kernelband: { opens: true } };
   },
   initialize: () => undefined,
