@@ -104,6 +104,15 @@ export class Server implements vscode.Disposable {
   }
 
   async start(): Promise<void> {
+    try {
+      await this.#start();
+    } catch (error) {
+      this.log.error(`The language server did not start: ${String(error)}`);
+      this.#failed("did not start");
+    }
+  }
+
+  async #start(): Promise<void> {
     this.#say({ state: "starting", problem: "" });
     this.#python = await this.#findPython();
     if (!this.#python) {
