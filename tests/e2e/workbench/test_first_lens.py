@@ -24,6 +24,7 @@ def test_the_first_lens_of_a_clean_profile(
     work = tmp_path / "work"
     work.mkdir()
     (work / "scale.py").write_text(KERNEL)
+    (work / "notes.txt").write_text("Another file, so that the editor itself has been drawn once.\n")
     ready: list[float] = []
     lens: list[float] = []
     for _ in range(PROFILES):
@@ -42,11 +43,13 @@ def test_the_first_lens_of_a_clean_profile(
 
 
 def first_lens(workbench: Workbench, work: Path) -> float:
-    """Seconds since the workbench is ready: what it starts with has started, and the text of the file is on the screen."""
+    """Seconds since the text is on the screen, in a workbench that is ready: it has started all of its own, and shown a text before."""
     screen = workbench.start(work)
+    screen.explore("notes.txt")
     screen.eventually(lambda: "Eager extensions activated" in "".join(workbench.logs().values()))
+    screen.steady(screen.status)
     screen.page.locator(".explorer-folders-view .monaco-list-row").get_by_text("scale.py", exact=True).dblclick()
-    screen.page.locator(f"{EDITOR} .view-line").first.wait_for()
+    screen.page.locator(f'{EDITOR} .monaco-editor[data-uri$="/scale.py"] .view-line').first.wait_for()
     begin = time.monotonic()
     screen.page.locator(f"{EDITOR} .codelens-decoration a").first.wait_for()
     seconds = time.monotonic() - begin
