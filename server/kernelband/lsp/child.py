@@ -80,6 +80,7 @@ class Child(asyncio.SubprocessProtocol):
         self._drained: asyncio.Future[None] = self._loop.create_future()
         self._out, self._err = Lines(EVENT_BYTES), Lines(LOG_BYTES)
         self._task: asyncio.Task[None] | None = None
+        self._asked = False
 
     @classmethod
     def start(
@@ -113,7 +114,9 @@ class Child(asyncio.SubprocessProtocol):
         """Ask it to end, make it end, and return when nobody is left: at most two seconds."""
         await asyncio.wait({self._begun})
         if self._transport is not None and not self._exited.done():
-            self._transport.terminate()
+            if not self._asked:  # once: a second signal would interrupt the end that the first one began
+                self._asked = True
+                self._transport.terminate()
             await asyncio.wait({self._exited}, timeout=GRACE_S)
             self._kill_group()
         assert self._task is not None
