@@ -93,13 +93,9 @@ def coloured(screen: Screen) -> int:
 def surfaces(screen: Screen) -> str:
     """All that is said of the kernel on screen."""
     hovers = [screen.hover(words).inner_text() for words in ("scale_kernel(", "BLOCK=512")]
-    screen.click("tl.arange")
-    screen.palette("Source Action...")
-    actions = screen.page.locator(".action-widget .monaco-list-row.action")
-    actions.first.wait_for()
-    said = [*screen.lenses(), *screen.status(), *hovers, *actions.all_inner_texts()]
+    said = [*screen.actions("tl.arange"), *screen.lenses(), *screen.status(), *hovers]
     screen.press("Escape")
-    actions.first.wait_for(state="detached")
+    screen.page.locator(".action-widget .monaco-list-row.action").first.wait_for(state="detached")
     return "\n".join(said)
 
 

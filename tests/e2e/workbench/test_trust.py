@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.e2e.lsp.test_trust import Traps, no_children, traps  # noqa: F401  # the fixture
 from tests.e2e.workbench.conftest import StartWorkbench
@@ -80,12 +81,15 @@ def test_nothing_runs_until_the_folder_is_trusted(
     screen.palette("KernelBand: Stop all runs")
 
 
-def test_a_server_that_is_killed_comes_back_and_one_that_never_starts_is_said_quietly(
-    start_workbench: StartWorkbench, vsix: Path, tmp_path: Path
-) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "scale.py").write_text("import triton\n\n\n@triton.jit\ndef scale_kernel(x):\n    pass\n")
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "scale.py").write_text("import triton\n\n\n@triton.jit\ndef scale_kernel(x):\n    pass\n")
+    return folder
+
+
+def test_a_server_that_is_killed_comes_back(start_workbench: StartWorkbench, vsix: Path, work: Path) -> None:
     workbench = start_workbench()
     workbench.install(vsix)
     screen = workbench.start(work)
@@ -103,9 +107,16 @@ def test_a_server_that_is_killed_comes_back_and_one_that_never_starts_is_said_qu
     screen.palette("KernelBand: Restart the language server")
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
 
-    workbench.configure({"kernelband.server.interpreter": "/bin/false"}, screen)
-    screen.eventually(lambda: servers(workbench), lambda found: not found)
+
+def test_a_server_that_never_starts_is_said_when_it_is_needed(start_workbench: StartWorkbench, vsix: Path, work: Path) -> None:
+    workbench = start_workbench()
+    workbench.install(vsix)
+    workbench.configure({"kernelband.server.interpreter": "/bin/false"})
+    screen = workbench.start(work)
+    screen.explore("scale.py")
+    screen.page.wait_for_timeout(3000)
+    assert servers(workbench) == []
+    assert screen.lenses() == []
     assert screen.notifications() == []
-    screen.open("scale.py")
     screen.palette("KernelBand: Verify my edit")
     screen.notification("Python 3.10 or newer").wait_for()
