@@ -138,6 +138,10 @@ class Screen:
         """Right-click on words of the editor and choose."""
         self._clear()
         self.page.mouse.click(*self.place(words, nth), button="right")
+        self.choose(entry)
+
+    def choose(self, entry: str) -> None:
+        """From the open context menu."""
         found = self.page.locator(".monaco-menu .action-item").filter(has_text=entry).first
         found.wait_for()
         self.page.wait_for_timeout(200)  # for a tenth of a second a menu takes no click, so that none hits it by chance

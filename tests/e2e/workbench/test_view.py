@@ -42,9 +42,7 @@ def row(screen: Screen, view: str, number: int) -> Locator:
 def act_on_row(screen: Screen, row: Locator, entry: str) -> None:
     """By its context menu."""
     row.click(button="right")
-    found = screen.page.locator(".monaco-menu .action-item").filter(has_text=entry).first
-    found.wait_for()
-    found.click()
+    screen.choose(entry)
 
 
 def welcome(screen: Screen) -> str:
