@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.e2e.cli_world import Home
+from tests.e2e.lsp.test_session import BENCH
 from tests.e2e.workbench.workbench import Programs, Workbench
 
 ROOT = Path(__file__).parents[3]
@@ -85,3 +88,21 @@ def start_workbench(request: pytest.FixtureRequest, programs: Programs, browser:
     if not failed:
         for workbench in made:
             workbench.remove()
+
+
+@pytest.fixture
+def home(tmp_path: Path, worker_python: str) -> Home:
+    """A folder with one kernel and its bench function."""
+    home = Home(tmp_path, worker_python)
+    text = home.file.read_text()
+    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
+    return home
+
+
+@pytest.fixture
+def workbench(start_workbench: StartWorkbench, vsix: Path, home: Home) -> Workbench:
+    """With the extension, the worker's Python and the search's packages, as a person has them after the first *Optimize*."""
+    workbench = start_workbench()
+    workbench.install(vsix)
+    workbench.configure({"kernelband.python": home.python, "kernelband.search.interpreter": sys.executable, "kernelband.db": str(home.db)})
+    return workbench

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
-
-import pytest
 
 from tests.e2e.cli_world import Home
-from tests.e2e.lsp.test_session import BENCH
-from tests.e2e.workbench.conftest import StartWorkbench
 from tests.e2e.workbench.screen import Screen
 from tests.e2e.workbench.workbench import Workbench
 
 LIKELY = re.compile(r"^Likely faster on .+ \(predicted\)")
-
-
-@pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:
-    home = Home(tmp_path, worker_python)
-    text = home.file.read_text()
-    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
-    return home
-
-
-@pytest.fixture
-def workbench(start_workbench: StartWorkbench, vsix: Path, home: Home) -> Workbench:
-    """With the extension, the worker's Python and the search's packages, as a person has them after the first *Optimize*."""
-    workbench = start_workbench()
-    workbench.install(vsix)
-    workbench.configure({"kernelband.python": home.python, "kernelband.search.interpreter": sys.executable, "kernelband.db": str(home.db)})
-    return workbench
 
 
 def optimize(screen: Screen, budget: str) -> None:

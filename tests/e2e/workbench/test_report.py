@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Locator, Page
 
 from tests.e2e.cli_world import Home
-from tests.e2e.lsp.test_session import BENCH
 from tests.e2e.workbench.conftest import ROOT, StartWorkbench
 from tests.e2e.workbench.screen import Screen
+from tests.e2e.workbench.workbench import Workbench
 from tests.unit.explain.test_runreport import told
 from tests.unit.search.fake_lab import FakeAuthor
 from tests.unit.search.test_run import TROUBLES, World
@@ -195,18 +195,7 @@ def serious(page: Page) -> list[str]:
     ]
 
 
-@pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:
-    home = Home(tmp_path, worker_python)
-    text = home.file.read_text()
-    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
-    return home
-
-
-def test_a_run_that_goes_on(start_workbench: StartWorkbench, vsix: Path, home: Home) -> None:
-    workbench = start_workbench()
-    workbench.install(vsix)
-    workbench.configure({"kernelband.python": home.python, "kernelband.search.interpreter": sys.executable, "kernelband.db": str(home.db)})
+def test_a_run_that_goes_on(workbench: Workbench, home: Home) -> None:
     screen = workbench.start(home.work)
     screen.explore("scale.py")
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator
 
 from tests.e2e.cli_world import Home
-from tests.e2e.lsp.test_session import BENCH
 from tests.e2e.workbench.conftest import StartWorkbench
 from tests.e2e.workbench.screen import Screen
 from tests.e2e.workbench.workbench import Workbench
 
 DEMO = "layer_norm.py"
-
-
-@pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:
-    home = Home(tmp_path, worker_python)
-    text = home.file.read_text()
-    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
-    return home
-
-
-@pytest.fixture
-def workbench(start_workbench: StartWorkbench, vsix: Path, home: Home) -> Workbench:
-    workbench = start_workbench()
-    workbench.install(vsix)
-    workbench.configure({"kernelband.python": home.python, "kernelband.search.interpreter": sys.executable, "kernelband.db": str(home.db)})
-    return workbench
 
 
 def row(screen: Screen, view: str, number: int) -> Locator:
