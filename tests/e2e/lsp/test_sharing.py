@@ -75,14 +75,16 @@ async def watching(home: Home, files: dict[str, Path]) -> AsyncGenerator[Watcher
             assert task.cancelled(), task.exception()
 
 
-async def share(home: Home, seconds: float) -> dict[str, Any]:
+async def share(home: Home, seconds: float, bench: str = BENCH) -> dict[str, Any]:
     """Each party runs again and again for so long, each its own kernel. Returns the ends of runs, by run, and what the editors saw.
+
+    ``bench`` calls ``scale`` and is put behind it.
 
     Raises:
         AssertionError: a run failed, or somebody was locked out.
     """
     text = home.file.read_text()
-    text = text[: text.index("\n\ndef test_scale")] + BENCH
+    text = text[: text.index("\n\ndef test_scale")] + bench
     files = {party: home.work / f"{party}.py" for party in PARTIES}
     for party, file in files.items():
         file.write_text(text.replace("scale_kernel", f"{party}_kernel"))
