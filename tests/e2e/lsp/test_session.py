@@ -185,3 +185,20 @@ async def test_cancel_from_the_progress_and_resume(home: Home) -> None:
         again = await ed.command("resume", ed.uri, "scale_kernel", answer["run"])
         assert again == answer
         await ed.command("stop_all")
+
+
+@pytest.mark.asyncio
+async def test_variants_can_be_taken_while_another_search_goes_on(home: Home) -> None:
+    async with editor(home, PROFILES[0], trials=3) as ed:
+        ed.open()
+        run = await optimized(ed)
+        await ed.eventually(ed.lenses, lambda found: len(found) == 2)
+        other = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
+        cancel, best, *_ = await ed.actions("tl.store")
+        assert cancel.title.startswith("Cancel the optimization of scale_kernel")
+        assert best.command is not None
+        assert best.command.arguments[2] == run
+        before = ed.text
+        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        assert ed.text != before
+        assert (await ed.ended(other)).state == "finished"  # of the text that it began with

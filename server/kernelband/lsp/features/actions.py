@@ -14,6 +14,7 @@ from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel
 
@@ -69,24 +70,17 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     """Of one kernel."""
     name = kernel.place.qualname
     live = server.runs.of(place(uri), name)
+    standing = server.standings.of(uri, name)
+    known = _known(server, uri, name, standing) if standing is not None else []
     if live is not None and not live.ended:
         what = "verification" if live.request.judges else "optimization"
-        return [_run(f"Cancel the {what} of {name} ({live.headline})", "kernelband.server.cancel", live.id)]
-    standing = server.standings.of(uri, name)
+        return [_run(f"Cancel the {what} of {name} ({live.headline})", "kernelband.server.cancel", live.id), *known]
     stale = standing is not None and standing.stale
     verify = _run(f"Verify {'this version' if stale else 'my edit'} of {name}", "kernelband.server.verify", uri, name)
-    out = [verify] if stale else []
-    run = standing.finding.telling if standing is not None else None
-    if standing is not None and run is not None:
-        out += [_variant(server, uri, name, run, v) for v in standing.offers]
-        if standing.accepted:
-            out.append(_run(f"Revert {name} to the original", "kernelband.server.revert", uri, name, run.id, standing.accepted))
-        for variant in standing.offers[:1]:
-            out.append(_run("Copy the patch of the best variant", "kernelband.server.patch", uri, name, run.id, variant.number))
-        out += [_run(said, command, *arguments) for said, command, arguments in offers(uri, name, standing)]
-        latest = standing.finding.runs[0]
-        if latest.state == "interrupted":
-            out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
+    out = [verify, *known] if stale else known
+    latest = standing.finding.runs[0] if standing is not None and standing.finding.runs else None
+    if latest is not None and latest.state == "interrupted":
+        out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
     out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
     out += [] if stale else [verify]
     out.append(_run("Optimize kernels changed since HEAD", "kernelband.server.optimizeChanged", "HEAD"))
@@ -94,6 +88,19 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     out.append(_run("Choose the device for this file", "kernelband.server.chooseDevice", uri))
     out.append(_run("Copy diagnostics for a report of a problem", "kernelband.server.diagnostics"))
     return out
+
+
+def _known(server: KernelBandServer, uri: str, kernel: str, standing: Standing) -> list[types.CodeAction]:
+    """What can be done with the variants that are known; those of earlier runs, too, while another goes on."""
+    run = standing.finding.telling
+    if run is None:
+        return []
+    out = [_variant(server, uri, kernel, run, v) for v in standing.offers]
+    if standing.accepted:
+        out.append(_run(f"Revert {kernel} to the original", "kernelband.server.revert", uri, kernel, run.id, standing.accepted))
+    best = standing.offers[:1]
+    out += [_run("Copy the patch of the best variant", "kernelband.server.patch", uri, kernel, run.id, v.number) for v in best]
+    return out + [_run(said, command, *arguments) for said, command, arguments in offers(uri, kernel, standing)]
 
 
 def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunFinding, v: VariantFinding) -> types.CodeAction:
