@@ -14,6 +14,7 @@ from kernelband_worker.cases.recording import Recording
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.store import Store
 from kernelband_worker.launches import observe
+from kernelband_worker.measure.activity import device_profile
 from kernelband_worker.state import State
 
 Handler = Callable[[Any], None]
@@ -149,7 +150,7 @@ def work(state: State, replay: ReplayCase) -> Dict[str, Any]:
         replay.call(None, prepared)
     replay.restore(prepared)
     torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+    with device_profile() as profile:
         replay.call(None, prepared)
         torch.cuda.synchronize()
     found = sorted(

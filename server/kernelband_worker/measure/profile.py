@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple, cast
 import kernelband_worker
 from kernelband_worker import system
 from kernelband_worker.measure import profile_ncu
+from kernelband_worker.measure.activity import device_profile
 from kernelband_worker.measure.gpu import memory, require_gpu
 from kernelband_worker.state import State
 from kernelband_worker.wire import KernelProfile, ProfileParams, ProfileResult
@@ -177,8 +178,6 @@ def _by_torch(state: State, side: Any, case: Dict[str, Any]) -> List[KernelProfi
     """Median duration of each target kernel by itself, summed over its launches in a call; none where no kernel has its name."""
     import torch
     from torch.autograd import DeviceType
-    from torch.profiler import ProfilerActivity
-    from torch.profiler import profile as torch_profile
 
     from kernelband_worker.measure.time import workbench
 
@@ -189,7 +188,7 @@ def _by_torch(state: State, side: Any, case: Dict[str, Any]) -> List[KernelProfi
         side.restore()
         device.flush()
         torch.cuda.synchronize()
-        with torch_profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        with device_profile() as profiler:
             side.call()
             torch.cuda.synchronize()
         call: Dict[str, float] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, Optional, Tuple
 
+from kernelband_worker.measure.activity import device_profile
 from kernelband_worker.measure.device import Side
 from kernelband_worker.wire import Case
 
@@ -32,14 +33,13 @@ def share_of(events: Iterable[Tuple[str, float]], case: Case) -> Optional[float]
 
 
 def measured_share(side: Side, case: Case) -> Optional[float]:
-    """By torch's profiler over one warm call. Its first use in a process costs about a second."""
+    """By torch's profiler over one warm call."""
     import torch
     from torch.autograd import DeviceType
-    from torch.profiler import ProfilerActivity, profile
 
     side.restore()
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+    with device_profile() as profiler:
         side.call()
         torch.cuda.synchronize()
     events = profiler.events() or []
