@@ -1,10 +1,10 @@
 /** package.json against the sources: strings, settings and commands that it names are used, and those that are used are named. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import { temporaryFolder } from "./folders.ts";
 
 interface Setting {
   scope: string;
@@ -41,16 +41,12 @@ test("every %key% of package.json is in package.nls.json, and none there is unus
 });
 
 test("the bundle of strings is current: `npm run l10n` makes it", () => {
-  const out = mkdtempSync(path.join(tmpdir(), "l10n-"));
-  try {
-    execFileSync(path.resolve("../node_modules/.bin/vscode-l10n-dev"), ["export", "--outDir", out, "src"], { stdio: "ignore" });
-    const name = "bundle.l10n.json";
-    const [there, now] = ["l10n", out].map((folder) => Object.keys(JSON.parse(readFileSync(path.join(folder, name), "utf8")) as object));
-    assert.deepEqual(now!.filter((words) => !there!.includes(words)), [], "new in the sources: run `npm run l10n`");
-    assert.deepEqual(there!.filter((words) => !now!.includes(words)), [], "no longer in the sources: run `npm run l10n`");
-  } finally {
-    rmSync(out, { recursive: true });
-  }
+  const out = temporaryFolder();
+  execFileSync(path.resolve("../node_modules/.bin/vscode-l10n-dev"), ["export", "--outDir", out, "src"], { stdio: "ignore" });
+  const name = "bundle.l10n.json";
+  const [there, now] = ["l10n", out].map((folder) => Object.keys(JSON.parse(readFileSync(path.join(folder, name), "utf8")) as object));
+  assert.deepEqual(now!.filter((words) => !there!.includes(words)), [], "new in the sources: run `npm run l10n`");
+  assert.deepEqual(there!.filter((words) => !now!.includes(words)), [], "no longer in the sources: run `npm run l10n`");
 });
 
 test("every setting that is read is contributed, and the other way round", () => {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { programs, within } from "../src/python/path.ts";
 import { firstThatServes, probe, type Python } from "../src/python/probe.ts";
+import { temporaryFolder } from "./folders.ts";
 
 function folderWith(name: string, text = "#!/bin/sh\n"): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "kernelband-"));
+  const folder = temporaryFolder();
   writeFileSync(path.join(folder, name), text);
   chmodSync(path.join(folder, name), 0o755);
   return folder;

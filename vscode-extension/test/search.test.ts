@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { install } from "../src/search/install.ts";
 import { command, failure, folder, installation, progress } from "../src/search/plan.ts";
+import { temporaryFolder } from "./folders.ts";
 
 const PYTHON = { path: "/usr/bin/python3", version: [3, 11] as [number, number], tag: "cpython-311-x86_64-linux-gnu", pip: "own" as const };
 
@@ -44,7 +44,7 @@ test("a failure says what is missing and what to do", () => {
 
 /** A program that stands for a Python. */
 function program(text: string): string {
-  const file = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "python");
+  const file = path.join(temporaryFolder(), "python");
   writeFileSync(file, `#!/bin/sh\n${text}\n`);
   chmodSync(file, 0o755);
   return file;
@@ -53,7 +53,7 @@ function program(text: string): string {
 const TARGET = 'for a in "$@"; do case "$a" in --target=*) target="${a#--target=}";; esac; done';
 
 async function installed(text: string, cancelled = new AbortController().signal): Promise<{ target: string; said: string[] }> {
-  const target = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "search", "cp311");
+  const target = path.join(temporaryFolder(), "search", "cp311");
   const said: string[] = [];
   await install({ python: { path: program(text), pip: "own" }, lockFile: "search.txt", target }, (name) => said.push(name), () => undefined, cancelled);
   return { target, said };
@@ -67,7 +67,7 @@ test("what is whole is put in its place, and what is said on the way is told", a
 });
 
 test("a Python without pip gets one for the time of the installation", async () => {
-  const target = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "search", "cp311");
+  const target = path.join(temporaryFolder(), "search", "cp311");
   const inner = `#!/bin/sh\n${TARGET}; mkdir -p "$target"; touch "$target/numpy"`;
   const text = `for folder in "$@"; do :; done; mkdir -p "$folder/bin"; cat > "$folder/bin/python" <<'EOF'\n${inner}\nEOF\nchmod +x "$folder/bin/python"`;
   await install({ python: { path: program(text), pip: "venv" }, lockFile: "search.txt", target }, () => undefined, () => undefined, new AbortController().signal);
@@ -79,7 +79,7 @@ test("what fails half-way leaves nothing", async () => {
   let parent = "";
   const text = `${TARGET}; mkdir -p "$target"; echo "ERROR: it broke"; exit 1`;
   await assert.rejects(async () => {
-    const target = path.join(mkdtempSync(path.join(tmpdir(), "kernelband-")), "search", "cp311");
+    const target = path.join(temporaryFolder(), "search", "cp311");
     parent = path.dirname(target);
     await install({ python: { path: program(text), pip: "own" }, lockFile: "search.txt", target }, () => undefined, () => undefined, new AbortController().signal);
   }, /pip could not install.*it broke/);

@@ -14,41 +14,44 @@ from tests.e2e.workbench.conftest import StartWorkbench
 from tests.e2e.workbench.screen import EDITOR
 from tests.e2e.workbench.workbench import Workbench
 
-PROFILES = 5
+PROFILES, BELOW = 5, 2
 WANTED_S, MOST_S = 2.0, 15.0  # printed beside what was seen; what no machine may take
 
 
 def test_the_first_lens_of_a_clean_profile(
     start_workbench: StartWorkbench, vsix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "scale.py").write_text(KERNEL)
-    (work / "notes.txt").write_text("Another file, so that the editor itself has been drawn once.\n")
+    """In a folder of Python, where the server starts with the window; and in one that has some only below, where a first file starts it."""
     ready: list[float] = []
-    lens: list[float] = []
-    for _ in range(PROFILES):
-        workbench = start_workbench()
-        workbench.install(vsix)
-        lens.append(first_lens(workbench, work))
-        ready.append(workbench.ready_s)
-        assert workbench.stop() == []
+    lens: dict[str, list[float]] = {"of a folder of Python": [], "of one with some below": []}
+    for folder, profiles, found in zip((".", "ops"), (PROFILES, BELOW), lens.values(), strict=True):
+        work = tmp_path / folder / "work"
+        (work / folder).mkdir(parents=True)
+        (work / folder / "scale.py").write_text(KERNEL)
+        (work / "notes.txt").write_text("Another file, so that the editor itself has been drawn once.\n")
+        for _ in range(profiles):
+            workbench = start_workbench()
+            workbench.install(vsix)
+            found.append(first_lens(workbench, work, folder))
+            ready.append(workbench.ready_s)
+            assert workbench.stop() == []
     with capsys.disabled():
-        load = os.getloadavg()[0]
-        told = (
-            f"{what}: median {statistics.median(x):.2f} s, worst {max(x):.2f} s" for what, x in (("window", ready), ("first lens", lens))
-        )
-        print("\n" + "; ".join(told) + f" of {PROFILES} clean profiles; {WANTED_S:g} s wanted; load average {load:.1f}")
-    assert statistics.median(lens) <= MOST_S, lens
+        print(f"\nseconds of clean profiles, {WANTED_S:g} s wanted for a lens; load average {os.getloadavg()[0]:.1f}")
+        for what, seconds in (("window", ready), *((f"first lens {which}", x) for which, x in lens.items())):
+            print(f"{what}: median {statistics.median(seconds):.2f} s, worst {max(seconds):.2f} s of {len(seconds)}")
+    assert all(statistics.median(x) <= MOST_S for x in lens.values()), lens
 
 
-def first_lens(workbench: Workbench, work: Path) -> float:
+def first_lens(workbench: Workbench, work: Path, folder: str) -> float:
     """Seconds since the text is on the screen, in a workbench that is ready: it has started all of its own, and shown a text before."""
     screen = workbench.start(work)
     screen.explore("notes.txt")
     screen.eventually(lambda: "Eager extensions activated" in "".join(workbench.logs().values()))
+    rows = screen.page.locator(".explorer-folders-view .monaco-list-row")
+    if folder != ".":
+        rows.get_by_text(folder, exact=True).click()
     screen.steady(screen.status)
-    screen.page.locator(".explorer-folders-view .monaco-list-row").get_by_text("scale.py", exact=True).dblclick()
+    rows.get_by_text("scale.py", exact=True).dblclick()
     screen.page.locator(f'{EDITOR} .monaco-editor[data-uri$="/scale.py"] .view-line').first.wait_for()
     begin = time.monotonic()
     screen.page.locator(f"{EDITOR} .codelens-decoration a").first.wait_for()

@@ -59,6 +59,10 @@ def test_the_first_minute(workbench: Workbench, home: Home) -> None:
     assert "predicted for" in text
     assert "likely faster" in text
     assert "×" not in text
+    picture = hover.locator("img")  # of the roofline
+    width, height = screen.eventually(lambda: picture.evaluate("img => [img.naturalWidth, img.naturalHeight]"), all)
+    assert width > height > 100
+    assert "roofline" in (picture.get_attribute("alt") or "").lower()
 
     offered = [title for title in screen.actions("tl.store") if LIKELY.match(title)]
     assert len(offered) == len(set(offered)) >= 1
