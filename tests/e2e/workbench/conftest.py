@@ -39,14 +39,23 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-@pytest.fixture(scope="session")
-def programs() -> Programs:
+def find_programs() -> Programs:
+    """Those that ``make workbench`` installed.
+
+    Raises:
+        FileNotFoundError: it didn't.
+    """
     told = subprocess.run(["bash", ".ci/workbench", "folder"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=20)
     folder = Path(told.stdout.strip())
     if not (folder / "ready").exists():
-        pytest.fail(f"{folder} isn't ready: run `make workbench`")
+        raise FileNotFoundError(f"{folder} isn't ready: run `make workbench`")
     (node,) = folder.glob("node_modules/node-linux-*/bin/node")
     return Programs(node, folder / "node_modules" / "code-server" / "out" / "node" / "entry.js")
+
+
+@pytest.fixture(scope="session")
+def programs() -> Programs:
+    return find_programs()
 
 
 @pytest.fixture(scope="session")
