@@ -19,7 +19,7 @@ import { SideBar } from "./view/sideBar.ts";
 export function activate(context: vscode.ExtensionContext): void {
   if (vscode.l10n.uri) l10n.config({ fsPath: vscode.l10n.uri.fsPath });
   const log = vscode.window.createOutputChannel("KernelBand", { log: true });
-  const interpreters = new Interpreters();
+  const interpreters = new Interpreters(log);
   const server: Server = new Server(context, log, interpreters, () => search);
   const search: SearchEnvironment = new SearchEnvironment(() => server.python, context.extensionPath, context.globalStorageUri.fsPath, log);
   const runs = new LiveRuns();
@@ -42,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const sideBar = new SideBar(server, runs); // after what keeps the runs that go on
   context.subscriptions.push(sideBar, new KernelContext(server, log));
   const reviews = registerReview(context, server, log);
+  context.subscriptions.push(reviews.onDidChange(() => sideBar.refresh())); // what is put in, taken back, edited or accepted has another standing in the rows
   register(context, server, search, runs, reviews, log);
   registerActions(context, server, sideBar, reviews);
   registerStatusActions(context, health);

@@ -1,5 +1,8 @@
 /** The Python that has torch and Triton: the user's setting, else the Python extension's, else their default, else `python3`. */
 import * as vscode from "vscode";
+import { within } from "../within.ts";
+
+const WAIT_MS = 10_000; // for the Python extension: it may look for environments first, and may hang
 
 /** As far as we ask of ms-python.python's API (environments, stable since 2023). */
 interface PythonApi {
@@ -23,7 +26,7 @@ export class Interpreters implements vscode.Disposable {
   /** The choice of the Python extension or of a setting may be another one now. */
   readonly onDidChange = this.#changed.event;
 
-  constructor() {
+  constructor(private readonly log: vscode.LogOutputChannel) {
     this.#subscriptions.push(vscode.extensions.onDidChange(() => this.#changed.fire()));
   }
 
@@ -49,13 +52,25 @@ export class Interpreters implements vscode.Disposable {
     return Object.fromEntries(chosen.filter(([, { path }]) => path).map(([uri, { path }]) => [uri.fsPath, path]));
   }
 
+  /** Undefined also where that extension fails or doesn't answer: all goes on without it. */
   async #ofPythonExtension(folder?: vscode.Uri): Promise<string | undefined> {
     const extension = vscode.extensions.getExtension<PythonApi>("ms-python.python");
     if (!extension) return undefined;
+    try {
+      return await within(this.#ask(extension, folder), WAIT_MS);
+    } catch (error) {
+      this.log.warn(`The Python extension did not say which Python it has chosen: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  async #ask(extension: vscode.Extension<PythonApi>, folder?: vscode.Uri): Promise<string | undefined> {
+    const began = Date.now();
     const api = extension.isActive ? extension.exports : await extension.activate();
     if (!this.#watched) {
       this.#watched = true;
       this.#subscriptions.push(api.environments.onDidChangeActiveEnvironmentPath(() => this.#changed.fire()));
+      if (Date.now() - began >= WAIT_MS) this.#changed.fire(); // nobody waits any more: ask again
     }
     const environment = await api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(folder));
     return environment?.executable.uri?.fsPath;

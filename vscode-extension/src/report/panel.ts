@@ -1,12 +1,12 @@
 /** The report of one run in an editor tab: what it shows is read anew when the run changes, one reading at a time. */
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
+import { OneAtATime } from "../oneAtATime.ts";
 import type { RunChanged } from "../protocol.ts";
 import type { Server } from "../server/server.ts";
 import { Soon } from "../view/soon.ts";
 import { inEditor } from "./document.ts";
 import { heard, type FromPage, type Shown, type ToPage } from "./messages.ts";
-import { OneAtATime } from "./oneAtATime.ts";
 import type { Report } from "./shape.ts";
 
 export const VIEW_TYPE = "kernelband.report";

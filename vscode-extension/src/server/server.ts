@@ -1,4 +1,5 @@
 /** The language server: started, restarted, told of settings and trust, asked. One for the window, whatever folders are open. */
+import { once } from "node:events";
 import path from "node:path";
 import * as vscode from "vscode";
 import {
@@ -18,12 +19,15 @@ import type { Interpreters } from "../python/interpreters.ts";
 import { NAMES, programs } from "../python/path.ts";
 import { firstThatServes, type Python } from "../python/probe.ts";
 import type { SearchEnvironment } from "../search/environment.ts";
+import { within } from "../within.ts";
 import { launch } from "./launch.ts";
 import { Restarts } from "./restarts.ts";
 import { settings } from "./settings.ts";
+import { Starts } from "./starts.ts";
 
 const REFUSED = -32803; // it has told the user why, in a message of its own
 const START_MS = 30_000;
+const END_MS = 2000;
 const NEEDED = "KernelBand's language server needs Python 3.10 or newer, and none was found: install one, or set kernelband.server.interpreter.";
 
 /** `problem`: one sentence on why there is no server. */
@@ -47,6 +51,7 @@ export class Server implements vscode.Disposable {
   readonly #runChanged = new vscode.EventEmitter<RunChanged>();
   readonly #healthChanged = new vscode.EventEmitter<Health>();
   readonly #restarts = new Restarts();
+  readonly #starts = new Starts((isCurrent) => this.#begin(isCurrent));
   readonly #intercepts = new Map<string, Intercept>();
   readonly #alsoTrusted = new Set<string>();
   #client: LanguageClient | undefined;
@@ -64,18 +69,21 @@ export class Server implements vscode.Disposable {
     context.subscriptions.push(
       this,
       vscode.workspace.onDidChangeConfiguration((event) => {
-        if (event.affectsConfiguration("kernelband.server")) void this.restart();
-        else if (event.affectsConfiguration("kernelband") || event.affectsConfiguration("python")) void this.configure();
+        if (event.affectsConfiguration("kernelband.server")) this.#aside(this.restart());
+        else if (event.affectsConfiguration("kernelband") || event.affectsConfiguration("python")) this.#aside(this.configure());
       }),
-      interpreters.onDidChange(() => void this.configure()),
-      vscode.workspace.onDidGrantWorkspaceTrust(() => void this.#trusted()),
-      vscode.workspace.onDidChangeWorkspaceFolders(() => void this.#trusted()),
-      context.secrets.onDidChange(() => void this.tellKey()),
+      interpreters.onDidChange(() => this.#aside(this.configure())),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => this.#aside(this.#trusted())),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.#aside(this.#trusted())),
+      context.secrets.onDidChange(() => this.#aside(this.tellKey())),
     );
   }
 
   dispose(): void {
-    void this.#client?.dispose(2000);
+    this.#starts.stop();
+    const client = this.#client;
+    this.#client = undefined;
+    if (client) void this.#end(client).catch(() => undefined); // the log may be gone before it
   }
 
   get health(): Health {
@@ -98,67 +106,96 @@ export class Server implements vscode.Disposable {
    * @throws Error with the server's sentence, which it may have shown already (`told`)
    */
   async command<T>(name: string, ...args: unknown[]): Promise<T> {
+    return (await this.mustRun().sendRequest(ExecuteCommandRequest.type, { command: `kernelband.server.${name}`, arguments: args })) as T;
+  }
+
+  /**
+   * Run `kernelband.server.NAME` as a lens does, with all intercepts. The editor knows of these commands while the server runs, and only then.
+   *
+   * @throws Error with the sentence on why there is no server
+   */
+  async execute(name: string, ...args: unknown[]): Promise<unknown> {
+    this.mustRun();
+    return vscode.commands.executeCommand(`kernelband.server.${name}`, ...args);
+  }
+
+  /** @throws Error with the sentence on why there is none */
+  mustRun(): LanguageClient {
     const client = this.#client;
     if (!client?.isRunning()) throw new Error(this.#health.problem || "KernelBand's language server is still starting: try again in a moment.");
-    return (await client.sendRequest(ExecuteCommandRequest.type, { command: `kernelband.server.${name}`, arguments: args })) as T;
+    return client;
   }
 
-  async start(): Promise<void> {
-    try {
-      await this.#start();
-    } catch (error) {
-      this.log.error(`The language server did not start: ${String(error)}`);
-      this.#failed("did not start");
-    }
-  }
-
-  async #start(): Promise<void> {
-    this.#say({ state: "starting", problem: "" });
-    this.#python = await this.#findPython();
-    if (!this.#python) {
-      this.#say({ state: "stopped", problem: NEEDED });
-      return;
-    }
-    const cache = path.join(this.context.globalStorageUri.fsPath, "pycache");
-    const started = launch(this.#python, this.context.extensionPath, cache);
-    const options = await this.#options(() => void this.#ended(client));
-    const client: LanguageClient = new LanguageClient("kernelband", "KernelBand", { ...started, options: { cwd: this.context.extensionPath } }, options);
-    client.registerFeature(OPENS);
-    client.onDidChangeState(({ newState }) => {
-      if (newState === State.Running) this.#running(client);
-    });
-    client.onNotification("kernelband/runChanged", (changed: RunChanged) => this.#runChanged.fire(changed));
-    this.#client = client;
-    try {
-      await within(client.start(), START_MS);
-    } catch (error) {
-      this.log.error(`The language server did not start: ${String(error)}`);
-      if (this.#client === client) this.#failed("did not start");
-      void client.dispose(1000).catch((late: unknown) => this.log.debug(String(late)));
-    }
+  start(): Promise<void> {
+    return this.#starts.ask();
   }
 
   /** By a person, or since another interpreter shall run it. */
-  async restart(): Promise<void> {
+  restart(): Promise<void> {
     this.#restarts.forget();
-    await this.#anew();
+    return this.#starts.ask();
   }
 
-  async #anew(): Promise<void> {
+  /** End what there is, then start; how that goes is said. */
+  async #begin(isCurrent: () => boolean): Promise<void> {
+    this.#say({ state: "starting", problem: "" });
     const old = this.#client;
     this.#client = undefined;
+    if (old) await this.#end(old);
+    let client: LanguageClient | undefined;
     try {
-      await old?.dispose(2000);
+      client = await this.#made(isCurrent);
+      if (!client) return;
+      this.#client = client;
+      await within(client.start(), START_MS);
+    } catch (error) {
+      this.log.error(`The language server did not start: ${String(error)}`);
+      if (isCurrent() && this.#client === client) this.#failed("did not start");
+      this.#client = undefined;
+      if (client) await this.#end(client);
+    }
+  }
+
+  /** Undefined without a Python, or where another start waits for this one. */
+  async #made(isCurrent: () => boolean): Promise<LanguageClient | undefined> {
+    const python = isCurrent() ? await this.#findPython() : undefined;
+    if (!isCurrent()) return undefined;
+    this.#python = python;
+    if (!python) {
+      this.#say({ state: "stopped", problem: NEEDED });
+      return undefined;
+    }
+    const options = await this.#options(() => this.#aside(this.#ended(client)));
+    if (!isCurrent()) return undefined;
+    const cache = path.join(this.context.globalStorageUri.fsPath, "pycache");
+    const started = launch(python, this.context.extensionPath, cache);
+    const client: LanguageClient = new LanguageClient("kernelband", "KernelBand", { ...started, options: { cwd: this.context.extensionPath } }, options);
+    client.registerFeature(OPENS);
+    client.onDidChangeState(({ newState }) => {
+      if (newState === State.Running) this.#greet(client);
+    });
+    client.onNotification("kernelband/runChanged", (changed: RunChanged) => this.#runChanged.fire(changed));
+    return client;
+  }
+
+  /** One that has not come up can't be asked to stop, and could still register its commands: its process goes first. */
+  async #end(client: LanguageClient): Promise<void> {
+    const process = client.serverProcess;
+    try {
+      await client.dispose(END_MS);
     } catch (error) {
       this.log.debug(`The language server did not stop by itself: ${String(error)}`);
+      if (!process || process.exitCode !== null || process.signalCode !== null) return;
+      const gone = once(process, "exit");
+      process.kill("SIGKILL");
+      await within(gone, END_MS).catch((late: unknown) => this.log.warn(`The language server's process did not end: ${String(late)}`));
     }
-    await this.start();
   }
 
   /** Its process is gone, and nobody asked for that. A new client takes its place: one that is restarted shows what failed on the way. */
   async #ended(client: LanguageClient): Promise<void> {
     if (this.#client !== client) return;
-    if (this.#restarts.again(Date.now())) await this.#anew();
+    if (this.#restarts.again(Date.now())) await this.#starts.ask();
     else this.#failed("ended six times in three minutes and isn't started again");
   }
 
@@ -187,10 +224,16 @@ export class Server implements vscode.Disposable {
     await this.configure(); // settings that a folder may not have said before may count now
   }
 
-  #running(client: LanguageClient): void {
+  /** It runs: what else it has to know. */
+  #greet(client: LanguageClient): void {
     if (this.#client !== client) return;
     this.#say({ state: "running", problem: "" });
-    void this.#trusted().then(() => this.tellKey());
+    this.#aside(this.#trusted().then(() => this.tellKey()));
+  }
+
+  /** Nobody waits for it: such as for what is told to a server that ends just then. */
+  #aside(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.log.warn(String(error)));
   }
 
   #failed(how: string): void {
@@ -246,16 +289,4 @@ export const MODEL_KEY = "kernelband.model.key";
 /** Whether the server has shown the user this error itself. */
 export function told(error: unknown): boolean {
   return error instanceof ResponseError && error.code === REFUSED;
-}
-
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${ms / 1000} s`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heard } from "../../src/report/messages.ts";
-import { OneAtATime } from "../../src/report/oneAtATime.ts";
+import { OneAtATime } from "../src/oneAtATime.ts";
 
 test("what is asked for meanwhile is done once more, after it", async () => {
   let running = 0;
@@ -31,12 +30,4 @@ test("work that fails is not the end of it", async () => {
   await assert.rejects(first, /no/);
   await second;
   assert.equal(times, 2);
-});
-
-test("of a page only what a page of ours can say is heard", () => {
-  assert.deepEqual(heard({ type: "ready", more: 1 }), { type: "ready" });
-  assert.deepEqual(heard({ type: "variant", does: "apply", variant: 3 }), { type: "variant", does: "apply", variant: 3 });
-  assert.deepEqual(heard({ type: "run", does: "exportHtml" }), { type: "run", does: "exportHtml" });
-  for (const other of [null, "ready", {}, { type: "run", does: "apply" }, { type: "variant", does: "apply", variant: "3; rm" }, { type: "variant", does: "delete", variant: 3 }])
-    assert.equal(heard(other), undefined);
 });
