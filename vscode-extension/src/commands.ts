@@ -29,13 +29,13 @@ export function register(
   for (const [name, command] of Object.entries(OF_A_KERNEL)) {
     on(name, async () => {
       const target = await pickKernel(server);
-      if (target) await vscode.commands.executeCommand(`kernelband.server.${command}`, target.uri, target.kernel);
+      if (target) await server.execute(command, target.uri, target.kernel);
     });
   }
   on("optimizeChanged", async () => {
     const prompt = vscode.l10n.t("Kernels whose program isn't what it was at this commit are optimized, one after the other.");
     const ref = await vscode.window.showInputBox({ prompt, value: "HEAD" });
-    if (ref) await vscode.commands.executeCommand("kernelband.server.optimizeChanged", ref);
+    if (ref) await server.execute("optimizeChanged", ref);
   });
   on("chooseDevice", async () => {
     const uri = vscode.window.activeTextEditor?.document.uri.toString();
@@ -47,7 +47,7 @@ export function register(
     if (await search.ensure()) await server.configure();
   });
   on("setModelKey", () => setModelKey(context));
-  on("copyDiagnostics", () => vscode.commands.executeCommand("kernelband.server.diagnostics"));
+  on("copyDiagnostics", () => server.execute("diagnostics"));
   on("restart", () => server.restart());
   on("showLog", () => log.show());
 
@@ -82,11 +82,10 @@ export function register(
   });
 }
 
-/** What a search needs is there, and the server knows of it. */
+/** What a search needs is there, and the server knows of it: another window may have installed it. */
 async function ready(server: Server, search: SearchEnvironment): Promise<boolean> {
-  const before = search.ready;
   if (!(await search.ensure())) return false;
-  if (search.ready !== before) await server.configure();
+  await server.configure();
   return true;
 }
 

@@ -19,7 +19,7 @@ export function registerDemo(context: vscode.ExtensionContext, server: Server): 
   });
   on("demo.review", async () => {
     const { uri, kernel } = await demo.show();
-    await vscode.commands.executeCommand("kernelband.server.choose", uri, kernel);
+    await server.execute("choose", uri, kernel);
   });
   on("demo.report", async () => {
     const { uri, kernel } = await demo.show();

@@ -37,7 +37,7 @@ export async function optimize(server: Server, state: vscode.Memento, target: Ta
   if (!budget) return;
   await state.update(REMEMBERED, budget);
   // The server's command as any lens gives it: what must be there for a search is looked after on that way.
-  await vscode.commands.executeCommand("kernelband.server.optimize", target.uri, target.kernel, budget);
+  await server.execute("optimize", target.uri, target.kernel, budget);
 }
 
 /** The budget that was used last, or what the settings say: none here. */

@@ -75,7 +75,7 @@ export class Reports implements vscode.Disposable, vscode.WebviewPanelSerializer
       if (message.type === "run" && message.does === "cancel") await this.server.command("cancel", run);
       else if (message.type === "run" && message.does === "exportHtml") await this.export(run, "html");
       else if (message.type === "run" && message.does === "exportJson") await this.export(run, "json");
-      else if (report) await inEditor(report, message);
+      else if (report) await inEditor(this.server, report, message);
     } catch (error) {
       void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
     }
@@ -83,11 +83,11 @@ export class Reports implements vscode.Disposable, vscode.WebviewPanelSerializer
 }
 
 /** What is done with the kernel's own file. */
-async function inEditor({ run, variants }: Report, message: Exclude<FromPage, { type: "ready" }>): Promise<void> {
+async function inEditor(server: Server, { run, variants }: Report, message: Exclude<FromPage, { type: "ready" }>): Promise<void> {
   const file = vscode.Uri.file(run.path);
   if (message.type === "run") {
     if (message.does === "open") await vscode.commands.executeCommand("vscode.open", file);
-    else await vscode.commands.executeCommand("kernelband.server.resume", file.toString(), run.kernel, run.id);
+    else await server.execute("resume", file.toString(), run.kernel, run.id);
     return;
   }
   if (message.does === "copyPatch") {
@@ -98,5 +98,5 @@ async function inEditor({ run, variants }: Report, message: Exclude<FromPage, { 
     return;
   }
   if (message.does === "apply") await vscode.commands.executeCommand("vscode.open", file);
-  await vscode.commands.executeCommand(`kernelband.server.${message.does}`, file.toString(), run.kernel, run.id, message.variant);
+  await server.execute(message.does, file.toString(), run.kernel, run.id, message.variant);
 }

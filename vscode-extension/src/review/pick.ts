@@ -34,7 +34,7 @@ export async function pickVariant(server: Server, uri: string, kernel: string): 
       pick.onDidTriggerItemButton(({ item: { offer }, button }) => {
         if (!offer) return;
         const command = button === buttons[0] ? "compare" : "explain";
-        void vscode.commands.executeCommand(`kernelband.server.${command}`, uri, kernel, offer.run, offer.number);
+        server.execute(command, uri, kernel, offer.run, offer.number).catch((error: unknown) => void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error)));
       });
       pick.onDidAccept(() => {
         const [item] = pick.selectedItems;

@@ -8,7 +8,7 @@ import { compare, following, meant, type Meant } from "./compare.ts";
 import { ReviewDecorations } from "./decorations.ts";
 import { ReviewLenses } from "./lenses.ts";
 import { pickVariant } from "./pick.ts";
-import type { Place, Review } from "./review.ts";
+import { Review, type Place } from "./review.ts";
 import { Reviews } from "./reviews.ts";
 import { after, atHome, offers } from "./runs.ts";
 
@@ -56,10 +56,12 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     const place = review.next(editor?.document.uri.toString() ?? "", editor?.selection.active.line ?? -1, step);
     if (place) await show(place);
   };
-  const start = async ({ uri, kernel, run, number }: Meant): Promise<void> => {
+  const start = async ({ uri, kernel, run, number }: Meant): Promise<Review | undefined> => {
     const review = await reviews.start(uri, kernel, run, number);
-    const first = review?.next(review.told.uri, -1, 1);
+    if (!(review instanceof Review)) return undefined;
+    const first = review.next(review.told.uri, -1, 1);
     if (first) await show(first);
+    return review;
   };
   /** From a lens with the group; by keys that of the cursor; from the gutter's peek that of the change. */
   const group = (review: Review, of: unknown, line?: number): number => {
@@ -102,7 +104,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   on("review.sideBySide", (id: unknown) => baselines.compare(given(id)));
   on("review.explain", (id: unknown) => {
     const { uri, kernel, run, variant } = given(id).told;
-    return vscode.commands.executeCommand("kernelband.server.explain", uri, kernel, run, variant);
+    return server.execute("explain", uri, kernel, run, variant);
   });
 
   // A variant beside the original, from its address: buttons of that diff.
@@ -112,15 +114,16 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     if (!found) throw new Error(vscode.l10n.t("This document isn't a variant of a kernel."));
     return found;
   };
-  on("compare.accept", async (address: unknown) => {
+  const startShown = async (address: unknown): Promise<Review | undefined> => {
     const found = await shown(address);
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(found.uri));
-    await vscode.window.showTextDocument(document, { preview: false });
-    await start(found);
-    const review = reviews.of(document.uri);
+    await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(found.uri), { preview: false }); // as what it is: it may be a notebook
+    return start(found);
+  };
+  on("compare.accept", async (address: unknown) => {
+    const review = await startShown(address); // none where a person keeps the one that is there
     if (review) await reviews.accept(review);
   });
-  on("compare.review", async (address: unknown) => start(await shown(address)));
+  on("compare.review", (address: unknown) => startShown(address));
   on("compare.next", async (address: unknown) => {
     const found = await shown(address);
     const next = await following(server, found);
@@ -129,14 +132,12 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   });
   on("compare.explain", async (address: unknown) => {
     const { uri, kernel, run, number } = await shown(address);
-    await vscode.commands.executeCommand("kernelband.server.explain", uri, kernel, run, number);
+    await server.execute("explain", uri, kernel, run, number);
   });
 
   server.intercept("compare", ([uri, kernel, run, number]) => compare(server, { uri, kernel, run, number } as Meant));
   server.intercept("apply", async ([uri, kernel, run, number]) => {
-    const variant = { uri, kernel, run, number } as Meant;
-    if (inNotebook(variant.uri)) await server.command("apply", uri, kernel, run, number);
-    else await start(variant);
+    await start({ uri, kernel, run, number } as Meant); // whoever called for it isn't given the review
   });
   server.intercept("choose", async (args) => {
     const [uri, kernel] = args as [string, string];
@@ -146,7 +147,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     const known = await server.command<Runs>("report", uri, kernel);
     if (review && picked === "revert") await reviews.reject(review);
     else if (picked === "revert" || (known.accepted && !review)) await server.command("revert", uri, kernel, atHome(known)?.id, known.accepted);
-    if (picked !== "revert") await vscode.commands.executeCommand("kernelband.server.apply", uri, kernel, picked.run, picked.number);
+    if (picked !== "revert") await server.execute("apply", uri, kernel, picked.run, picked.number);
   });
 }
 
@@ -161,11 +162,6 @@ function lineOf(changes: readonly Change[], index: number): number {
   const change = changes[index];
   if (!change) return 0;
   return change.modifiedEndLineNumber ? change.modifiedStartLineNumber - 1 : change.modifiedStartLineNumber;
-}
-
-/** Cells have no gutter to show removed lines in, and are edited each by itself. */
-function inNotebook(uri: string): boolean {
-  return vscode.workspace.notebookDocuments.some((book) => book.uri.toString() === uri || book.getCells().some(({ document }) => document.uri.toString() === uri));
 }
 
 async function show({ file, region }: Place): Promise<void> {

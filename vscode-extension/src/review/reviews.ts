@@ -2,7 +2,9 @@
 import * as vscode from "vscode";
 import type { Reviewed, Runs } from "../protocol.ts";
 import type { Server } from "../server/server.ts";
-import { changeOf, linesOf, type Splice } from "./lines.ts";
+import { apply, isAt, isInTab } from "./documents.ts";
+import { linesOf } from "./lines.ts";
+import { inNotebook } from "./notebook.ts";
 import { fromKept, newest, toKept, type KeptReview } from "./persist.ts";
 import { Review } from "./review.ts";
 import { atHome } from "./runs.ts";
@@ -18,6 +20,7 @@ export class Reviews implements vscode.Disposable {
   readonly #subscriptions: vscode.Disposable;
   readonly #watchers = new Map<Review, vscode.Disposable>();
   readonly #asking = new Map<Review, NodeJS.Timeout>();
+  readonly #accepting = new Set<Review>();
   #active: Review[] = [];
   #waiting: KeptReview[];
   #saving: NodeJS.Timeout | undefined;
@@ -35,7 +38,7 @@ export class Reviews implements vscode.Disposable {
       this.#ended,
       vscode.workspace.onDidChangeTextDocument((event) => this.#edited(event)),
       vscode.workspace.onDidOpenTextDocument(({ uri }) => void this.#resume(uri.toString())),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.#closed(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => void this.#closed(uri.toString())),
     );
     for (const { uri } of vscode.workspace.textDocuments) void this.#resume(uri.toString());
   }
@@ -59,11 +62,15 @@ export class Reviews implements vscode.Disposable {
   // ------------------------------------------------------------ beginning
 
   /**
-   * Put a variant in as one edit, for a person to look at.
+   * Put a variant in as one edit, for a person to look at; in a notebook it is "applied", without a review. Undefined: a person rather kept their text.
    *
    * @throws Error with a sentence, where the text isn't what the variant was made for, or somebody types
    */
-  async start(uri: string, kernel: string, run: string, variant: number): Promise<Review | undefined> {
+  async start(uri: string, kernel: string, run: string, variant: number): Promise<Review | "applied" | undefined> {
+    if (inNotebook(uri)) {
+      await this.server.command("apply", uri, kernel, run, variant);
+      return "applied";
+    }
     const before = this.of(vscode.Uri.parse(uri));
     if (before && before.told.kernel !== kernel) {
       throw new Error(vscode.l10n.t("A variant of {0} is under review in this file: accept or reject it first.", before.told.kernel));
@@ -108,9 +115,13 @@ export class Reviews implements vscode.Disposable {
   // ------------------------------------------------------------ deciding
 
   async keep(review: Review, group: number): Promise<void> {
+    const isLast = review.open.every((place) => place.group === group) && review.standing === "whole";
+    if (isLast) {
+      await this.accept(review); // where that fails, the change waits for its decision still
+      return;
+    }
     review.keep(group);
-    if (review.open.length || review.standing !== "whole") this.#later();
-    else await this.accept(review);
+    this.#later();
   }
 
   async undo(review: Review, group: number): Promise<void> {
@@ -120,12 +131,24 @@ export class Reviews implements vscode.Disposable {
     if (!(await apply(review.undo(group)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
   }
 
-  /** It stays as it is. That a person accepts it is written down where it is the whole variant. */
+  /**
+   * It stays as it is. That a person accepts it is written down where it is the whole variant.
+   *
+   * @throws Error with a sentence, where that can't be written down; then it stays under review
+   */
   async accept(review: Review): Promise<void> {
-    if (review.standing === "edited") await this.#ask(review);
-    const whole = review.standing === "whole";
-    this.#end(review);
-    if (whole) await this.server.command("accept", review.told.run, review.told.variant);
+    if (this.#accepting.has(review)) return; // a second click
+    this.#accepting.add(review);
+    try {
+      if (review.standing === "edited") {
+        this.server.mustRun(); // only it can say whether this is the variant still
+        await this.#ask(review);
+      }
+      if (review.standing === "whole") await this.server.command("accept", review.told.run, review.told.variant);
+      this.#end(review);
+    } finally {
+      this.#accepting.delete(review);
+    }
   }
 
   /** Put the original back, as one edit. False: a person rather kept their text. */
@@ -146,7 +169,7 @@ export class Reviews implements vscode.Disposable {
 
   /** Judge the text as it is, against the one from before the review. */
   async verify(review: Review): Promise<void> {
-    await vscode.commands.executeCommand("kernelband.server.verify", review.told.uri, review.told.kernel);
+    await this.server.execute("verify", review.told.uri, review.told.kernel);
   }
 
   /** What an edit in a document is judged against while it is under review: texts by URI. */
@@ -238,13 +261,26 @@ export class Reviews implements vscode.Disposable {
 
   // ------------------------------------------------------------ closing and reloading
 
-  /** A review waits while one of its files is closed. */
-  #closed(uri: string): void {
+  /** A review waits while none of its files is in a tab. What is in none the editor closes after some minutes: it is opened again for the others. */
+  async #closed(uri: string): Promise<void> {
     const review = this.of(uri);
     if (!review) return;
+    const others = review.files.filter((file) => file.uri !== uri);
+    if (others.some((file) => isInTab(file.uri)) && (await this.#reopened(review, uri))) return;
+    if (!this.#active.includes(review)) return;
     this.#waiting.push(toKept(review));
     this.#forget(review);
     this.#later();
+  }
+
+  /** Whether it is open again, with the text that it had. */
+  async #reopened(review: Review, uri: string): Promise<boolean> {
+    try {
+      return isAt(review, await vscode.workspace.openTextDocument(vscode.Uri.parse(uri)));
+    } catch (error) {
+      this.log.debug(`A file under review is gone: ${String(error)}`);
+      return false;
+    }
   }
 
   /** A document has come: what waits for it goes on where every text is as it was left, and is dropped otherwise. */
@@ -285,25 +321,4 @@ export class Reviews implements vscode.Disposable {
 function named(answer: Reviewed): Reviewed {
   const name = (uri: string): string => vscode.Uri.parse(uri).toString();
   return { ...answer, uri: name(answer.uri), files: answer.files.map((file) => ({ ...file, uri: name(file.uri) })) };
-}
-
-function isAt(review: Review, document: vscode.TextDocument): boolean {
-  const lines = review.file(document.uri.toString())?.text.lines;
-  return lines?.length === document.lineCount && lines.every((line, at) => document.lineAt(at).text === line);
-}
-
-/** One edit of all files, made of their texts of this moment; the editor refuses it where one has changed since. */
-async function apply(splices: ReadonlyMap<string, readonly Splice[]>): Promise<boolean> {
-  const edit = new vscode.WorkspaceEdit();
-  for (const [uri, own] of splices) {
-    const document = vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri);
-    if (!document) return false;
-    const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
-    const lines = linesOf(document.getText());
-    for (const splice of own) {
-      const { range, text } = changeOf(lines, splice, eol);
-      edit.replace(document.uri, new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character), text);
-    }
-  }
-  return vscode.workspace.applyEdit(edit);
 }

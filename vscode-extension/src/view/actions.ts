@@ -10,16 +10,16 @@ export function registerActions(context: vscode.ExtensionContext, server: Server
   const on = registering(context);
   on("view.refresh", () => sideBar.refresh());
   on("view.stop", ({ run }: KernelRow | RunRow) => server.command("cancel", run));
-  on("view.resume", ({ uri, kernel, run }: RunRow) => vscode.commands.executeCommand("kernelband.server.resume", uri, kernel, run));
+  on("view.resume", ({ uri, kernel, run }: RunRow) => server.execute("resume", uri, kernel, run));
   // The server's commands as a lightbulb calls them, so what takes their place in this editor does here, too.
   const ofAVariant = { review: "apply", compare: "compare", explain: "explain", patch: "patch" };
   for (const [name, command] of Object.entries(ofAVariant)) {
     on(`view.${name}`, async ({ uri, kernel, run, number }: VariantRow) => {
       await open(uri);
-      await vscode.commands.executeCommand(`kernelband.server.${command}`, uri, kernel, run, number);
+      await server.execute(command, uri, kernel, run, number);
     });
   }
-  on("view.verify", (row: VariantRow) => verifyAgain(reviews, row));
+  on("view.verify", (row: VariantRow) => verifyAgain(server, reviews, row));
   on("view.delete", async (row: RunRow) => {
     const variants = row.children.length ? vscode.l10n.t("Its variants, their figures and reasons go with it. This can't be undone.") : vscode.l10n.t("This can't be undone.");
     const yes = vscode.l10n.t("Delete");
@@ -37,7 +37,7 @@ async function open(uri: string): Promise<void> {
 }
 
 /** Put it in, for review, and judge it anew against the text that was there before. */
-async function verifyAgain(reviews: Reviews, { uri, kernel, run, number }: VariantRow): Promise<void> {
+async function verifyAgain(server: Server, reviews: Reviews, { uri, kernel, run, number }: VariantRow): Promise<void> {
   await open(uri);
-  if (await reviews.start(uri, kernel, run, number)) await vscode.commands.executeCommand("kernelband.server.verify", uri, kernel);
+  if (await reviews.start(uri, kernel, run, number)) await server.execute("verify", uri, kernel);
 }
