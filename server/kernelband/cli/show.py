@@ -91,7 +91,7 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "result", "final", "strategy", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
-    for t in by_figure(tried, finals):
+    for t in by_figure(tried, finals, row.summary.get("best")):
         v = by_id[t.variant]
         table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), v.strategy, v.what)
     console().print(table)
@@ -106,7 +106,7 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "predicted", "because", "strategy", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
-    for t in by_tier(tried, by_id):
+    for t in by_tier(tried, by_id, row.summary.get("best")):
         v = by_id[t.variant]
         said = tier(t, v)
         why = t.reason if said is None else because(said, str(v.forecast.get("fact", "")), step(v))

@@ -94,12 +94,15 @@ def tier(t: TrialRow, v: VariantRow) -> str | None:
     return str(v.forecast.get("tier") or "unclear") if right else None
 
 
-def by_figure(tried: Iterable[TrialRow], finals: Mapping[int, FinalRow]) -> list[TrialRow]:
-    """Trials of a measured run: verified ones first, then as screening liked them."""
-    return sorted(tried, key=lambda t: (not (t.variant in finals and finals[t.variant].verified), -(t.score or 0), t.number))
+def by_figure(tried: Iterable[TrialRow], finals: Mapping[int, FinalRow], best: int | None) -> list[TrialRow]:
+    """Trials of a measured run: the one that the run called ``best``, other verified ones by their final ratio, then as screening liked
+    them.
+    """
+    verified = {n: f.score or 0.0 for n, f in finals.items() if f.verified}
+    return sorted(tried, key=lambda t: (t.variant not in verified, t.variant != best, -verified.get(t.variant, t.score or 0), t.number))
 
 
-def by_tier(tried: Iterable[TrialRow], variants: Mapping[int, VariantRow]) -> list[TrialRow]:
-    """Trials of a predicted run: the likeliest first, those without a tier last."""
+def by_tier(tried: Iterable[TrialRow], variants: Mapping[int, VariantRow], best: int | None) -> list[TrialRow]:
+    """Trials of a predicted run: the one that the run would bet on, then the likeliest first, those without a tier last."""
     rank = {name: i for i, name in enumerate(TIERS)}
-    return sorted(tried, key=lambda t: (rank.get(tier(t, variants[t.variant]) or "", len(TIERS)), t.number))
+    return sorted(tried, key=lambda t: (t.variant != best, rank.get(tier(t, variants[t.variant]) or "", len(TIERS)), t.number))

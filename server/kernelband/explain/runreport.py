@@ -63,7 +63,8 @@ def run_report(store: Store, run: RunRow, counts: Mapping[str, int] | None = Non
         HistoryError: the database can't be read.
     """
     kept = read(store, run)
-    order = by_figure(kept.trials, kept.finals) if kept.measured else by_tier(kept.trials, kept.variants)
+    best = run.summary.get("best")
+    order = by_figure(kept.trials, kept.finals, best) if kept.measured else by_tier(kept.trials, kept.variants, best)
     listed = order[:MOST_VARIANTS]
     view = roofline_view(kept, listed)
     clusters = _clusters(kept, view)

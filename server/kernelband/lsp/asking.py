@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -32,28 +34,57 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
     refusal = server.trust.refusal(path)
     if refusal:
         raise UsageError(refusal)
-    settings = await settings_of(server, uri)
+    with_ = await means(server, uri, kernel)
     opened = server.open_texts()
     texts = await asyncio.to_thread(lambda: {p: t for p, t in opened.items() if server.is_changed(p, t)})
-    chosen = await asyncio.to_thread(choices.read)
     server.begin(tell_around(server, path))
-    worker, python, gpu = device_of(settings, chosen.devices.get(path))
     return Request(
         uri,
         path,
         kernel,
         texts.pop(path, None),
         texts,
-        entry=chosen.entry(path, kernel) or settings.entry,
-        trials=settings.trials,
-        seconds=settings.seconds,
-        gpu=gpu,
-        worker=worker,
-        python=python,
+        entry=with_.entry,
+        trials=with_.settings.trials,
+        seconds=with_.settings.seconds,
+        gpu=with_.gpu,
+        worker=with_.worker,
+        python=with_.python,
         db=str(server.findings.db),
         resume=resume,
         judges=judges,
     )
+
+
+@attrs.frozen
+class Means:
+    """What a kernel is run with: its entry, and where; and the other settings of its file."""
+
+    settings: Settings
+    entry: str | None
+    worker: str | None
+    python: str | None
+    gpu: str | None
+
+
+async def means(server: KernelBandServer, uri: str, kernel: str) -> Means:
+    """By the settings for that document, and what its user chose for the kernel and the file."""
+    path = place(uri)
+    settings = await settings_of(server, uri)
+    chosen = await asyncio.to_thread(choices.read)
+    entry = chosen.entry(path, kernel) or settings.entry
+    worker, python, gpu = device_of(settings, chosen.devices.get(path))
+    folders = [place(f.uri) for f in server.documents.folders.values()]
+    return Means(settings, absolute(entry, path, folders) if entry else None, worker, python, gpu)
+
+
+def absolute(entry: str, path: str, folders: Iterable[str]) -> str:
+    """The entry with its file's whole path: from the open folder that holds the kernel's file, or else from that file's own."""
+    file, colons, name = entry.partition("::")
+    if not file.endswith((".py", ".ipynb")):
+        return entry
+    base = max((f for f in folders if PurePath(path).is_relative_to(f)), key=len, default=os.path.dirname(path))
+    return f"{os.path.normpath(os.path.join(base, file))}{colons}{name}"
 
 
 def with_base(server: KernelBandServer, asked: Request, base: Mapping[str, Any]) -> Request:

@@ -16,6 +16,7 @@ from kernelband.lsp.findings import Finding, RunFinding
 from kernelband.lsp.markdown import as_code, escaped, shortened
 from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.wording import worth
 
 MOST_SHOWN = 3  # variants
 MOST_CASES = 8
@@ -24,7 +25,9 @@ LONG = 80  # characters of a case's arguments
 Row = tuple[str, str, str]  # what, how much, how it is known
 
 
-def kernel_hover(finding: Finding, original: Original | None, problem: str = "", stale: str = "") -> str:
+def kernel_hover(
+    finding: Finding, original: Original | None, problem: str = "", stale: str = "", taken: VariantFinding | None = None
+) -> str:
     """Of a kernel's name.
 
     Args:
@@ -32,6 +35,7 @@ def kernel_hover(finding: Finding, original: Original | None, problem: str = "",
         original: of the run ``finding.telling``; None where that isn't read.
         problem: a sentence about the history itself.
         stale: why the text isn't the one that the run was about, "" where it is that, or one of its variants.
+        taken: the variant that the text is.
     """
     name = f"**{escaped(finding.qualname)}**"
     run = finding.telling
@@ -43,6 +47,9 @@ def kernel_hover(finding: Finding, original: Original | None, problem: str = "",
     parts = [f"{name}: {_where(run)}"]
     if stale:
         parts.append(f"{escaped(stale)} Nothing is known of this version; what follows is about the original of that run.")
+    elif taken is not None:
+        known = escaped(worth(run.device, taken))
+        parts.append(f"This is variant {taken.number} of run {run.id}: {known}. What follows is about the original.")
     case = original.longest() if original is not None else None
     if original is not None and case is not None:
         parts += _original(run, original, case)

@@ -45,7 +45,8 @@ class Ask:
 
 class Inspections:
     """All methods are called on the loop. ``waiting``: by document, what follows a save; ``looked_at``: by document and kernel, a hash
-    of the text that was inspected last after a save; ``shown``: how often progress was shown.
+    of the text that was inspected last after a save; ``shown``: how often progress was shown;
+    ``trusted`` is asked for more of the environment of each.
 
     Args:
         refusal: why nothing of a file may run, "" where it may (``Trust.refusal``); asked before each inspection.
@@ -57,6 +58,7 @@ class Inspections:
         self.waiting: dict[str, asyncio.Task[None]] = {}
         self.looked_at: dict[tuple[str, str], int] = {}
         self.shown = 0
+        self.trusted: Callable[[], Mapping[str, str]] = dict
         self._refusal, self.command, self._limit = refusal, tuple(command), limit
         self._turn = asyncio.Lock()
         self._tasks: dict[asyncio.Task[Inspected], str] = {}  # with the document that each is of
@@ -125,7 +127,7 @@ class Inspections:
                 problems.append(str(event["message"]))
 
         # Paths and messages are in UTF-8, whatever the locale of the editor is.
-        env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        env = {**os.environ, **self.trusted(), "PYTHONIOENCODING": "utf-8"}
         command = [*self.command, *arguments(ask, folder)]
         child, end = await Child.to_its_end(command, env, hear, cwd=str(folder), limit_s=self._limit, living=self._children)
         if end is None:

@@ -9,6 +9,7 @@ refused, and hands the rest to pygls' own ``_handle_request``, ``_handle_notific
 workspace              public; answers with ``Notebooks``
 _send_response         the one place that every reply passes: a request is running until then
 _send_handler_result   a refusal is a line in the log, not a traceback
+_execute_handler       what a handler gave is let go of when it is done
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextvars
 import json
 import logging
+from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
@@ -221,6 +223,22 @@ class Protocol(LanguageServerProtocol):
             return self._converter.structure({**message, "params": given}, kind).params
         except Exception as error:  # cattrs' of any kind
             raise JsonRpcInvalidParams(message=f"{method} can't take these parameters: {_why(error)}.") from error
+
+    def _execute_handler(
+        self,
+        msg_id: int | str,
+        handler: Callable[..., Any],
+        callback: Callable[[Future[Any]], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """As pygls does it, and nothing is kept: it lets go of the futures of requests only, not of those of notifications and commands."""
+
+        def done(future: Future[Any]) -> None:
+            self._request_futures.pop(msg_id, None)
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, done, args, kwargs)
 
     # ------------------------------------------------------------ replies
 

@@ -70,7 +70,10 @@ def _measured(store: Store, run: str, said: Mapping[int, str]) -> tuple[VariantF
         return ()
     tried = store.rows("SELECT number, variant, score FROM trials WHERE run = ?", [run])
     rows = [t for t in tried if int(t["variant"]) in wanted]
-    rows.sort(key=lambda t: (t["variant"] not in verified, -(t["score"] or 0), t["number"]))  # the order of ``show``
+    figures = {n: r["score"] or 0 for n, r in verified.items()}
+    best = _best(store, run)
+    # The order of ``show``.
+    rows.sort(key=lambda t: (t["variant"] not in verified, t["variant"] != best, -figures.get(t["variant"], t["score"] or 0), t["number"]))
     texts, moves = _edits(store, run, [int(t["variant"]) for t in rows])
     out: list[VariantFinding] = []
     for t in rows:
@@ -78,8 +81,8 @@ def _measured(store: Store, run: str, said: Mapping[int, str]) -> tuple[VariantF
         final = verified.get(number)
         found = VariantFinding(run, number, **texts[number], moves=moves[number], decision=said.get(number, ""))
         if final is not None:
-            figures = {side: final[side] for side in ("low", "high")}
-            found = evolve(found, verified=True, ratio=final["score"], cases=final["cases"] or 0, **figures)
+            interval = {side: final[side] for side in ("low", "high")}
+            found = evolve(found, verified=True, ratio=final["score"], cases=final["cases"] or 0, **interval)
         out.append(found)
     return tuple(out)
 
@@ -92,7 +95,8 @@ def _predicted(store: Store, run: str, said: Mapping[int, str]) -> tuple[Variant
         [run],
     )
     rows = [r for r in rows if r["tier"] in TIERS]
-    rows.sort(key=lambda r: (TIERS.index(r["tier"]), r["number"]))
+    best = _best(store, run)
+    rows.sort(key=lambda r: (r["variant"] != best, TIERS.index(r["tier"]), r["number"]))
     rows = [r for i, r in enumerate(rows) if i < MOST_VARIANTS or r["variant"] in said]
     numbers = [int(r["variant"]) for r in rows]
     texts, moves = _edits(store, run, numbers)
@@ -109,6 +113,12 @@ def _predicted(store: Store, run: str, said: Mapping[int, str]) -> tuple[Variant
         )
         for n, r in zip(numbers, rows, strict=True)
     )
+
+
+def _best(store: Store, run: str) -> int | None:
+    """The variant to look at first, as the run ended; None while it goes on, or where there is none."""
+    (row,) = store.rows("SELECT json_extract(summary, '$.best') AS best FROM runs WHERE id = ?", [run])
+    return row["best"]
 
 
 def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, Step | None]]:

@@ -25,7 +25,7 @@ _ID = re.compile(r"[0-9a-f]{8}")
 
 class Runs:
     """All methods are called on the loop. ``on_change``: told of a run soon after what is shown of it has changed, and at its end.
-    ``command`` and ``environment`` (added to this process's own) hold from the next run on.
+    ``command`` and ``environment`` (added to this process's own) hold from the next run on; ``trusted`` is asked for more of it at each.
 
     Args:
         refusal: why nothing of a file or folder may run, "" where it may (``Trust.refusal``); asked before each run.
@@ -40,6 +40,7 @@ class Runs:
         self._refusal = refusal
         self.command, self._now = tuple(command), now
         self.environment: Mapping[str, str] = {}
+        self.trusted: Callable[[], Mapping[str, str]] = dict
         self._newest: dict[tuple[str, str], LiveRun] = {}  # by path and kernel; also those that have ended
         self._children: dict[str, Child] = {}
         self._folders: dict[str, Path] = {}
@@ -142,7 +143,7 @@ class Runs:
                 self._tell(live)
 
         # Paths and messages are in UTF-8, whatever the locale of the editor is.
-        env = {**os.environ, **self.environment, "PYTHONIOENCODING": "utf-8"}
+        env = {**os.environ, **self.environment, **self.trusted(), "PYTHONIOENCODING": "utf-8"}
         child = Child.start([*self.command, *arguments(live, folder)], env, hear, over.set_result, cwd=str(folder))
         self._children[live.id] = child
         exit_ = await over

@@ -62,6 +62,7 @@ class KernelBandServer(LanguageServer):
         self.environments = Environments(self.trust.refusal)
         self.catalog, self.scanning = Catalog(), asyncio.Lock()
         self.runs = Runs(self.trust.refusal)
+        self.runs.trusted = self.inspections.trusted = self.trust.environment
         self.runs.on_change.append(self._run_changed)
         self.shown: set[str] = set()
         self.shelf = Shelf()
@@ -70,6 +71,7 @@ class KernelBandServer(LanguageServer):
         self.logbook = Logbook()
         logging.getLogger().addHandler(self.logbook)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.batches: set[asyncio.Task[Any]] = set()  # of several runs, one after the other
         self._redraw_due: asyncio.TimerHandle | None = None
         self.has_drawn = False  # whether a client has lenses of ours, which may want to be drawn anew
         for feature in FEATURES:
@@ -127,11 +129,12 @@ class KernelBandServer(LanguageServer):
         """A notification's handler failed: a line in the log, where pygls would show the user a message."""
         log.error("A message of the client can't be handled: %s", error)
 
-    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+    def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Let it run beside the requests; what it raises is a line in the log."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._over)
+        return task
 
     def _over(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -169,6 +172,7 @@ class KernelBandServer(LanguageServer):
         if self.settings.db != before.db:
             self.findings.close()
             self.findings = Findings(find_place(self.settings.db).path)
+            self._history_changed()  # what the other one knew isn't known here
 
     def leave(self) -> None:
         """The client is going: nothing of a run stays."""
@@ -187,17 +191,24 @@ class KernelBandServer(LanguageServer):
     def _parsed(self, snapshot: Snapshot, before: Snapshot | None) -> None:
         self.standings.look(snapshot)
         self.diagnoses.look(snapshot)
+        self.look_again(snapshot.uri)
         document = self.documents.find(snapshot.uri)
         if before is None or document is None or _places(_view(before, document)) != _places(_view(snapshot, document)):
             self._redraw()  # at once: a kernel has come, gone or been renamed, or isn't where it was said to be
 
     def _history_changed(self) -> None:
+        self.look_again()
+        self.redraw()
+
+    def look_again(self, changed: str = "") -> None:
+        """How do all open texts stand to the history now? Where one document has ``changed``: the others with a kernel that has a run; its
+        program may be in several files.
+        """
         for document in self.open_documents():
             snapshot = self.index.latest(document.uri)
-            if snapshot is not None:
+            if snapshot is not None and (not changed or (snapshot.uri != changed and self.standings.knows(snapshot.uri))):
                 self.standings.look(snapshot)
                 self.diagnoses.look(snapshot)
-        self.redraw()
 
     def _run_changed(self, live: LiveRun) -> None:
         progress.tell(self, live)

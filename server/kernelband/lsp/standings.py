@@ -65,6 +65,10 @@ class Standings:
         """What is known; None before the first look."""
         return self._known.get(uri, {}).get(qualname)
 
+    def knows(self, uri: str) -> bool:
+        """Whether something was found in the history for a kernel of that document."""
+        return any(standing.finding.runs for standing in self._known.get(uri, {}).values())
+
     def look(self, snapshot: Snapshot) -> None:
         """The document's text, or the history, is another: look again soon."""
         self._withdraw(snapshot)

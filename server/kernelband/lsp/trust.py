@@ -7,15 +7,14 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import platformdirs
 from attrs import define, field, frozen
 
 from kernelband.errors import UsageError
 from kernelband.lsp.index import is_file
-
-Word = TypeVar("Word")
+from kernelband.workload.permission import as_environment, nearest
 
 
 def default_path() -> Path:
@@ -76,14 +75,6 @@ def put(path: Path, folder: str, trusted: bool) -> Listed:
     return Listed(folders)
 
 
-def nearest(folders: Mapping[str, Word], path: str) -> tuple[str | None, Word | None]:
-    """The listed folder nearest above ``path`` (resolved), or itself, and its word; None and None where there is none."""
-    for folder in (path, *map(str, Path(path).parents)):
-        if folder in folders:
-            return folder, folders[folder]
-    return None, None
-
-
 @define
 class Trust:
     """Asked before anything of the user's runs. The list is read each time: it may be changed in a terminal while the server runs."""
@@ -98,6 +89,10 @@ class Trust:
     def allows(self, path: str) -> bool:
         """Whether code of that file or folder may run. Links are followed: a link to elsewhere is as trusted as elsewhere."""
         return not self.refusal(path)
+
+    def environment(self) -> dict[str, str]:
+        """For the process of a run, which finds what it runs by itself: tests of other folders, too."""
+        return as_environment([self._said, read(self.path).folders])
 
     def refusal(self, path: str) -> str:
         """Why it may not run, in one sentence; "" where it may."""

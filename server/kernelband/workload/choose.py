@@ -8,7 +8,8 @@ import os
 from kernelband.errors import WorkloadError
 from kernelband.source import Workspace, is_notebook, parse, value, walk
 from kernelband.source.model import Program
-from kernelband.workload.entries import Found, entries_of, find_entries
+from kernelband.workload.entries import Found, entries_of, find_entries, left_out
+from kernelband.workload.permission import require_permission
 from kernelband_worker.wire import Entry
 
 HOW = "Name one with --entry FILE.py::NAME (a test, or a function without arguments that calls it)."
@@ -18,7 +19,7 @@ def choose_entry(workspace: Workspace, program: Program, named: str | None, *, m
     """The named entry, or else the best: a pytest node, then a callable; where a GPU measures, a benchmark. A notebook without any is run.
 
     Raises:
-        WorkloadError: the named one isn't there, or none was found.
+        WorkloadError: the named one isn't there or may not run, or none was found.
     """
     if named:
         return _named(workspace, program, named)
@@ -28,7 +29,9 @@ def choose_entry(workspace: Workspace, program: Program, named: str | None, *, m
     if not reaching and is_notebook(path):  # its cells run anyway, whoever imports it
         return _script(workspace, path)
     if not reaching:
-        raise WorkloadError(f"No test or bench function was found that runs {program.kernel.place.name}. {HOW}", kind="no_entry")
+        left = left_out(workspace, program)
+        where = f" in a trusted folder ({left} isn't in one)" if left else ""
+        raise WorkloadError(f"No test or bench function was found{where} that runs {program.kernel.place.name}. {HOW}", kind="no_entry")
     return min(enumerate(reaching), key=lambda x: (not x[1].near, _rank(x[1], measured), x[0]))[1].entry
 
 
@@ -63,6 +66,7 @@ def _named(workspace: Workspace, program: Program, named: str) -> Entry:
         raise WorkloadError(f"{file} is another notebook than the kernel's, so it can't be the entry: name a .py file.", kind="no_entry")
     if not workspace.has(path):
         raise WorkloadError(f"The entry's file {file} doesn't exist: check --entry {named}.", kind="no_entry")
+    require_permission(path)
     module = workspace.module_name(path)
     if name in ("__main__", ""):
         if not name:

@@ -12,6 +12,7 @@ from parso.tree import NodeOrLeaf
 
 from kernelband.source import Workspace, children, code, parse, value, walk
 from kernelband.source.model import Program
+from kernelband.workload.permission import may_run
 from kernelband_worker.wire import Entry
 
 FILE_PATTERNS = ("test_*.py", "*_test.py", "bench*.py", "*_bench.py", "*_benchmark.py")
@@ -36,15 +37,28 @@ class Found:
 
 
 def find_entries(workspace: Workspace, program: Program) -> tuple[Found, ...]:
-    """The entries of the kernel's own file, its host functions' files and neighbouring test and bench files, in this order."""
-    targets = {program.kernel.place.name} | {h.place.name for h in program.hosts} | _owners(program)
-    own = dict.fromkeys((program.kernel.place.path, *(h.place.path for h in program.hosts)))
-    out = [found for path in own for found in entries_of(workspace, path, frozenset(targets))]
-    modules = {workspace.module_name(path).rpartition(".")[2] for path in own}
+    """The entries of the kernel's own file, its host functions' files and neighbouring test and bench files, in this order; those that may
+    be run (``permission``).
+    """
+    own, targets, modules = _about(workspace, program)
+    out = [found for path in own if may_run(path) for found in entries_of(workspace, path, frozenset(targets))]
     for path in _neighbours(workspace, program.kernel.place.path, targets, modules):
-        if path not in own:
+        if path not in own and may_run(path):
             out += [evolve(found, near=False) for found in entries_of(workspace, path, frozenset(targets)) if found.reaches]
     return tuple(out)
+
+
+def left_out(workspace: Workspace, program: Program) -> str | None:
+    """A test or bench file that names the kernel and may not be run; None where there is none."""
+    _, targets, modules = _about(workspace, program)
+    return next((p for p in _neighbours(workspace, program.kernel.place.path, targets, modules) if not may_run(p)), None)
+
+
+def _about(workspace: Workspace, program: Program) -> tuple[dict[str, None], set[str], set[str]]:
+    """The program's own files, the names that lead to its kernel, and the modules that those come from."""
+    targets = {program.kernel.place.name} | {h.place.name for h in program.hosts} | _owners(program)
+    own = dict.fromkeys((program.kernel.place.path, *(h.place.path for h in program.hosts)))
+    return own, targets, {workspace.module_name(path).rpartition(".")[2] for path in own}
 
 
 def entries_of(workspace: Workspace, path: str, targets: frozenset[str] = frozenset()) -> Iterator[Found]:

@@ -165,9 +165,12 @@ async def test_the_kernels_of_a_branch_one_after_the_other(home: Home) -> None:
         assert await ed.eventually(ended, lambda k: len(set(k)) == 2, 120) == ["other_kernel", "scale_kernel"]
         begun = [c.kernel for c in ed.changes]
         assert begun == sorted(begun)  # never side by side
-        await asyncio.sleep(0)
-        assert (await ed.command("optimizeChanged", "HEAD"))["kernels"]
+        runs = {c.run for c in ed.changes}
+        assert len((await ed.command("optimizeChanged", "HEAD"))["kernels"]) == 2
         await ed.command("stop_all")
+        await asyncio.sleep(3)
+        assert len({c.run for c in ed.changes} - runs) <= 1  # the other one never begins
+        assert all(c.state != "running" for c in {c.run: c for c in ed.changes}.values())
         other.unlink()
         ed.type("BLOCK=128", "BLOCK=64")
         assert await ed.command("optimizeChanged", "HEAD") == {"kernels": []}

@@ -115,8 +115,8 @@ def test_verified_variants_come_with_what_the_final_said(findings: Findings, db:
         3,
     )
     assert (run.triton, run.torch) == ("3.6.0", "2.9")
-    assert [v.number for v in run.variants] == [2, 1], "as show has them; what wasn't verified isn't shown"
-    second, first = run.variants
+    assert [v.number for v in run.variants] == [1, 2], "by their finals; what wasn't verified isn't shown"
+    first, second = run.variants
     assert (second.ratio, second.low, second.high, second.cases) == (1.44, pytest.approx(1.34), pytest.approx(1.54), 3)
     assert second.moves == ("tiling.blocks", "pipeline.stages")
     assert (first.what, first.why, first.moves, first.tier, first.decision) == ("what 1", "why 1", ("tiling.blocks",), "", "")
@@ -124,8 +124,15 @@ def test_verified_variants_come_with_what_the_final_said(findings: Findings, db:
     assert findings.find(path + "x", "add").runs == ()
 
 
-@pytest.mark.parametrize("mode", ["measured", "predicted"])
-def test_the_order_is_that_of_show(findings: Findings, db: Path, path: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_run_called_its_best_comes_first(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1b2c3", path, summary={"best": 2}), three("a1b2c3"))  # as fast within 1 %, with fewer edits
+    findings.refresh()
+    assert [v.number for v in findings.find(path, "add").runs[0].variants] == [2, 1]
+
+
+@pytest.mark.parametrize(("mode", "best"), [("measured", None), ("measured", 4), ("predicted", None), ("predicted", 4)])
+def test_the_order_is_that_of_show(findings: Findings, path: str, mode: str, best: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = findings.db
     scores = [1.2, 1.5, 1.1, 1.4, 1.5]
     tiers = ["unclear", "likely slower", "likely faster", "unclear", "likely faster"]
     rows = trials.Rows(
@@ -133,7 +140,7 @@ def test_the_order_is_that_of_show(findings: Findings, db: Path, path: str, mode
         trials=tuple(trial("a1", n, s, correctness="passed" if mode == "measured" else "interpreted") for n, s in enumerate(scores, 1)),
         finals=tuple(final("a1", n, 2.0 - n / 10) for n in range(1, 6)) if mode == "measured" else (),
     )
-    write(db, measured("a1", path, mode=mode), rows)
+    write(db, measured("a1", path, mode=mode, summary={"best": best}), rows)
     findings.refresh()
     out = io.StringIO()
     monkeypatch.setattr(command, "console", lambda: Console(file=out, width=200, highlight=False))

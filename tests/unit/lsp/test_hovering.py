@@ -175,6 +175,14 @@ def test_without_a_final_the_baseline_speaks(tmp_path: Path) -> None:
     assert "Verified" not in text
 
 
+def test_a_variant_is_told_apart_from_the_original_that_was_looked_at(tmp_path: Path) -> None:
+    found, seen = read(tmp_path, run(), CASES, rows())
+    assert found.telling is not None
+    text = kernel_hover(found, seen, taken=found.telling.variants[0])
+    assert "This is variant 1 of run a1b2c3d4: 1.61× on h200. What follows is about the original." in text
+    assert "What follows" not in kernel_hover(found, seen)
+
+
 def test_text_that_has_changed_has_no_variant(tmp_path: Path) -> None:
     found, seen = read(tmp_path, run(), CASES, rows())
     stale = "scale_kernel in k.py has changed since run a1b2c3d4: verify it again."

@@ -40,13 +40,13 @@ PATH = "/w/k.py"
 @pytest.mark.parametrize(
     ("more", "rows", "words"),
     [
-        ({}, three("a1"), "verified 1.44×"),
+        ({}, three("a1"), "verified 1.61×"),
         ({}, evolve(three("a1"), finals=(final("a1", 1, 1.01, verified=False),)), "nothing verified"),
         ({"mode": "predicted"}, predicted("a1", "likely faster"), "likely faster"),
         ({"mode": "predicted"}, predicted("a1", "unclear"), "no candidate"),
         ({"state": "interrupted", "reason": "stopped by you"}, three("a1"), "stopped"),
         ({"state": "failed"}, None, "failed"),
-        ({"policy": "given"}, three("a1"), "verified 1.44×"),
+        ({"policy": "given"}, three("a1"), "verified 1.61×"),
         ({"policy": "given", "mode": "predicted"}, predicted("a1", "likely slower"), "likely slower"),
         ({"policy": "given", "reason": "your edit of add is slower: 0.90x on H200"}, None, "your edit of add is slower"),
     ],
@@ -69,7 +69,7 @@ def test_the_newest_come_first_and_each_with_its_variants(findings: Findings) ->
     findings.refresh()
     found = findings.newest(100)
     assert [r.id for r in found] == ["b0", *(f"a{n}" for n in reversed(range(count)))]
-    assert all([v.number for v in r.variants] == [2, 1] for r in found), "also those that no lens is made of"
+    assert all([v.number for v in r.variants] == [1, 2] for r in found), "also those that no lens is made of"
     assert [r.id for r in findings.newest(2, lambda path: path.startswith("/w/"))] == [f"a{count - 1}", f"a{count - 2}"]
     assert findings.refresh() is False, "what was read more of is still the same"
     assert [r.id for r in findings.find(PATH, "add").runs] == [f"a{n}" for n in reversed(range(3, count))]
@@ -78,7 +78,7 @@ def test_the_newest_come_first_and_each_with_its_variants(findings: Findings) ->
         trials.decide(store, "a0", 1, "reject")
     findings.refresh()
     (oldest,) = [r for r in findings.newest(100) if r.id == "a0"]
-    assert [(v.number, v.decision) for v in oldest.variants] == [(2, ""), (1, "reject")]
+    assert [(v.number, v.decision) for v in oldest.variants] == [(1, "reject"), (2, "")]
 
 
 def test_without_a_history_there_are_none(findings: Findings) -> None:

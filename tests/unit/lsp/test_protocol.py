@@ -135,6 +135,31 @@ def test_an_answer_that_makes_no_sense_ends_the_wait_for_it() -> None:
     assert future.result(0).applied
 
 
+def test_nothing_of_what_was_handled_is_kept() -> None:
+    """pygls keeps the futures of notifications, and of what commands call, for good: an editor sends one with each key."""
+
+    async def live() -> set[int | str]:
+        client = Client()
+
+        @client.server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+        async def opened(_: types.DidOpenTextDocumentParams) -> None:
+            await asyncio.sleep(0)
+
+        @client.server.command("text")
+        async def text() -> str:
+            return "x"
+
+        document = {"uri": "file:///u", "languageId": "python", "version": 1, "text": ""}
+        for number in range(3):
+            client.tell(method=types.TEXT_DOCUMENT_DID_OPEN, params={"textDocument": document})
+            client.tell(id=number, method="workspace/executeCommand", params={"command": "text"})
+        await asyncio.sleep(0.01)
+        assert [r["result"] for r in client.said[1:]] == ["x", "x", "x"]
+        return set(client.protocol._request_futures)
+
+    assert asyncio.run(live()) == set()
+
+
 def test_shutdown_cancels_what_runs() -> None:
     async def live() -> list[dict[str, Any]]:
         client = Client()

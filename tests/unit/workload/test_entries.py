@@ -9,6 +9,7 @@ import pytest
 from kernelband.errors import WorkloadError
 from kernelband.source import Workspace, find_program
 from kernelband.workload import choose_entry, choose_proof, find_entries
+from kernelband.workload.permission import as_environment
 
 KERNEL = """
 import pytest, torch, triton
@@ -108,3 +109,26 @@ def test_a_notebook_without_tests_is_run(tmp_path: Path) -> None:
     assert choose_entry(workspace, program, f"{path}::add")["name"] == "add"
     with pytest.raises(WorkloadError, match="another notebook than the kernel's"):
         choose_entry(workspace, program, "other.ipynb::add")
+
+
+def test_what_is_in_a_folder_that_is_not_trusted_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / ".git").mkdir()
+    elsewhere = tmp_path / "tests" / "test_kernel.py"
+    elsewhere.write_text("from kernel import add\n\ndef test_add():\n    add(1)\n")
+    workspace, program, _ = write(tmp_path, kernel=KERNEL)
+    assert choose_entry(workspace, program, None)["path"] == str(elsewhere)
+    words = [{str(tmp_path): True}, {str(tmp_path / "tests"): False}]  # the editor's word counts before the list
+    for name, value in as_environment(words).items():
+        monkeypatch.setenv(name, value)
+    assert choose_entry(workspace, program, None)["path"] == str(elsewhere)
+    for name, value in as_environment([{str(tmp_path): True, str(tmp_path / "tests"): False}]).items():
+        monkeypatch.setenv(name, value)
+    assert find_entries(workspace, program) == ()
+    with pytest.raises(WorkloadError, match=r"in a trusted folder .*tests.test_kernel\.py isn't in one"):
+        choose_entry(workspace, program, None)
+    with pytest.raises(WorkloadError, match=r"Nothing is run in .*tests, because that folder isn't trusted"):
+        choose_entry(workspace, program, f"{elsewhere}::test_add")
+    (tmp_path / "bench.py").write_text("from kernel import add\n\ndef bench():\n    add(1)\n")
+    assert choose_entry(workspace, program, None)["name"] == "bench"
+    assert choose_proof(workspace, program, choose_entry(workspace, program, None))["name"] == "bench"

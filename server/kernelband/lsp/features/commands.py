@@ -93,7 +93,9 @@ async def cancel(server: KernelBandServer, run: str) -> dict[str, str]:
 
 
 async def stop_all(server: KernelBandServer) -> dict[str, list[str]]:
-    """Stop every run of this server."""
+    """Stop every run of this server, and begin none that was to follow."""
+    for batch in server.batches:
+        batch.cancel()
     live = [r.id for r in server.runs.live]
     server.begin(server.runs.cancel_all())
     return {"runs": live}

@@ -14,6 +14,7 @@ from kernelband.lsp.findings import Finding
 from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
 from kernelband.lsp.index import place
 from kernelband.lsp.original import Original
+from kernelband.lsp.standings import Standing
 from kernelband.source.model import Kernel, Span
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def register(server: KernelBandServer) -> None:
             return None
         kernel, what = found
         standing = server.standings.of(view.snapshot.uri, kernel.place.qualname)
-        stale = standing.stale if standing is not None else ""
-        text = await _text(server, finding_of(server, view.snapshot.uri, kernel), what, word.group(), stale)
+        text = await _text(server, finding_of(server, view.snapshot.uri, kernel), what, word.group(), standing)
         span = view.now.range(Span(*word.span()), server.encoding)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), span) if text else None
 
@@ -65,7 +65,7 @@ def finding_of(server: KernelBandServer, uri: str, kernel: Kernel) -> Finding:
     return standing.finding if standing is not None else server.findings.find(place(uri), kernel.place.qualname)
 
 
-async def _text(server: KernelBandServer, finding: Finding, what: str, word: str, stale: str) -> str:
+async def _text(server: KernelBandServer, finding: Finding, what: str, word: str, standing: Standing | None) -> str:
     original: Original | None = None
     problem = server.findings.problem
     if finding.telling is not None:
@@ -74,5 +74,6 @@ async def _text(server: KernelBandServer, finding: Finding, what: str, word: str
         except HistoryError as error:
             problem = error.message
     if what == "name":
-        return kernel_hover(finding, original, problem, stale)
+        stale, taken = (standing.stale, standing.taken) if standing is not None else ("", None)
+        return kernel_hover(finding, original, problem, stale, taken)
     return launch_hover(finding, original) if what == "launch" else constexpr_hover(finding, original, word)

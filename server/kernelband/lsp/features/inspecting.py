@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from kernelband.errors import HardwareError, KernelBandError, SourceError
 from kernelband.hardware import find_device
+from kernelband.lsp.asking import means
 from kernelband.lsp.index import place
 from kernelband.lsp.inspections import Ask
 from kernelband.lsp.parts import needed
@@ -30,17 +31,22 @@ async def inspect(server: KernelBandServer, uri: str, kernel: str) -> dict[str, 
 
 def saved(server: KernelBandServer, uri: str) -> None:
     """A document was saved: its kernels soon, if the setting allows it and the folder is trusted."""
-    closed(server, uri)
+    _forget(server, uri)
     if server.settings.inspect == "save" and server.trust.allows(place(uri)):
         server.inspections.waiting[uri] = asyncio.get_running_loop().create_task(_after(server, uri))
 
 
 def closed(server: KernelBandServer, uri: str) -> None:
     """Nothing more is wanted of it."""
+    _forget(server, uri)
+    server.inspections.closed(uri)
+
+
+def _forget(server: KernelBandServer, uri: str) -> None:
+    """What its last save has begun; not what a person asked for."""
     task = server.inspections.waiting.pop(uri, None)
     if task is not None:
         task.cancel()
-    server.inspections.closed(uri)
 
 
 async def _after(server: KernelBandServer, uri: str) -> None:
@@ -64,11 +70,12 @@ def _needed(text: str, kernel: str) -> int:
 
 
 async def _take(server: KernelBandServer, uri: str, kernel: str) -> list[dict[str, str]]:
-    path, settings, texts = place(uri), server.settings, server.open_texts()
+    path, texts = place(uri), server.open_texts()
     if path not in texts:
         raise SourceError(f"{path} isn't open: open it, then inspect {kernel}.")
     changed = await asyncio.to_thread(lambda: {p: t for p, t in texts.items() if p == path or server.is_changed(p, t)})
-    ask = Ask(uri, path, kernel, changed, settings.entry, settings.gpu or _gpu(server, path, kernel), settings.worker, settings.python)
+    with_ = await means(server, uri, kernel)
+    ask = Ask(uri, path, kernel, changed, with_.entry, with_.gpu or _gpu(server, path, kernel), with_.worker, with_.python)
     token = await _begin(server, f"Inspect {kernel}")
     try:
         found = await server.inspections.inspect(ask)

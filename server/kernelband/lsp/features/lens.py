@@ -69,8 +69,11 @@ def result(standing: Standing) -> str:
 
 def _taken(run: RunFinding, variant: VariantFinding) -> str:
     date = time.strftime("%Y-%m-%d", time.localtime(run.created))
+    if run.mode == "predicted":
+        than = "than the original " if variant.tier.startswith("likely") else ""
+        return f"{variant.tier or 'unclear'} {than}on {short(run.device)} · predicted {date}"
     if variant.ratio is None:
-        return f"likely faster than the original on {short(run.device)} · predicted {date}"
+        return f"not verified on {short(run.device)} · {date}"
     return f"{variant.ratio:.2f}× over original on {short(run.device)} · verified {date}"
 
 

@@ -16,7 +16,7 @@ from pygls.exceptions import JsonRpcException
 
 from kernelband.lsp.index import place
 from kernelband.lsp.settings import Settings, read_settings
-from kernelband.lsp.trust import nearest
+from kernelband.workload.permission import nearest
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer

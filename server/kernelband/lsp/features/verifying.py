@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from kernelband.errors import UsageError
+from kernelband.errors import KernelBandError, UsageError
 from kernelband.lsp.asking import request, with_base
 from kernelband.lsp.changed import Changed, changed_kernels
 from kernelband.lsp.features.running import start
@@ -53,13 +53,19 @@ async def optimize_changed(server: KernelBandServer, ref: str) -> dict[str, Any]
     texts = server.open_texts()
     found = await asyncio.to_thread(lambda: [c for folder in folders for c in changed_kernels(folder, ref, texts)])
     if found:
-        server.begin(_one_by_one(server, found))
+        task = server.begin(_one_by_one(server, found))
+        server.batches.add(task)
+        task.add_done_callback(server.batches.discard)
     return {"kernels": [{"uri": Path(c.path).as_uri(), "kernel": c.kernel} for c in found]}
 
 
 async def _one_by_one(server: KernelBandServer, found: list[Changed]) -> None:
     for changed in found:
-        live = start(server, await request(server, Path(changed.path).as_uri(), changed.kernel))
+        try:
+            live = start(server, await request(server, Path(changed.path).as_uri(), changed.kernel))
+        except KernelBandError as error:  # of this one: the others can run
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, error.message))
+            continue
         while not live.ended:
             await asyncio.sleep(0.1)
         if live.stopping:  # by a person: they want no other one either
