@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from attrs import frozen
 
 from kernelband.history import Store, trials
 from tests.e2e.workbench.conftest import StartWorkbench
+from tests.e2e.workbench.formatting import FORMATTED, formatter
 from tests.e2e.workbench.reviewing import (
     FACTOR,
     FIGURE,
@@ -34,19 +33,6 @@ from tests.e2e.workbench.workbench import Workbench
 WHOLE = edited(TEXT, LAUNCH, LOAD)
 BEST = re.compile(r"^1\.84× ")
 HEADER = ["✓ 1.84× on H200", "2 changes", "Accept", "Reject", "Next variant", "Side by side"]
-FORMATTED = (
-    ("](x, y, n, BLOCK=512)", "](\n        x, y, n, BLOCK=512\n    )"),
-    ("return x+1", "return x + 1"),
-)
-FORMATTER = """const vscode = require('vscode');
-exports.activate = () => vscode.languages.registerDocumentFormattingEditProvider('python', {
-  provideDocumentFormattingEdits(document) {
-    const text = document.getText();
-    const better = EDITS.reduce((now, [from, to]) => now.replace(from, to), text);
-    return [vscode.TextEdit.replace(new vscode.Range(document.positionAt(0), document.positionAt(text.length)), better)];
-  },
-});
-"""
 
 
 @frozen
@@ -293,6 +279,26 @@ def test_a_part_is_verified_by_itself(scene: Scene, worker_python: str) -> None:
     assert scene.decisions() == []  # nobody accepted the variant that it is a part of
 
 
+def test_what_cannot_be_written_down_stays_under_review(scene: Scene) -> None:
+    screen = scene.workbench.start(scene.work)
+    screen.explore("scale.py")
+    begin(screen)
+    scene.workbench.configure({"kernelband.server.interpreter": "/bin/false"}, screen)
+    screen.lens("Accept").click()
+    screen.notification("Python 3.10 or newer").wait_for()
+    screen.dismiss()
+    assert screen.lenses()[:6] == HEADER
+    assert scene.decisions() == []
+    scene.workbench.configure({"kernelband.server.interpreter": None}, screen)
+    screen.open("scale.py")
+    screen.eventually(screen.lenses, lambda found: "Optimize" in found)
+    screen.lens("Accept").click()
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    screen.eventually(scene.decisions, lambda found: found == [(1, "accept")])
+    assert screen.text() == WHOLE
+    assert screen.notifications() == []
+
+
 def test_over_two_files(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -322,29 +328,3 @@ def test_over_two_files(start_workbench: StartWorkbench, vsix: Path, tmp_path: P
     screen.eventually(screen.lenses, lambda found: found == ["1.84× on H200 · 1 variant", "Optimize"])
     assert screen.text() == KERNEL_FILE
     assert screen.notifications() == []
-
-
-def formatter(folder: Path) -> Path:
-    """An extension that formats Python in its own way, as ruff's and black's do."""
-    manifest = {
-        "name": "formatter",
-        "publisher": "test",
-        "version": "0.0.1",
-        "engines": {"vscode": "^1.91.0"},
-        "main": "./main.js",
-        "activationEvents": ["onLanguage:python"],
-    }
-    identity = '<Identity Language="en-US" Id="formatter" Version="0.0.1" Publisher="test" />'
-    schema = "http://schemas.microsoft.com/developer/vsx-schema/2011"
-    vsix = folder / "formatter.vsix"
-    with zipfile.ZipFile(vsix, "w") as made:
-        made.writestr("extension/package.json", json.dumps(manifest))
-        made.writestr("extension/main.js", FORMATTER.replace("EDITS", json.dumps(FORMATTED)))
-        made.writestr(
-            "extension.vsixmanifest",
-            f'<?xml version="1.0" encoding="utf-8"?><PackageManifest Version="2.0.0" xmlns="{schema}"><Metadata>{identity}'
-            '<DisplayName>formatter</DisplayName></Metadata><Installation><InstallationTarget Id="Microsoft.VisualStudio.Code" />'
-            '</Installation><Assets><Asset Type="Microsoft.VisualStudio.Code.Manifest" Path="extension/package.json" Addressable="true" />'
-            "</Assets></PackageManifest>",
-        )
-    return vsix

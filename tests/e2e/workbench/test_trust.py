@@ -107,6 +107,15 @@ def test_a_server_that_is_killed_comes_back(start_workbench: StartWorkbench, vsi
     screen.palette("KernelBand: Restart the language server")
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
 
+    # asked for while it starts, again and again: one at a time, and one in the end
+    for _ in range(4):
+        screen.palette("KernelBand: Restart the language server")
+        assert len(servers(workbench)) <= 1
+    screen.steady(lambda: [p.pid for p in servers(workbench)], 5)
+    assert len(servers(workbench)) == 1
+    screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
+    assert screen.notifications() == []
+
 
 def test_a_server_that_never_starts_is_said_when_it_is_needed(start_workbench: StartWorkbench, vsix: Path, work: Path) -> None:
     workbench = start_workbench()
