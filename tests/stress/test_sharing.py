@@ -11,6 +11,7 @@ from tests.e2e.lsp.test_sharing import check, share
 
 
 @pytest.mark.stress
+@pytest.mark.timeout(500)
 @pytest.mark.asyncio
 async def test_five_minutes_on_one_database(tmp_path: Path, worker_python: str) -> None:
     home = Home(tmp_path, worker_python)
