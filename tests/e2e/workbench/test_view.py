@@ -54,6 +54,8 @@ def test_kernels_and_runs_of_the_workspace(workbench: Workbench, home: Home) -> 
     row(screen, "Runs", 1).click()
     screen.eventually(screen.tabs, lambda found: any("Original" in tab or "↔" in tab for tab in found))
     assert home.file.read_text().count("def scale_kernel") == 1, "a click only compares"
+    # it goes to the first change once it is there, which would close a menu
+    screen.eventually(lambda: [text for text in screen.status() if text.startswith("Ln 16")])
 
     act_on_row(screen, row(screen, "Runs", 0), "Delete this run")
     assert "can't be undone" in screen.dialog().inner_text()
