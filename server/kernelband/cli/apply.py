@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from kernelband.cli.target import db_option, open_history, parse_variant
-from kernelband.errors import SourceError, StaleText
+from kernelband.errors import SourceError, StaleText, UsageError
+from kernelband.explain.outcome import word
 from kernelband.explain.why import patch_text
-from kernelband.history import runs, trials
+from kernelband.history import Store, runs, trials
 from kernelband.search.patches import patch_from_json
 from kernelband.source import Workspace, is_notebook
 
@@ -44,6 +45,7 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
         if output is not None:
             _write_elsewhere(new, Path(output), root)
         else:
+            _require_sound(store, row.id, number)
             _write_in_place(new)
             trials.decide(store, row.id, number, "accept")
         for path in new:
@@ -62,6 +64,18 @@ def _common_root(path: str, base: Mapping[str, str]) -> str:
     return os.path.commonpath(folders)
 
 
+def _require_sound(store: Store, run: str, number: int) -> None:
+    """Raises:
+    UsageError: the variant is known to be none that anybody would want.
+    """
+    trial = next((t for t in trials.trials(store, run) if t.variant == number), None)
+    if trial is not None and (trial.fault != "none" or trial.correctness in ("wrong", "nondeterministic")):
+        raise UsageError(
+            f"Variant {number} of run {run} isn't put into your files, because its trial says: {word(trial)}. "
+            "--diff prints it, --output DIR writes it elsewhere."
+        )
+
+
 def _write_elsewhere(new: Mapping[str, bytes], folder: Path, root: str) -> None:
     for path, data in new.items():
         to = folder / Path(path).relative_to(root)
@@ -77,6 +91,8 @@ def _write_in_place(new: Mapping[str, bytes]) -> None:
     ready: list[tuple[str, str]] = []
     try:
         for path, data in new.items():
+            if not os.stat(path).st_mode & 0o222:  # a rename over it asks for the folder's permission only
+                raise SourceError(f"{path} is read-only, so it stays as it is: make it writable, or use --diff or --output DIR.")
             handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".kernelband-")
             ready.append((beside, path))
             with os.fdopen(handle, "wb") as file:

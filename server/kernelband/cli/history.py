@@ -77,7 +77,15 @@ def edit_word(store: Store, row: RunRow) -> str:
     final = next(iter(trials.finals(store, row.id)), None)
     if final is None:
         return word(trial)
-    return verdict(final) if final.verified else str(final.result["performance"]) if final.result["correctness"] == "passed" else "wrong"
+    r = final.result
+    if final.verified:
+        return verdict(final)
+    if r["fault"] != "none":
+        return str(r["fault"]).replace("_", " ")
+    if r["correctness"] != "passed":
+        return str(r["correctness"])
+    doubtful = r["integrity"] != "ok" or r["performance"] == "faster"
+    return "not verified" if doubtful else str(r["performance"])
 
 
 def _short(path: str) -> str:

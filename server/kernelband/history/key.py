@@ -62,13 +62,20 @@ def _whole_lines(text: str, start: int, end: int) -> str:
 
 
 def _globals(text: str, pieces: Sequence[str]) -> list[str]:
-    """The module-level assignments and imports that the pieces read, directly or through one another."""
+    """The module-level definitions, assignments and imports that the pieces read, directly or through one another; also those below an
+    ``if``, ``try`` or ``with``, then with its condition.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return []  # mid-edit elsewhere in the file; the pieces still count
     made: dict[str, list[ast.stmt]] = {}
+    lines = text.split("\n")
     for statement in tree.body:
+        if isinstance(statement, ast.ClassDef):  # that of a method that counts: the others of it don't
+            chunk = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+            if any(piece.strip() in chunk for piece in pieces):
+                continue
         for name in _binds(statement):
             made.setdefault(name, []).append(statement)
     wanted = set[str]()
@@ -82,6 +89,12 @@ def _globals(text: str, pieces: Sequence[str]) -> list[str]:
 
 
 def _binds(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [statement.name]
+    if isinstance(statement, (ast.If, ast.Try, ast.With)):
+        inner = [n for n in ast.iter_child_nodes(statement) if isinstance(n, (ast.stmt, ast.ExceptHandler))]
+        flat = [s for n in inner for s in (n.body if isinstance(n, ast.ExceptHandler) else [n])]
+        return [name for s in flat for name in _binds(s)]
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return [(a.asname or a.name).partition(".")[0] for a in statement.names]
     if isinstance(statement, ast.Assign):

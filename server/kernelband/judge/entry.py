@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from kernelband.judge.protocol import Candidate, Executor, Settings
+from kernelband.judge.protocol import Executor, Settings
 from kernelband_worker.wire import Entry, EntryRunParams, EntryRunResult
 
 
-def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: Settings, lock: str | None, *, shared: bool = False) -> str:
-    """Runs it in a fresh executor, where the variant bears the original's names; ``shared``: beside the entries of others.
+def run_entry(executor: Executor, variant: str | None, entry: Entry, settings: Settings, lock: str | None, *, shared: bool = False) -> str:
+    """Runs it in a fresh executor, where the variant bears the original's names (None: the original); ``shared``: beside those of
+    others.
 
     Returns:
         Nothing when the entry passes, else one sentence.
@@ -18,9 +19,9 @@ def run_entry(executor: Executor, candidate: Candidate, entry: Entry, settings: 
         ExecutorFault: the executor timed out, died or ran out of memory.
         KernelBandError: the operation failed.
     """
-    params: EntryRunParams = {"variant": candidate.variant, "entry": entry, "seconds": settings.entry_s}
+    params: EntryRunParams = {"variant": variant, "entry": entry, "seconds": settings.entry_s}
     deadline = settings.least_deadline_s + settings.start_s + settings.entry_s
     result = cast("EntryRunResult", executor.call("entry/run", params, deadline, lock, shared=shared))
     if result["ok"]:
         return ""
-    return f"The entry {entry['name']} fails with it: {result['reason'] or 'no reason was given'}"
+    return f"It doesn't pass {entry['name']}: {result['reason'] or 'no reason was given'}"

@@ -45,6 +45,7 @@ class _Finalist:
     methods: dict[str, str] = field(factory=dict[str, str])
     said: str = ""
     result: Result | None = None
+    refused: Result | None = None  # what it is if the user's own entry is right, which the original must pass for that
     seconds: float = 0.0
 
 
@@ -258,6 +259,25 @@ class _Final:
         self.crew.together([*(room.leave for room in self.rooms), *(partial(self._prove, f, again) for f in winners)])
         for finalist in again:
             self._prove(finalist, None)
+        refused = [f for f in winners if f.refused is not None]
+        if refused:
+            self._conclude_proofs(refused)
+
+    def _conclude_proofs(self, refused: Sequence[_Finalist]) -> None:
+        """An entry that the original doesn't pass either says nothing of a variant: one that is too slow, or fails here anyway."""
+        entry, room = self.judge.task.entry, refused[0].proof
+        assert entry is not None
+        try:
+            problem = run_entry(room.enter(), None, entry, self.judge.settings, self.judge.gpu)
+        except KernelBandError as error:
+            self.judge.faulty(error, checked=True)  # raises what is nobody's
+            problem = error.message
+        finally:
+            room.leave()
+        for finalist in refused:
+            assert finalist.result is not None
+            reason = f"{finalist.result.reason} Not proven by {entry['name']}, which the original doesn't pass here either.".strip()
+            finalist.result = evolve(finalist.result, reason=reason) if problem else finalist.refused
 
     def _prove(self, finalist: _Finalist, again: list[_Finalist] | None) -> None:
         """A winner that the user's own asserts refuse isn't one. Beside others it may run out of memory for their sake: ``again`` then."""
@@ -267,15 +287,16 @@ class _Final:
         start = time.monotonic()
         try:
             executor = finalist.proof.enter()
-            said = run_entry(executor, finalist.candidate, entry, self.judge.settings, self.judge.gpu, shared=again is not None)
+            variant = finalist.candidate.variant
+            said = run_entry(executor, variant, entry, self.judge.settings, self.judge.gpu, shared=again is not None)
             if said:
-                finalist.result = evolve(finalist.result, correctness="wrong", reason=said)
+                finalist.refused = evolve(finalist.result, correctness="wrong", reason=said)
         except KernelBandError as error:
             fault = self.judge.faulty(error, checked=True).fault
             if fault == "oom" and again is not None:
                 again.append(finalist)
             else:
-                finalist.result = evolve(finalist.result, fault=fault, reason=error.message)
+                finalist.refused = evolve(finalist.result, fault=fault, reason=error.message)
         finally:
             finalist.proof.leave()
             finalist.seconds += time.monotonic() - start

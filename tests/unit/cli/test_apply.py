@@ -13,7 +13,7 @@ from kernelband.cli.apply import apply
 from kernelband.history import Store, runs, trials
 from kernelband.search.patches import patch_to_json
 from kernelband.source import Workspace, between
-from tests.unit.history.rows import run_row, variant_row
+from tests.unit.history.rows import run_row, trial_row, variant_row
 
 
 def kept(database: Path, file: Path, old: str, new: str) -> None:
@@ -54,3 +54,22 @@ def test_a_variant_goes_into_the_cells_of_a_notebook(tmp_path: Path) -> None:
     assert file.read_bytes() == raw.replace(b"BLOCK=64", b"BLOCK=128").replace(b"2.0 * tl.load", b"2 * tl.load") != raw
     again = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
     assert "has changed since this variant was made" in str(again.exception)
+
+
+def test_what_is_wrong_or_read_only_stays_out(tmp_path: Path) -> None:
+    database, file = tmp_path / "history.db", tmp_path / "add.py"
+    file.write_text("BLOCK = 64\n")
+    kept(database, file, "BLOCK = 64\n", "BLOCK = 128\n")
+    file.chmod(0o444)
+    done = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
+    assert f"{file} is read-only, so it stays as it is" in str(done.exception)
+    file.chmod(0o644)
+    with Store.write(database) as store:
+        trials.write(store, trials.Rows(trials=(evolve(trial_row(), correctness="wrong", performance="not_measured"),)))
+    done = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
+    assert "Variant 1 of run a1b2c3 isn't put into your files, because its trial says: wrong" in str(done.exception)
+    assert file.read_text() == "BLOCK = 64\n"
+    with Store.read(database) as store:
+        assert trials.decisions(store, "a1b2c3") == ()
+    done = CliRunner().invoke(apply, ["a1b2c3/1", "--output", str(tmp_path / "out"), "--db", str(database)])
+    assert done.exit_code == 0, done.output

@@ -75,3 +75,60 @@ def test_versions_matter(field: str, value: object) -> None:
 def test_broken_text_still_has_a_form() -> None:
     assert normal_form("def f(:\n\n  x  \n") == normal_form("def f(:\n  x\n")
     assert normal_form("def f(:\n x") != normal_form("def f(:\n y")
+
+
+CALLED = """import triton
+
+
+def is_hip():
+    return False
+
+
+if is_hip():
+    WIDTH = 32
+else:
+    WIDTH = 64
+
+
+def configs():
+    return [triton.Config({"B": WIDTH})]
+
+
+class Sizes:
+    block = 4
+
+
+def unread():
+    return 1
+
+
+@triton.autotune(configs=configs(), key=["n"])
+@triton.jit
+def k(x, n, B: tl.constexpr):
+    tl.store(x, n)
+
+
+def forward(x):
+    return k[(Sizes.block,)](x, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("WIDTH = 32", "WIDTH = 16", False),
+        ("return False", "return True", False),
+        ('{"B": WIDTH}', '{"B": 2 * WIDTH}', False),
+        ("block = 4", "block = 8", False),
+        ("return 1\n\n\n@", "return 2\n\n\n@", True),
+    ],
+)
+def test_what_is_called_counts(old: str, new: str, same: bool) -> None:
+    def key(text: str) -> str:
+        start, host = text.index("@triton.autotune"), text.index("def forward")
+        kernel = Kernel(Place("/k.py", "k"), Span(start, text.index("\n\n\ndef forward")), Span(start, start), Span(start, start), (), ())
+        own = HostFunction(Place("/k.py", "forward"), "function", Span(host, len(text) - 1), ())
+        return source_key(Program(kernel, (), (own,), {"/k.py": text}))
+
+    assert old in CALLED
+    assert (key(CALLED) == key(CALLED.replace(old, new))) is same

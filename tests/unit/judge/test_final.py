@@ -224,7 +224,7 @@ def test_memory_that_runs_out_beside_others_is_no_fault_yet():
 def test_memory_that_runs_out_again_is_a_fault():
     pool = Pool({"v": 1.3}, **{"*": {"check": died("oom")}})
     assert final(judge(), pool, [candidate()]).verdicts[0].result.fault == "oom"
-    pool = Pool({"v": 1.3}, **{"*": {"entry_run": died("oom")}})
+    pool = Pool({"v": 1.3}, **{"*": {"entry_run": of_a_variant(died("oom"))}})
     assert final(judge(), pool, [candidate()]).verdicts[0].result.fault == "oom"
 
 
@@ -246,15 +246,42 @@ def test_nothing_is_timed_when_every_finalist_is_wrong():
     assert pool.ended
 
 
+PASSES = {"ok": True, "reason": None, "output": "", "seconds": 1.0}
+FAILS = {"ok": False, "reason": "AssertionError: not close", "output": "", "seconds": 1.0}
+
+
+def of_a_variant(fails):
+    """The original passes the entry."""
+
+    def answer(params):
+        if params["variant"] is None:
+            return PASSES
+        if isinstance(fails, Exception):
+            raise fails
+        return fails
+
+    return answer
+
+
+def test_an_entry_that_the_original_does_not_pass_says_nothing():
+    for answer in (FAILS, {**FAILS, "reason": "The entry bench took more than 60 s."}, died("timeout"), died("crashed")):
+        report = final(judge(), Pool({"a": 1.3}, **{"*": {"entry_run": answer}}), [candidate("a")])
+        (result,) = (v.result for v in report.verdicts)
+        assert result.verified
+        assert "Not proven by bench, which the original doesn't pass here either." in result.reason
+
+
 def test_a_winner_must_pass_the_users_own_entry():
-    failing = {"entry_run": {"ok": False, "reason": "AssertionError: not close", "output": "", "seconds": 1.0}}
+    failing = {"entry_run": of_a_variant(FAILS)}
     report = final(judge(), Pool({"a": 1.3, "b": 1.3}, **{"proof-0": failing}), [candidate("a"), candidate("b")])
     result = report.verdicts[0].result
     assert result.correctness == "wrong"
-    assert "bench fails with it: AssertionError: not close" in result.reason
+    assert "It doesn't pass bench: AssertionError: not close" in result.reason
     assert [v.result.verified for v in report.verdicts] == [False, True]
     for fault in ("timeout", "crashed"):
-        report = final(judge(), Pool({"a": 1.3, "b": 1.3}, **{"proof-0": {"entry_run": died(fault)}}), [candidate("a"), candidate("b")])
+        report = final(
+            judge(), Pool({"a": 1.3, "b": 1.3}, **{"proof-0": {"entry_run": of_a_variant(died(fault))}}), [candidate("a"), candidate("b")]
+        )
         assert report.verdicts[0].result.fault == fault
         assert [v.result.verified for v in report.verdicts] == [False, True]
 
