@@ -46,7 +46,7 @@ def write(store: Store, rows: Rows) -> None:
     """Commit the rows in one transaction. Cases, arms and finals replace what stood there for their run: they are of one piece."""
     with store.transaction() as db:
         for run in {f.run for f in rows.finals}:
-            db.execute("DELETE FROM measurements WHERE run = ? AND stage = 'final'", [run])
+            db.execute("DELETE FROM measurements WHERE run = ? AND stage IN ('final', 'unseen')", [run])
         for table, records in (("cases", rows.cases), ("arms", rows.arms), ("finals", rows.finals)):
             for run in {r.run for r in records}:
                 db.execute(f"DELETE FROM {table} WHERE run = ?", [run])  # noqa: S608 - our own names

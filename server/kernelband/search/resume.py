@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from attrs import evolve
+
 from kernelband.errors import HistoryError, StaleText
 from kernelband.history import Store, runs, trials
-from kernelband.history.records import RunRow
+from kernelband.history.records import RunRow, VariantRow
 from kernelband.propose import Tried, is_model
 from kernelband.search import record
 from kernelband.search.options import Options
@@ -77,6 +80,12 @@ def require_same_world(row: RunRow, key: str, environment: Mapping[str, object],
     raise HistoryError(f"The program, GPU or settings are not those of run {row.id}'s beginning: start a new run.")
 
 
+def _scale(s: Session, row: VariantRow) -> float:
+    """The original's time of now over that of before: a variant stays as fast against it as it was."""
+    before = record.member_of(row)
+    return s.frontier[0].seconds / before.seconds if s.lab.measured and before is not None and before.seconds > 0 else 1.0
+
+
 def restore(s: Session, store: Store) -> None:
     """Frontier, log, trials and what was proposed, as if the run had never stopped."""
     run = s.journal.run
@@ -98,13 +107,15 @@ def restore(s: Session, store: Store) -> None:
         s.count("proposed", pull.outcome != "nothing_left")
         s.count("compiled", pull.outcome != "nothing_left" and not failed)
     outcomes = {p.variant: p.outcome for p in pulls if p.variant is not None}
+    scale = _scale(s, rows[0])
     for trial in trials.trials(store, run):
         row = rows[trial.variant]
         patch = patch_from_json(row.patch)
         s.preparer.know(row.identity)
         member = record.member_of(row)
         if member is not None and row.mean_seconds is not None:
-            s.frontier.add(member, row.mean_seconds)
+            times = (math.log1p(member.seconds * scale * 1e3), *member.features[1:])
+            s.frontier.add(evolve(member, seconds=member.seconds * scale, features=times), row.mean_seconds * scale)
         s.programs.add(row.id, patch, facts.get(row.id, {}))
         if is_model(row.author) or row.parent in s.preparer.strange:
             s.preparer.strange.add(row.id)

@@ -121,6 +121,7 @@ class _Run:
         setup, options, lab = self.setup, self.setup.options, self.setup.lab
         if setup.earlier is not None:
             row = runs.claim(store, setup.earlier.id, this_process())
+            runs.update(store, row.id, options=options.to_json(), trials_budget=options.trials, seconds_budget=setup.budget.seconds)
         else:
             for gone in runs.keep_below(store):
                 setup.listen(Noted(f"The history was full: run {gone}, the oldest, was forgotten."))

@@ -205,14 +205,17 @@ class Stop:
                 raise KeyboardInterrupt
 
 
-def interrupted(world: World, name: str, count: int, options: Options | None = None, author: Any = None) -> RunEnded:
+def interrupted(
+    world: World, name: str, count: int, options: Options | None = None, *, author: Any = None, resume: str | None = None
+) -> RunEnded:
     stop = Stop(world, name, count)
 
     def start(workspace: Any, **_: Any) -> Any:
         world.labs.append(FakeLab(workspace))
         return world.labs[-1]
 
-    return optimize(options or world.options(), world.db, stop, author=author or FakeAuthor(TROUBLES), start_lab=start)
+    asked = options or world.options()
+    return optimize(asked, world.db, stop, resume_run=resume, author=author or FakeAuthor(TROUBLES), start_lab=start)
 
 
 def test_a_reader_that_has_gone_interrupts(world: World) -> None:
@@ -250,6 +253,15 @@ def test_interrupt_then_resume_loses_nothing(world: World, name: str, count: int
     keys = [(p.parent, p.key) for p in after["pulls"] if p.key]
     assert len(keys) == len(set(keys)), "a proposal was made twice"
     assert second.verified
+
+
+def test_a_budget_of_the_resumption_is_kept(world: World) -> None:
+    first = interrupted(world, "trial_ended", 1)
+    interrupted_again = interrupted(world, "trial_ended", 2, evolve(options_of(world.db, first.run), trials=12), resume=first.run)
+    assert interrupted_again.state == "interrupted"
+    with world.store() as store:
+        row = runs.find(store, first.run)
+    assert (row.trials_budget, row.options["trials"], options_of(world.db, first.run).trials) == (12, 12, 12)
 
 
 @pytest.mark.parametrize("phase", ["commit", "measure", "compile", "final"])
