@@ -58,6 +58,13 @@ ALL = [("mask-always-true", STORE), ("mask-always-true", STORE), ("too-few-progr
 async def test_what_a_run_found_stands_on_its_lines(optimized: Home, profile: str) -> None:
     async with editor(optimized, profile) as ed:
         ed.open()
+        await until(ed, bool)
+        for told in ed.client.diagnostics[ed.uri]:
+            assert (told.code_description is None) == (profile == "neovim@v0.11")  # which takes no links
+            if told.code_description is None:
+                continue
+            page, _, line = told.code_description.href.removeprefix("file://").partition("#L")
+            assert Path(page).read_text().split("\n")[int(line) - 1] == f"## {told.code}"
         await until(ed, lambda found: found == ALL)
         first, _, few = ed.client.diagnostics[ed.uri]
         assert first.severity == types.DiagnosticSeverity.Hint

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelband.explain.hintpages import PAGE, address
 from kernelband.explain.hints import CODES, MOVES, Launched, Material, hints, inspected
 from kernelband.hardware import find_device
 from kernelband.strategies import STRATEGIES
@@ -131,10 +134,13 @@ def test_every_move_that_addresses_a_code_exists() -> None:
 
 
 def test_every_code_is_described_with_its_moves() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text()
+    text = PAGE.read_text(encoding="utf-8")
     sections = {code.strip(): body for code, _, body in (part.partition("\n") for part in text.split("\n## ")[1:])}
     assert [c for c in sections if c[0].islower()] == [*CODES]
     for code in CODES:
+        link = urlsplit(str(address(code)))
+        assert link.scheme == "file"
+        assert Path(url2pathname(link.path)).read_text(encoding="utf-8").split("\n")[int(link.fragment[1:]) - 1] == f"## {code}"
         assert set(re.findall(r"`([a-z_]+\.[a-z_0-9]+)`", sections[code])) - {"tl.dot"} == MOVES[code]
 
 

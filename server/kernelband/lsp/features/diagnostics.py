@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from kernelband.explain.hintpages import address
 from kernelband.lsp.drift import View
 from kernelband.lsp.hinting import Placed, wanted
 from kernelband.lsp.notebooks import Book
@@ -73,7 +74,19 @@ def shown(server: KernelBandServer, uri: str) -> list[tuple[Placed, types.Diagno
 
 
 def _diagnostic(server: KernelBandServer, view: View, hint: Placed) -> types.Diagnostic:
-    """Without ``codeDescription``: docs/diagnostics.md has no address that a browser could open, as long as the project has none."""
+    href = address(hint.code) if _links(server) else None
     return types.Diagnostic(
-        view.range(hint.span, server.encoding), hint.message, severity=types.DiagnosticSeverity.Hint, code=hint.code, source=SOURCE
+        view.range(hint.span, server.encoding),
+        hint.message,
+        severity=types.DiagnosticSeverity.Hint,
+        code=hint.code,
+        code_description=types.CodeDescription(href) if href is not None else None,
+        source=SOURCE,
     )
+
+
+def _links(server: KernelBandServer) -> bool:
+    """Whether the client takes links from codes to what they mean."""
+    text = server.client_capabilities.text_document
+    asks = [text.publish_diagnostics, text.diagnostic] if text is not None else []
+    return any(c is not None and bool(c.code_description_support) for c in asks)
