@@ -313,8 +313,9 @@ class Loop:
         """Free failures after the last trial: they belong to the log too. The pull of a trial is written with its trial or not at all."""
         rows = tuple(takewhile(lambda row: not row.executed, self._late))
         self._late.clear()
-        if rows:
-            trials.write(self.s.journal.store, trials.Rows(pulls=rows))
+        if rows:  # an interrupt may come when they are written, and before they are forgotten here
+            written = {p.position for p in trials.pulls(self.s.journal.store, self.s.journal.run)}
+            trials.write(self.s.journal.store, trials.Rows(pulls=tuple(r for r in rows if r.position not in written)))
 
     # ------------------------------------------------------------ say
 

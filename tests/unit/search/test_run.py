@@ -264,6 +264,24 @@ def test_a_budget_of_the_resumption_is_kept(world: World) -> None:
     assert (row.trials_budget, row.options["trials"], options_of(world.db, first.run).trials) == (12, 12, 12)
 
 
+def test_an_interrupt_when_a_trial_has_just_been_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, fired = trials.write, list[int]()
+
+    def written(store: Store, rows: trials.Rows) -> None:
+        write(store, rows)
+        if rows.trials and rows.pulls and not rows.pulls[0].executed and not fired:  # with a failure that cost nothing before it
+            fired.append(rows.trials[0].number)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(trials, "write", written)
+    ended = world.run(author=FakeAuthor(TROUBLES))
+    assert fired
+    assert ended.state == "interrupted"
+    found = rows(world, ended.run)
+    assert [p.position for p in found["pulls"]] == list(range(len(found["pulls"])))
+    assert world.run(options_of(world.db, ended.run), author=FakeAuthor(TROUBLES), resume=ended.run).state == "finished"
+
+
 @pytest.mark.parametrize("phase", ["commit", "measure", "compile", "final"])
 def test_interrupted_in_a_phase_leaves_whole_trials(world: World, phase: str) -> None:
     seen = 0
