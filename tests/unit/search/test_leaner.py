@@ -127,7 +127,7 @@ def test_policies_as_published_are_left_as_they_are(world: World) -> None:  # no
 def test_a_resumed_run_has_its_chain(world: World) -> None:  # noqa: F811
     from kernelband.search.resume import options_of
 
-    first = interrupted(world, "trial_ended", 3, world.options(trials=8), Layers())
+    first = interrupted(world, "trial_ended", 3, world.options(trials=8), author=Layers())
     ended = world.run(options_of(world.db, first.run), author=Layers(), resume=first.run)
     best = rows(world, ended.run)["variants"][ended.verified[0]]
     assert best.parameters["without"] == [1]
