@@ -42,7 +42,7 @@ test("every %key% of package.json is in package.nls.json, and none there is unus
 
 test("the bundle of strings is current: `npm run l10n` makes it", () => {
   const out = temporaryFolder();
-  execFileSync(path.resolve("../node_modules/.bin/vscode-l10n-dev"), ["export", "--outDir", out, "src"], { stdio: "ignore" });
+  execFileSync(path.resolve("../node_modules/.bin/vscode-l10n-dev"), ["export", "--outDir", out, "src", "webview"], { stdio: "ignore" });
   const name = "bundle.l10n.json";
   const [there, now] = ["l10n", out].map((folder) => Object.keys(JSON.parse(readFileSync(path.join(folder, name), "utf8")) as object));
   assert.deepEqual(now!.filter((words) => !there!.includes(words)), [], "new in the sources: run `npm run l10n`");

@@ -1,6 +1,8 @@
 /** How the best so far came about, as lines and points over trials or over seconds. */
-import { count } from "./format.ts";
+import * as l10n from "@vscode/l10n";
+import { whole } from "./format.ts";
 import type { Report, Step, Tier } from "./shape.ts";
+import { tierWords } from "./words.ts";
 
 /** From worst to best, the order of the axis. */
 export const TIERS: readonly Tier[] = ["likely slower", "unclear", "likely faster"];
@@ -30,9 +32,9 @@ export function course(report: Report, axis: Axis): Course {
   const tried: Spot[] = [];
   for (const step of report.course) {
     const value = measured ? step.screening_score : place(step.tier);
-    const top = measured ? step.best_screening_score : place(step.best_tier);
+    const most = measured ? step.best_screening_score : place(step.best_tier);
     if (value !== null) tried.push({ x: at(step), y: value, variant: step.variant });
-    if (top !== null) best.push({ x: at(step), y: top, variant: step.best_variant });
+    if (most !== null) best.push({ x: at(step), y: most, variant: step.best_variant });
   }
   const when = new Map(report.course.map((step) => [step.variant, at(step)]));
   const verified: Spot[] = [];
@@ -47,12 +49,33 @@ function place(tier: Tier | null): number | null {
   return tier === null ? null : TIERS.indexOf(tier);
 }
 
+/** The words of a place on the axis of tiers; none between them. */
+export function tierAt(height: number): string {
+  const tier = TIERS[height];
+  return tier ? tierWords(tier) : "";
+}
+
 /** What the picture shows, for who doesn't see it. */
 export function summary(report: Report, { measured, best, verified }: Course): string {
   const last = best.at(-1);
-  const trials = count(report.course.length, "trial");
-  if (!last) return `${trials}, none with a ${measured ? "score" : "tier"} yet.`;
-  if (!measured) return `After ${trials} the best tier is ${TIERS[last.y] ?? ""}, of variant ${last.variant}. Predicted, not measured.`;
-  const top = `After ${trials} the best screening score is ${last.y.toFixed(2)}, of ${last.variant ? `variant ${last.variant}` : "the original"}.`;
-  return `${top} ${count(verified.length, "variant")} verified.`;
+  const trials = report.course.length;
+  if (!last) return withNone(trials, measured);
+  if (measured) return `${top(trials, last)} ${verified.length === 1 ? l10n.t("1 variant verified.") : l10n.t("{0} variants verified.", whole(verified.length))}`;
+  const tier = tierAt(last.y);
+  if (trials === 1) return l10n.t("After 1 trial the best tier is {0}, of variant {1}. Predicted, not measured.", tier, last.variant);
+  return l10n.t("After {0} trials the best tier is {1}, of variant {2}. Predicted, not measured.", whole(trials), tier, last.variant);
+}
+
+function withNone(trials: number, measured: boolean): string {
+  if (measured) return trials === 1 ? l10n.t("1 trial, none with a score yet.") : l10n.t("{0} trials, none with a score yet.", whole(trials));
+  return trials === 1 ? l10n.t("1 trial, none with a tier yet.") : l10n.t("{0} trials, none with a tier yet.", whole(trials));
+}
+
+function top(trials: number, { y, variant }: Spot): string {
+  const score = y.toFixed(2);
+  if (trials === 1) {
+    return variant ? l10n.t("After 1 trial the best screening score is {0}, of variant {1}.", score, variant) : l10n.t("After 1 trial the best screening score is {0}, of the original.", score);
+  }
+  if (variant) return l10n.t("After {0} trials the best screening score is {1}, of variant {2}.", whole(trials), score, variant);
+  return l10n.t("After {0} trials the best screening score is {1}, of the original.", whole(trials), score);
 }

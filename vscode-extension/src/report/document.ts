@@ -2,11 +2,17 @@
 import { createHash } from "node:crypto";
 import type { Shown } from "./messages.ts";
 
+/** What the sentences of a page are translated to: a language's name, and them by the English ones. */
+export interface Language {
+  name: string;
+  sentences: Record<string, string>;
+}
+
 /** In the editor. `source` is what the webview's own files come from. */
-export function inEditor(at: { script: string; style: string; source: string; nonce: string; title: string }): string {
+export function inEditor(at: { script: string; style: string; source: string; nonce: string; title: string; language?: Language | undefined }): string {
   const policy = `default-src 'none'; script-src 'nonce-${at.nonce}'; style-src ${at.source}`;
   return `<!DOCTYPE html>
-<html lang="en" data-host="editor">
+<html lang="${escaped(at.language?.name ?? "en")}" data-host="editor">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">
@@ -16,18 +22,18 @@ export function inEditor(at: { script: string; style: string; source: string; no
 </head>
 <body>
 <div id="page"></div>
-<script nonce="${escaped(at.nonce)}" src="${escaped(at.script)}"></script>
+${embedded(at.language)}<script nonce="${escaped(at.nonce)}" src="${escaped(at.script)}"></script>
 </body>
 </html>
 `;
 }
 
 /** One file with all in it, which any browser opens without a network. */
-export function alone(shown: Shown, script: string, style: string, title: string): string {
+export function alone(shown: Shown, script: string, style: string, title: string, language?: Language): string {
   const code = inScript(script);
   const policy = `default-src 'none'; script-src '${hash(code)}'; style-src '${hash(style)}'`;
   return `<!DOCTYPE html>
-<html lang="en" data-host="file">
+<html lang="${escaped(language?.name ?? "en")}" data-host="file">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">
@@ -39,10 +45,15 @@ export function alone(shown: Shown, script: string, style: string, title: string
 <body>
 <div id="page"></div>
 <script type="application/json" id="shown">${jsonInHtml(shown)}</script>
-<script>${code}</script>
+${embedded(language)}<script>${code}</script>
 </body>
 </html>
 `;
+}
+
+/** Data and no code, so no policy forbids it; nothing where the page stays as it is. */
+function embedded(language: Language | undefined): string {
+  return language ? `<script type="application/json" id="sentences">${jsonInHtml(language.sentences)}</script>\n` : "";
 }
 
 /** Between tags and in quoted attributes. */

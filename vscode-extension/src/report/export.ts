@@ -1,6 +1,7 @@
 /** A report as a file: a page that any browser opens, or the JSON that the server gave. */
 import * as vscode from "vscode";
 import { alone, fileName } from "./document.ts";
+import { language } from "./language.ts";
 import type { Report } from "./shape.ts";
 
 export type Format = "html" | "json";
@@ -25,5 +26,5 @@ export async function save(report: Report, format: Format, folder: vscode.Uri): 
 async function page(report: Report, folder: vscode.Uri): Promise<string> {
   const read = async (name: string): Promise<string> => Buffer.from(await vscode.workspace.fs.readFile(vscode.Uri.joinPath(folder, name))).toString("utf8");
   const shown = { run: report.run.id, report, live: null, problem: "", exported_s: Date.now() / 1000 };
-  return alone(shown, await read("report.js"), await read("report.css"), vscode.l10n.t("{0}: report of KernelBand", report.run.kernel));
+  return alone(shown, await read("report.js"), await read("report.css"), vscode.l10n.t("{0}: report of KernelBand", report.run.kernel), language());
 }

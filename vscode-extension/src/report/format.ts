@@ -1,4 +1,5 @@
 /** Numbers as people read them: a unit in the text or in the heading above, and as many digits as there is truth. */
+import * as l10n from "@vscode/l10n";
 import type { Ratio } from "./shape.ts";
 
 export const NOTHING = "–";
@@ -10,7 +11,7 @@ export function ratio(value: number): string {
 
 /** `1.79 to 1.90`, the same figures as everywhere else; `unknown` where an end isn't bounded. */
 export function interval({ low, high }: Ratio): string {
-  return high === null ? "unknown" : `${low.toFixed(2)} to ${high.toFixed(2)}`;
+  return high === null ? l10n.t("unknown") : l10n.t("{0} to {1}", low.toFixed(2), high.toFixed(2));
 }
 
 /** Decimals with which each of these shows three digits, the same for all so that their points stand below each other; 3 at most. */
@@ -22,8 +23,8 @@ export function decimals(values: readonly (number | null)[]): number {
 
 /** With thousands apart: `12 345.6`, by a space that doesn't break. */
 export function fixed(value: number, digits: number): string {
-  const [whole = "", rest] = value.toFixed(digits).split(".");
-  const apart = whole.replace(/\B(?=(?:\d{3})+$)/g, "\u202f");
+  const [front = "", rest] = value.toFixed(digits).split(".");
+  const apart = front.replace(/\B(?=(?:\d{3})+$)/g, "\u202f");
   return rest === undefined ? apart : `${apart}.${rest}`;
 }
 
@@ -41,15 +42,15 @@ export function optional(value: number | null, show: (value: number) => string):
 export function duration(seconds: number): string {
   if (seconds < 1) return `${Number(seconds.toPrecision(2))} s`;
   if (seconds < 120) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  const minutes = Math.round(whole / 60);
+  const rounded = Math.round(seconds);
+  if (rounded < 3600) return `${Math.floor(rounded / 60)} min ${rounded % 60} s`;
+  const minutes = Math.round(rounded / 60);
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** `3 trials`, `1 trial`. */
-export function count(number: number, what: string): string {
-  return `${fixed(number, 0)} ${what}${number === 1 ? "" : "s"}`;
+/** What is counted: `12 345`. */
+export function whole(number: number): string {
+  return fixed(number, 0);
 }
 
 /** `2026-11-22 11:15`, by the clock of who reads. */

@@ -6,6 +6,7 @@ import type { RunChanged } from "../protocol.ts";
 import type { Server } from "../server/server.ts";
 import { Soon } from "../view/soon.ts";
 import { inEditor } from "./document.ts";
+import { language } from "./language.ts";
 import { heard, type FromPage, type Shown, type ToPage } from "./messages.ts";
 import type { Report } from "./shape.ts";
 
@@ -101,6 +102,6 @@ export class ReportPanel implements vscode.Disposable {
     const { webview } = this.panel;
     const at = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(this.folder, name)).toString();
     const nonce = randomBytes(16).toString("base64url");
-    return inEditor({ script: at("report.js"), style: at("report.css"), source: webview.cspSource, nonce, title: "KernelBand" });
+    return inEditor({ script: at("report.js"), style: at("report.css"), source: webview.cspSource, nonce, title: "KernelBand", language: language() });
   }
 }

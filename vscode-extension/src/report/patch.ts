@@ -1,4 +1,5 @@
 /** A patch as rows with the numbers of its lines. */
+import * as l10n from "@vscode/l10n";
 import { parsePatch, type StructuredPatch } from "diff";
 
 export interface Row {
@@ -45,7 +46,7 @@ function rowsOf(file: StructuredPatch): FilePatch {
       if (!kind) continue; // "\ No newline at end of file"
       rows.push({ kind, before: kind === "added" ? null : before++, after: kind === "removed" ? null : after++, text: line.slice(1).replace(/\r$/, "") });
     }
-    return { heading: `Lines ${hunk.oldStart} to ${Math.max(hunk.oldStart, before - 1)}`, rows };
+    return { heading: l10n.t("Lines {0} to {1}", hunk.oldStart, Math.max(hunk.oldStart, before - 1)), rows };
   });
   const all = hunks.flatMap(({ rows }) => rows);
   return {

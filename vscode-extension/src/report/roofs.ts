@@ -1,4 +1,5 @@
 /** The roofs of a GPU and what stands under them, ready to be drawn on two logarithmic axes. */
+import * as l10n from "@vscode/l10n";
 import type { Point, Roofline } from "./shape.ts";
 
 /** FLOP per byte and FLOP per second. */
@@ -65,17 +66,17 @@ function grouped(points: readonly Point[], bytes: number): Group[] {
 
 /** `the original`, `variant 3`, `variants 3, 4 and 7`; of many the first ones. */
 export function named(variants: readonly number[]): string {
-  if (variants.length === 1 && variants[0] === 0) return "the original";
+  if (variants.length === 1 && variants[0] === 0) return l10n.t("the original");
   const shown = variants.slice(0, 8).map(String);
   const rest = variants.length - shown.length;
-  if (rest > 0) return `variants ${shown.join(", ")} and ${rest} more`;
-  return shown.length === 1 ? `variant ${shown[0] ?? ""}` : `variants ${shown.slice(0, -1).join(", ")} and ${shown.at(-1) ?? ""}`;
+  if (rest > 0) return l10n.t("variants {0} and {1} more", shown.join(", "), rest);
+  return shown.length === 1 ? l10n.t("variant {0}", shown[0] ?? "") : l10n.t("variants {0} and {1}", shown.slice(0, -1).join(", "), shown.at(-1) ?? "");
 }
 
 /** What the picture shows, for who doesn't see it. */
 export function summary({ device, case_name, points }: Roofline): string {
   const measured = points.filter((point) => point.intensity_flop_per_byte && point.flops_per_s).length;
   const bound = points.filter((point) => point.intensity_flop_per_byte && !point.flops_per_s).length;
-  const parts = [measured ? `${measured} measured` : "", bound ? `${bound} by their intensity only` : ""].filter(Boolean).join(", ");
-  return `Roofline of ${device?.name ?? "the GPU"} on case ${case_name}, the original among them: ${parts}.`;
+  const parts = [measured ? l10n.t("{0} measured", measured) : "", bound ? l10n.t("{0} by their intensity only", bound) : ""].filter(Boolean).join(", ");
+  return l10n.t("Roofline of {0} on case {1}, the original among them: {2}.", device?.name ?? l10n.t("the GPU"), case_name, parts);
 }

@@ -1,32 +1,43 @@
 /** Where a run stands, in one sentence, and what came of it, in the biggest words of the page. */
+import * as l10n from "@vscode/l10n";
 import type { Shown } from "./messages.ts";
 import { interval, NOTHING, ratio } from "./format.ts";
 import type { Report, Variant } from "./shape.ts";
+import { tierWords } from "./words.ts";
 
 /** A sentence for the run's state; it changes with the phase and not with each trial, so that it can be read out. */
 export function state({ report, live, problem, exported_s }: Shown): string {
   if (!report) {
-    if (live?.state === "failed") return sentence(`This run failed: ${live.error || live.reason || "it said nothing"}`);
-    if (live && live.state !== "running") return sentence(`This run was stopped before it wrote anything down${live.reason ? `: ${live.reason}` : ""}`);
-    if (live) return `The run has begun (${live.headline}); its report begins when the kernel's program was captured.`;
-    return problem || "The report is being read.";
+    if (live?.state === "failed") return failed(live.error || live.reason);
+    if (live && live.state !== "running") {
+      return live.reason ? l10n.t("This run was stopped before it wrote anything down: {0}", sentence(live.reason)) : l10n.t("This run was stopped before it wrote anything down.");
+    }
+    if (live) return l10n.t("The run has begun ({0}); its report begins when the kernel's program was captured.", live.headline);
+    return problem || l10n.t("The report is being read.");
   }
   const { run } = report;
-  if (run.state === "running") return exported_s === null ? going(report, live) : "This run was still going on when its report was exported.";
-  if (run.state === "finished") return `Finished. ${run.reason ? sentence(capital(run.reason)) : ""}`.trim();
-  if (run.state === "interrupted") return `${sentence(`Stopped before its end${run.reason ? `: ${run.reason}` : ""}`)} What it found is kept, and it can be resumed.`;
-  return sentence(`This run failed: ${live?.error || run.reason || "it said nothing"}`);
+  if (run.state === "running") return exported_s === null ? going(report, live) : l10n.t("This run was still going on when its report was exported.");
+  if (run.state === "finished") return run.reason ? l10n.t("Finished. {0}", sentence(capital(run.reason))) : l10n.t("Finished.");
+  if (run.state === "interrupted") {
+    if (!run.reason) return l10n.t("Stopped before its end. What it found is kept, and it can be resumed.");
+    return l10n.t("Stopped before its end: {0} What it found is kept, and it can be resumed.", sentence(run.reason));
+  }
+  return failed(live?.error || run.reason);
+}
+
+function failed(why: string): string {
+  return why ? l10n.t("This run failed: {0}", sentence(why)) : l10n.t("This run failed: it said nothing.");
 }
 
 function going({ run }: Report, live: Shown["live"]): string {
-  if (!live) return "This run goes on in another window or terminal; its report is as of now.";
-  if (live.state !== "running") return "The run has ended; its report is being read.";
-  if (live.headline === "stopping") return "Stopping; what was found so far is kept.";
-  if (live.headline === "verifying") return "Verifying the best candidates in fresh processes.";
-  const doing: Record<string, string> = { start: "Starting.", capture: "Capturing what the kernel works on.", baseline: "Looking at the original." };
+  if (!live) return l10n.t("This run goes on in another window or terminal; its report is as of now.");
+  if (live.state !== "running") return l10n.t("The run has ended; its report is being read.");
+  if (live.headline === "stopping") return l10n.t("Stopping; what was found so far is kept.");
+  if (live.headline === "verifying") return l10n.t("Verifying the best candidates in fresh processes.");
+  const doing: Record<string, string> = { start: l10n.t("Starting."), capture: l10n.t("Capturing what the kernel works on."), baseline: l10n.t("Looking at the original.") };
   const word = live.trials === 0 ? doing[live.phase] : undefined;
   if (word) return word;
-  return run.mode === "measured" ? "Searching; scores are of screening until the best are verified." : "Searching; nothing is measured, so there are tiers only.";
+  return run.mode === "measured" ? l10n.t("Searching; scores are of screening until the best are verified.") : l10n.t("Searching; nothing is measured, so there are tiers only.");
 }
 
 /** The first letter, and none of a name in code. */
@@ -51,19 +62,22 @@ export function result(report: Report): Result {
   const best = variants.find((variant) => variant.number === run.best) ?? null;
   const going = run.state === "running";
   if (run.mode === "predicted") {
+    const known = l10n.t("predicted for {0}, nothing was measured", run.device);
     const likely = best ?? variants.find((variant) => variant.tier === "likely faster") ?? null;
-    if (likely?.tier) return { worth: capital(likely.tier), known: `predicted for ${run.device}, nothing was measured`, variant: likely };
-    return { worth: going ? "No candidate yet" : "No candidate", known: `predicted for ${run.device}, nothing was measured`, variant: null };
+    if (likely?.tier) return { worth: capital(tierWords(likely.tier)), known, variant: likely };
+    return { worth: going ? l10n.t("No candidate yet") : l10n.t("No candidate"), known, variant: null };
   }
   const verified = best?.ratio ? best : (variants.find((variant) => variant.state === "verified") ?? null);
   if (verified?.ratio) {
-    const known = `verified, 95 % interval ${interval(verified.ratio)}, ${run.objective === "device" ? "device time" : "call time"}`;
+    const between = interval(verified.ratio);
+    const known = run.objective === "device" ? l10n.t("verified, 95 % interval {0}, device time", between) : l10n.t("verified, 95 % interval {0}, call time", between);
     return { worth: ratio(verified.ratio.value), known, variant: verified };
   }
-  return { worth: going ? "Nothing verified yet" : "Nothing verified", known: `measured on ${run.gpu || run.device}`, variant: null };
+  return { worth: going ? l10n.t("Nothing verified yet") : l10n.t("Nothing verified"), known: l10n.t("measured on {0}", run.gpu || run.device), variant: null };
 }
 
 /** A variant's result in a cell: a verified ratio, or a tier; its state says the rest. */
 export function worth(variant: Variant): string {
-  return variant.ratio ? ratio(variant.ratio.value) : (variant.tier ?? NOTHING);
+  if (variant.ratio) return ratio(variant.ratio.value);
+  return variant.tier ? tierWords(variant.tier) : NOTHING;
 }

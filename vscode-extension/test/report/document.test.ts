@@ -47,6 +47,25 @@ test("the page in the editor has its script by a nonce, and nothing inline", () 
   assert.match(page, /<script nonce="abc" src="vscode-resource:\/report.js"><\/script>/);
 });
 
+test("a page in another language carries its sentences as data, and its policy is the same", () => {
+  const language = { name: "zh-cn", sentences: { Arms: HOSTILE } };
+  const at = { script: "r.js", style: "r.css", source: "https://*.example", nonce: "abc", title: "k" };
+  for (const [english, translated] of [
+    [inEditor(at), inEditor({ ...at, language })],
+    [alone(shown("k"), "start();", "body{}", "k"), alone(shown("k"), "start();", "body{}", "k", language)],
+  ] as const) {
+    const policy = (page: string): string | undefined => /Content-Security-Policy" content="([^"]*)"/.exec(page)?.[1];
+    assert.equal(policy(translated), policy(english));
+    assert.match(english, /<html lang="en"/);
+    assert.match(translated, /<html lang="zh-cn"/);
+    const data = /<script type="application\/json" id="sentences">([^<]*)<\/script>/.exec(translated)?.[1] ?? "";
+    assert.deepEqual(JSON.parse(data), language.sentences);
+    assert.doesNotMatch(english, /id="sentences"/);
+    assert.doesNotMatch(translated, /<img|<!--/);
+    assert.ok(translated.indexOf(data) < translated.lastIndexOf("<script"), "it is there when the page's script begins");
+  }
+});
+
 test("a file's name has nothing that a file system minds", () => {
   assert.equal(fileName("scale_kernel", "a1b2c3d4", "html"), "scale_kernel-a1b2c3d4.html");
   assert.equal(fileName("../<img>/k", "a1", "json"), "_img_k-a1.json");

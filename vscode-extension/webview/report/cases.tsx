@@ -1,31 +1,36 @@
 /** What the kernel was run on: each case of the original, and what a variant's final measured of it. */
+import * as l10n from "@vscode/l10n";
 import { decimals, fixed, interval, NOTHING, optional, ratio } from "../../src/report/format.ts";
-import type { CaseFigures, Compared, FinalFigures, Ratio, Report, WholeFigures } from "../../src/report/shape.ts";
+import type { Case, CaseFigures, Compared, FinalFigures, Ratio, Report, WholeFigures } from "../../src/report/shape.ts";
 import { Columns, Section, Wide } from "./parts.tsx";
 
-const ROLES = { time: "timed", check: "checked", held_out: "held out" };
 const TIMES = ["device", "call"] as const;
-const WORDS = { device: "device", call: "call" };
+
+function role(of: Case["role"]): string {
+  return { time: l10n.t("timed"), check: l10n.t("checked"), held_out: l10n.t("held out") }[of];
+}
 
 export function CasesSection({ report }: { report: Report }) {
   const { cases } = report;
   const timed = cases.some(({ device_us }) => device_us !== null);
   const device = decimals(cases.map(({ device_us }) => device_us));
   const call = decimals(cases.map(({ call_us }) => call_us));
-  const times = timed ? [{ number: "Original, device (µs)" }, { number: "Original, call (µs)" }] : [];
+  const times = timed ? [{ number: l10n.t("Original, device (µs)") }, { number: l10n.t("Original, call (µs)") }] : [];
   return (
-    <Section title="Cases">
+    <Section title={l10n.t("Cases")}>
       {cases.length === 0 ? (
-        <p class="none">No case was captured.</p>
+        <p class="none">{l10n.t("No case was captured.")}</p>
       ) : (
         <>
           <p class="lead">
-            {timed ? "Times are medians of the original; the details of a verified variant have its own beside them." : "What the kernel was run on. Nothing was timed."}
+            {timed
+              ? l10n.t("Times are medians of the original; the details of a verified variant have its own beside them.")
+              : l10n.t("What the kernel was run on. Nothing was timed.")}
           </p>
-          <Wide label="Cases">
+          <Wide label={l10n.t("Cases")}>
             <table>
-              <caption class="heard">Cases</caption>
-              <Columns names={["Case", "Used as", "Function", { number: "Calls" }, ...times]} />
+              <caption class="heard">{l10n.t("Cases")}</caption>
+              <Columns names={[l10n.t("Case"), l10n.t("Used as"), l10n.t("Function"), { number: l10n.t("Calls") }, ...times]} />
               <tbody>
                 {cases.map((one) => (
                   <tr key={one.id}>
@@ -33,7 +38,7 @@ export function CasesSection({ report }: { report: Report }) {
                       {one.role === "time" ? one.name : one.arguments}
                       {one.role === "time" && <div class="under">{one.arguments}</div>}
                     </th>
-                    <td>{ROLES[one.role]}</td>
+                    <td>{role(one.role)}</td>
                     <td>
                       <code>{one.function}</code>
                     </td>
@@ -55,15 +60,18 @@ export function CasesSection({ report }: { report: Report }) {
 export function FiguresTable({ figures, variant }: { figures: FinalFigures; variant: number }) {
   const digits = decimals(figures.cases.flatMap((one) => TIMES.flatMap((time) => [one[time].original_us, one[time].variant_us])));
   const names = new Map(figures.cases.map((one) => [one.case, one.name]));
+  const title = l10n.t("Times of variant {0}", variant);
+  const numbers = [{ number: l10n.t("Original (µs)") }, { number: l10n.t("Variant (µs)") }, { number: l10n.t("Ratio (×)") }, { number: l10n.t("Interval (×)"), kind: "wider" }];
+  const columns = [l10n.t("Case"), l10n.t("Time"), ...numbers];
   return (
     <>
       <p class="under">
-        Medians of {figures.processes} fresh processes, {figures.pairs} pairs a case. Interval: of one more fresh process, 95 %.
+        {l10n.t("Medians of {0} fresh processes, {1} pairs a case. Interval: of one more fresh process, 95 %.", figures.processes, figures.pairs)}
       </p>
-      <Wide label={`Times of variant ${variant}`}>
+      <Wide label={title}>
         <table>
-          <caption class="heard">Times of variant {variant}</caption>
-          <Columns names={["Case", "Time", { number: "Original (µs)" }, { number: "Variant (µs)" }, { number: "Ratio (×)" }, { number: "Interval (×)", kind: "wider" }]} />
+          <caption class="heard">{title}</caption>
+          <Columns names={columns} />
           {figures.cases.map((one) => (
             <tbody key={one.case}>
               {TIMES.map((time, index) => (
@@ -94,7 +102,7 @@ function Times({ one, compared, time, first, digits }: { one: CaseFigures; compa
         </th>
       )}
       <td>
-        {WORDS[time]}, {compared.method}
+        {time === "device" ? l10n.t("device, {0}", compared.method) : l10n.t("call, {0}", compared.method)}
       </td>
       <td class="num">{fixed(compared.original_us, digits)}</td>
       <td class="num">{fixed(compared.variant_us, digits)}</td>
@@ -120,10 +128,10 @@ function Judged({ ratio: judged }: { ratio: Ratio }) {
 function Whole({ whole, score, worst }: { whole: WholeFigures; score: boolean; worst: string }) {
   return (
     <tr>
-      <th scope="row">{score ? "All cases (the score)" : "All cases"}</th>
-      <td>{WORDS[whole.quantity]}, geometric mean</td>
+      <th scope="row">{score ? l10n.t("All cases (the score)") : l10n.t("All cases")}</th>
+      <td>{whole.quantity === "device" ? l10n.t("device, geometric mean") : l10n.t("call, geometric mean")}</td>
       <td class="under" colSpan={2}>
-        by total time {ratio(whole.time_weighted)}; worst {worst} {ratio(whole.worst.value)}
+        {l10n.t("by total time {0}; worst {1} {2}", ratio(whole.time_weighted), worst, ratio(whole.worst.value))}
       </td>
       <Judged ratio={whole.geometric_mean} />
     </tr>

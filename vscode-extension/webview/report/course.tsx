@@ -1,48 +1,47 @@
 /** The best so far, over trials or over seconds. */
+import * as l10n from "@vscode/l10n";
 import type { ChartConfiguration } from "chart.js";
 import { useMemo } from "preact/hooks";
-import { course, summary, TIERS, type Axis, type Course, type Spot } from "../../src/report/course.ts";
-import { count, decimals, fixed, NOTHING, optional } from "../../src/report/format.ts";
+import { course, summary, tierAt, TIERS, type Axis, type Course, type Spot } from "../../src/report/course.ts";
+import { decimals, fixed, NOTHING, optional, ratio, whole } from "../../src/report/format.ts";
 import type { Report } from "../../src/report/shape.ts";
+import { tierWords } from "../../src/report/words.ts";
 import { Columns, Disclosed, Section, Wide } from "./parts.tsx";
 import { axis as looks, Legend, Picture, type Draw } from "./chart.tsx";
 
-const AXES: { axis: Axis; words: string }[] = [
-  { axis: "trials", words: "Trials" },
-  { axis: "seconds", words: "Seconds" },
-];
+const AXES: readonly Axis[] = ["trials", "seconds"];
 
 export function CourseSection({ report, axis, choose }: { report: Report; axis: Axis; choose: (axis: Axis) => void }) {
   const found = useMemo(() => course(report, axis), [report, axis]);
   const draw = useMemo<Draw>(() => drawing(found, axis), [found, axis]);
   const { measured } = found;
   return (
-    <Section title="Best so far">
+    <Section title={l10n.t("Best so far")}>
       {report.course.length === 0 ? (
-        <p class="none">{report.run.state === "running" ? "No trial has ended yet." : "No trial was executed."}</p>
+        <p class="none">{report.run.state === "running" ? l10n.t("No trial has ended yet.") : l10n.t("No trial was executed.")}</p>
       ) : (
         <figure>
           <figcaption>
             {measured
-              ? "Screening score: time of the original over that of the variant. It chooses what is verified, and is no result."
-              : "Tiers of a prediction; nothing was measured."}
-            {found.without > 0 && ` ${count(found.without, "trial")} without a ${measured ? "score" : "tier"}: the table says why.`}
+              ? l10n.t("Screening score: time of the original over that of the variant. It chooses what is verified, and is no result.")
+              : l10n.t("Tiers of a prediction; nothing was measured.")}
+            {found.without > 0 && ` ${without(found)}`}
           </figcaption>
           <fieldset class="switch">
-            <legend class="heard">Over</legend>
+            <legend class="heard">{l10n.t({ message: "Over", comment: "Over trials, or over seconds: what the horizontal axis of a chart shows" })}</legend>
             {AXES.map((one) => (
-              <label key={one.axis}>
-                <input type="radio" name="axis" checked={axis === one.axis} onChange={() => choose(one.axis)} />
-                <span>{one.words}</span>
+              <label key={one}>
+                <input type="radio" name="axis" checked={axis === one} onChange={() => choose(one)} />
+                <span>{one === "trials" ? l10n.t("Trials") : l10n.t("Seconds")}</span>
               </label>
             ))}
           </fieldset>
           <Picture label={summary(report, found)} height={measured ? 260 : 180} draw={draw} />
           <Legend
             items={[
-              { sign: "line", colour: "blue", words: measured ? "best screening score" : "best tier" },
-              { sign: "ring", colour: "blue", words: "a trial" },
-              ...(found.verified.length ? [{ sign: "diamond", colour: "orange", words: "verified ratio of that trial's variant" } as const] : []),
+              { sign: "line", colour: "blue", words: measured ? l10n.t("best screening score") : l10n.t("best tier") },
+              { sign: "ring", colour: "blue", words: l10n.t("a trial") },
+              ...(found.verified.length ? [{ sign: "diamond", colour: "orange", words: l10n.t("verified ratio of that trial's variant") } as const] : []),
             ]}
           />
           <CourseTable report={report} measured={measured} />
@@ -52,16 +51,23 @@ export function CourseSection({ report, axis, choose }: { report: Report; axis: 
   );
 }
 
+function without({ without: trials, measured }: Course): string {
+  if (measured) return trials === 1 ? l10n.t("1 trial without a score: the table says why.") : l10n.t("{0} trials without a score: the table says why.", whole(trials));
+  return trials === 1 ? l10n.t("1 trial without a tier: the table says why.") : l10n.t("{0} trials without a tier: the table says why.", whole(trials));
+}
+
 function CourseTable({ report, measured }: { report: Report; measured: boolean }) {
   const digits = decimals(report.course.map(({ seconds_s }) => seconds_s));
   // The outcome of a prediction is its tier.
-  const values = measured ? [{ number: "Screening score (×)" }, { number: "Best so far (×)" }] : ["Best so far"];
+  const values = measured ? [{ number: l10n.t("Screening score (×)") }, { number: l10n.t("Best so far (×)") }] : [l10n.t("Best so far")];
+  const step = [{ number: l10n.t("Trial") }, { number: l10n.t("Ended after (s)") }, { number: l10n.t("Variant") }, l10n.t("Outcome")];
+  const title = l10n.t("Best so far, trial by trial");
   return (
     <Disclosed>
-      <Wide label="Best so far, trial by trial">
+      <Wide label={title}>
         <table>
-          <caption class="heard">Best so far, trial by trial</caption>
-          <Columns names={[{ number: "Trial" }, { number: "Ended after (s)" }, { number: "Variant" }, "Outcome", ...values, { number: "Best variant" }]} />
+          <caption class="heard">{title}</caption>
+          <Columns names={[...step, ...values, { number: l10n.t("Best variant") }]} />
           <tbody>
             {report.course.map((step) => (
               <tr key={step.trial}>
@@ -72,8 +78,8 @@ function CourseTable({ report, measured }: { report: Report; measured: boolean }
                 <td class="num">{step.variant}</td>
                 <td>{step.outcome}</td>
                 {measured && <td class="num">{optional(step.screening_score, (score) => score.toFixed(2))}</td>}
-                {measured ? <td class="num">{optional(step.best_screening_score, (score) => score.toFixed(2))}</td> : <td>{step.best_tier ?? NOTHING}</td>}
-                <td class="num">{step.best_variant || "original"}</td>
+                {measured ? <td class="num">{optional(step.best_screening_score, (score) => score.toFixed(2))}</td> : <td>{step.best_tier ? tierWords(step.best_tier) : NOTHING}</td>}
+                <td class="num">{step.best_variant || l10n.t("original")}</td>
               </tr>
             ))}
           </tbody>
@@ -89,7 +95,7 @@ function drawing(found: Course, over: Axis): Draw {
     const end = found.best.at(-1);
     const line = end && end.x < last ? [...found.best, { ...end, x: last }] : found.best;
     const top = Math.max(1, ...[...found.best, ...found.tried, ...found.verified].map(({ y }) => y));
-    const x = { ...looks(colours, over === "trials" ? "Trials" : "Seconds since the run began (s)"), type: "linear" as const, min: 0 };
+    const x = { ...looks(colours, over === "trials" ? l10n.t("Trials") : l10n.t("Seconds since the run began (s)")), type: "linear" as const, min: 0 };
     const data = {
       datasets: [
         { type: "line" as const, data: line, stepped: "before" as const, borderColor: colours.blue, borderWidth: 2, pointRadius: 0, pointHitRadius: 0, order: 2 },
@@ -104,7 +110,7 @@ function drawing(found: Course, over: Axis): Draw {
         scales: {
           x: { ...x, ...(over === "trials" ? { ticks: { ...x.ticks, precision: 0 } } : {}) },
           y: found.measured
-            ? { ...looks(colours, "Original over variant (×)"), type: "linear", min: 0, suggestedMax: top * 1.08 }
+            ? { ...looks(colours, l10n.t("Original over variant (×)")), type: "linear", min: 0, suggestedMax: top * 1.08 }
             : {
                 ...looks(colours, ""),
                 type: "linear",
@@ -113,7 +119,7 @@ function drawing(found: Course, over: Axis): Draw {
                 afterBuildTicks: (scale) => {
                   scale.ticks = TIERS.map((_, value) => ({ value }));
                 },
-                ticks: { ...looks(colours, "").ticks, callback: (value) => TIERS[Number(value)] ?? "" },
+                ticks: { ...looks(colours, "").ticks, callback: (value) => tierAt(Number(value)) },
               },
         },
         plugins: {
@@ -122,9 +128,10 @@ function drawing(found: Course, over: Axis): Draw {
             callbacks: {
               label: ({ raw, datasetIndex }) => {
                 const { x: at, y, variant } = raw as Spot;
-                const where = over === "trials" ? `trial ${at}` : `${at.toFixed(1)} s`;
-                if (!found.measured) return `Variant ${variant}, ${where}: ${TIERS[y] ?? ""} (predicted)`;
-                return `Variant ${variant}, ${where}: ${y.toFixed(2)}× ${datasetIndex === 2 ? "verified" : "in screening"}`;
+                const where = over === "trials" ? l10n.t("trial {0}", at) : `${at.toFixed(1)} s`;
+                if (!found.measured) return l10n.t("Variant {0}, {1}: {2} (predicted)", variant, where, tierAt(y));
+                if (datasetIndex === 2) return l10n.t("Variant {0}, {1}: {2} verified", variant, where, ratio(y));
+                return l10n.t("Variant {0}, {1}: {2} in screening", variant, where, ratio(y));
               },
             },
           },

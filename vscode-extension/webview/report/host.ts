@@ -56,7 +56,16 @@ export class Host {
 
   /** What the file was made with. */
   get told(): Shown | undefined {
-    const data = document.getElementById("shown")?.textContent;
-    return data ? (JSON.parse(data) as Shown) : undefined;
+    return embedded("shown") as Shown | undefined;
   }
+
+  /** The page's sentences in the language of who reads; undefined where they stay as they are. */
+  get sentences(): Record<string, string> | undefined {
+    return embedded("sentences") as Record<string, string> | undefined;
+  }
+}
+
+function embedded(id: string): unknown {
+  const data = document.getElementById(id)?.textContent;
+  return data ? JSON.parse(data) : undefined;
 }

@@ -1,4 +1,5 @@
 /** Begins the page, and shows what the editor tells it: only what differs is drawn anew, so scroll, focus and what is open stay. */
+import * as l10n from "@vscode/l10n";
 import { render } from "preact";
 import type { Shown, ToPage } from "../../src/report/messages.ts";
 import { Host } from "./host.ts";
@@ -18,6 +19,7 @@ function show(shown: Shown): void {
   }
 }
 
+if (host.sentences) l10n.config({ contents: host.sentences });
 if (host.told) show(host.told);
 window.addEventListener("message", (event: MessageEvent<ToPage>) => show(event.data));
 window.addEventListener("scrollend", () => host.keep());

@@ -1,9 +1,11 @@
 /** The whole page: what came of the run first, then how, then what it cost. */
+import * as l10n from "@vscode/l10n";
 import { useState } from "preact/hooks";
 import type { Shown } from "../../src/report/messages.ts";
-import { count, date, fixed, optional } from "../../src/report/format.ts";
+import { date, NOTHING, optional, whole } from "../../src/report/format.ts";
 import type { Counts, Report } from "../../src/report/shape.ts";
 import { result, state } from "../../src/report/standing.ts";
+import { modeWords } from "../../src/report/words.ts";
 import { ArmsSection, ClustersSection } from "./arms.tsx";
 import { CasesSection } from "./cases.tsx";
 import { CourseSection } from "./course.tsx";
@@ -45,7 +47,7 @@ export function Page({ host, shown }: { host: Host; shown: Shown }) {
         </>
       )}
       {!report && live && <Progress words={live.headline} fraction={live.fraction} />}
-      {shown.exported_s !== null && <footer>Report of KernelBand, exported {date(shown.exported_s)}.</footer>}
+      {shown.exported_s !== null && <footer>{l10n.t("Report of KernelBand, exported {0}.", date(shown.exported_s))}</footer>}
     </main>
   );
 }
@@ -59,8 +61,8 @@ function Top({ host, shown }: { host: Host; shown: Shown }) {
   return (
     <header>
       <div class="title">
-        <h1>{kernel ? <code>{kernel}</code> : "Report of a run"}</h1>
-        {report && <span class={`badge ${report.run.mode}`}>{report.run.mode}</span>}
+        <h1>{kernel ? <code>{kernel}</code> : l10n.t("Report of a run")}</h1>
+        {report && <span class={`badge ${report.run.mode}`}>{modeWords(report.run.mode)}</span>}
       </div>
       {report && (
         <p class="where">
@@ -79,24 +81,24 @@ function Top({ host, shown }: { host: Host; shown: Shown }) {
         <div class="buttons">
           {going && (
             <button type="button" onClick={() => tell("cancel")}>
-              Stop
+              {l10n.t("Stop")}
             </button>
           )}
           {report && report.run.state === "interrupted" && (
             <button type="button" onClick={() => tell("resume")}>
-              Resume
+              {l10n.t("Resume")}
             </button>
           )}
           {report && (
             <>
               <button type="button" onClick={() => tell("open")}>
-                Open file
+                {l10n.t("Open file")}
               </button>
               <button type="button" onClick={() => tell("exportHtml")}>
-                Export HTML
+                {l10n.t("Export HTML")}
               </button>
               <button type="button" onClick={() => tell("exportJson")}>
-                Export JSON
+                {l10n.t("Export JSON")}
               </button>
             </>
           )}
@@ -109,7 +111,7 @@ function Top({ host, shown }: { host: Host; shown: Shown }) {
 function Progress({ words, fraction }: { words: string; fraction: number }) {
   return (
     <div class="progress">
-      <progress max={1} value={fraction} aria-label="How much is done" />
+      <progress max={1} value={fraction} aria-label={l10n.t("How much is done")} />
       <span>{words}</span>
     </div>
   );
@@ -118,13 +120,13 @@ function Progress({ words, fraction }: { words: string; fraction: number }) {
 function Outcome({ report, look }: { report: Report; look: (variant: number) => void }) {
   const { worth, known, variant } = result(report);
   return (
-    <section class="outcome" aria-label="Outcome">
+    <section class="outcome" aria-label={l10n.t("Outcome")}>
       <div class="best">
         <p class={variant?.ratio ? "worth figure" : "worth"}>{worth}</p>
         <p class="known">{known}</p>
         {variant && (
           <button type="button" class="link" onClick={() => look(variant.number)}>
-            Variant {variant.number}: {variant.title}
+            {l10n.t("Variant {0}: {1}", variant.number, variant.title)}
           </button>
         )}
       </div>
@@ -134,14 +136,18 @@ function Outcome({ report, look }: { report: Report; look: (variant: number) => 
 }
 
 function Funnel({ counts, predicted }: { counts: Counts; predicted: boolean }) {
-  const whole = (number: number): string => fixed(number, 0);
   const steps = [
-    { name: "Proposed", number: optional(counts.proposed, whole) },
-    { name: "Compiled", number: optional(counts.compiled, whole) },
-    { name: "Executed", number: whole(counts.executed) },
-    { name: "Verified", number: predicted ? "–" : whole(counts.verified) },
+    { name: l10n.t("Proposed"), number: optional(counts.proposed, whole) },
+    { name: l10n.t("Compiled"), number: optional(counts.compiled, whole) },
+    { name: l10n.t("Executed"), number: whole(counts.executed) },
+    { name: l10n.t("Verified"), number: predicted ? NOTHING : whole(counts.verified) },
   ];
-  const aside = [count(counts.duplicates, "duplicate"), count(counts.compile_errors, "compile error"), `${whole(counts.failed)} failed`, `${whole(counts.wrong)} wrong`];
+  const aside = [
+    counts.duplicates === 1 ? l10n.t("1 duplicate") : l10n.t("{0} duplicates", whole(counts.duplicates)),
+    counts.compile_errors === 1 ? l10n.t("1 compile error") : l10n.t("{0} compile errors", whole(counts.compile_errors)),
+    l10n.t("{0} failed", whole(counts.failed)),
+    l10n.t("{0} wrong", whole(counts.wrong)),
+  ];
   return (
     <div class="funnel">
       <dl>
@@ -154,7 +160,7 @@ function Funnel({ counts, predicted }: { counts: Counts; predicted: boolean }) {
       </dl>
       <p class="under">
         {aside.join(" · ")}
-        {predicted && ". To verify takes a GPU."}
+        {predicted && `. ${l10n.t("To verify takes a GPU.")}`}
       </p>
     </div>
   );

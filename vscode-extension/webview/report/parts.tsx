@@ -1,4 +1,5 @@
 /** Pieces that all sections are made of. */
+import * as l10n from "@vscode/l10n";
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
@@ -22,7 +23,7 @@ export function Wide({ label, children }: { label: string; children: ComponentCh
 }
 
 /** What is there for who asks: the same data as a chart's, or more than most want to know. */
-export function Disclosed({ words = "Show as a table", children }: { words?: string; children: ComponentChildren }) {
+export function Disclosed({ words = l10n.t("Show as a table"), children }: { words?: string; children: ComponentChildren }) {
   return (
     <details class="disclosed">
       <summary>{words}</summary>

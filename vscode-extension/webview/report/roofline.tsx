@@ -1,9 +1,11 @@
 /** Where the original and its variants stand under the roofs of the GPU. */
+import * as l10n from "@vscode/l10n";
 import { useMemo } from "preact/hooks";
 import { NOTHING, optional, three } from "../../src/report/format.ts";
 import { capital } from "../../src/report/standing.ts";
 import { named, roofs, summary, type Group, type Roofs } from "../../src/report/roofs.ts";
-import type { Report, Roofline } from "../../src/report/shape.ts";
+import type { Peaks, Report, Roofline } from "../../src/report/shape.ts";
+import { knownBy } from "../../src/report/words.ts";
 import { Columns, Disclosed, Section, Wide } from "./parts.tsx";
 import { axis, Legend, Picture, type Draw } from "./chart.tsx";
 
@@ -17,22 +19,23 @@ export function RooflineSection({ report }: { report: Report }) {
   const bound = found?.groups.some(({ kind }) => kind === "bound");
   const { device } = roofline;
   return (
-    <Section title="Roofline">
+    <Section title={l10n.t("Roofline")}>
       {!found || !draw ? (
-        <p class="none">{roofline.reason || "Nothing of this run has a place here: its operations or its bytes weren't counted."}</p>
+        <p class="none">{roofline.reason || l10n.t("Nothing of this run has a place here: its operations or its bytes weren't counted.")}</p>
       ) : (
         <figure>
           <figcaption>
-            {device && `${device.name}: memory ${three(device.dram_bytes_per_s / TERA)} TB/s, rates from ${device.source === "data sheet" ? "its data sheet" : "the GPU itself"}. `}
-            {found.roofs.map(({ ridge }) => `Ridge at ${three(ridge.x)} FLOP/byte. `)}Case {roofline.case_name}.
+            {device && `${rates(device)} `}
+            {found.roofs.map(({ ridge }) => `${l10n.t("Ridge at {0} FLOP/byte.", three(ridge.x))} `)}
+            {l10n.t("Case {0}.", roofline.case_name)}
           </figcaption>
           <Picture label={summary(roofline)} height={300} draw={draw} />
           <Legend
             items={[
-              { sign: "line", colour: "muted", words: "roof: memory, then arithmetic" },
-              { sign: "square", colour: "orange", words: "original" },
-              ...(measured ? [{ sign: "dot", colour: "blue", words: "variant, measured" } as const] : []),
-              ...(bound ? [{ sign: "ring", colour: "blue", words: "not measured: its intensity, at the most the roof allows" } as const] : []),
+              { sign: "line", colour: "muted", words: l10n.t("roof: memory, then arithmetic") },
+              { sign: "square", colour: "orange", words: l10n.t("original") },
+              ...(measured ? [{ sign: "dot", colour: "blue", words: l10n.t("variant, measured") } as const] : []),
+              ...(bound ? [{ sign: "ring", colour: "blue", words: l10n.t("not measured: its intensity, at the most the roof allows") } as const] : []),
             ]}
           />
           <RooflineTable roofline={roofline} />
@@ -42,19 +45,26 @@ export function RooflineSection({ report }: { report: Report }) {
   );
 }
 
+function rates({ name, source, dram_bytes_per_s }: Peaks): string {
+  const memory = three(dram_bytes_per_s / TERA);
+  return source === "data sheet" ? l10n.t("{0}: memory {1} TB/s, rates from its data sheet.", name, memory) : l10n.t("{0}: memory {1} TB/s, rates from the GPU itself.", name, memory);
+}
+
 function RooflineTable({ roofline }: { roofline: Roofline }) {
-  const names = ["Variant", "Known by", { number: "Intensity (FLOP/byte)" }, { number: "Rate (TFLOP/s)" }, { number: "Memory (TB/s)" }, "Limited by", "Why not more"];
+  const numbers = [{ number: l10n.t("Intensity (FLOP/byte)") }, { number: l10n.t("Rate (TFLOP/s)") }, { number: l10n.t("Memory (TB/s)") }];
+  const names = [l10n.t("Variant"), l10n.t("Known by"), ...numbers, l10n.t("Limited by"), l10n.t("Why not more")];
+  const title = l10n.t("Roofline, variant by variant");
   return (
     <Disclosed>
-      <Wide label="Roofline, variant by variant">
+      <Wide label={title}>
         <table>
-          <caption class="heard">Roofline, variant by variant</caption>
+          <caption class="heard">{title}</caption>
           <Columns names={names} />
           <tbody>
             {roofline.points.map((point) => (
               <tr key={point.variant}>
-                <th scope="row">{point.variant || "original"}</th>
-                <td>{point.how === "measured" ? `measured (${point.stage ?? "final"})` : "predicted"}</td>
+                <th scope="row">{point.variant || l10n.t("original")}</th>
+                <td>{knownBy(point)}</td>
                 <td class="num">{optional(point.intensity_flop_per_byte, three)}</td>
                 <td class="num">{optional(point.flops_per_s, (rate) => three(rate / TERA))}</td>
                 <td class="num">{optional(point.dram_bytes_per_s, (rate) => three(rate / TERA))}</td>
@@ -99,8 +109,8 @@ function drawing(found: Roofs): Draw {
       },
       options: {
         scales: {
-          x: log("Intensity (FLOP/byte)", found.x),
-          y: log("Rate (TFLOP/s)", [found.y[0] / TERA, found.y[1] / TERA]),
+          x: log(l10n.t("Intensity (FLOP/byte)"), found.x),
+          y: log(l10n.t("Rate (TFLOP/s)"), [found.y[0] / TERA, found.y[1] / TERA]),
         },
         plugins: { tooltip: { callbacks: { label: ({ raw }) => told(raw as Group & { ridge?: boolean }) } } },
       },
@@ -109,8 +119,10 @@ function drawing(found: Roofs): Draw {
 }
 
 function told({ x, y, ridge, kind, variants }: Group & { ridge?: boolean }): string[] {
-  const at = `${three(x)} FLOP/byte, ${three(y)} TFLOP/s`;
-  if (ridge) return ["Ridge: left of it memory limits, right of it arithmetic", at];
-  const who = named(variants);
-  return [capital(who), kind === "measured" ? `${at}, measured` : `${three(x)} FLOP/byte, at most ${three(y)} TFLOP/s; not measured`];
+  if (ridge) return [l10n.t("Ridge: left of it memory limits, right of it arithmetic"), `${three(x)} FLOP/byte, ${three(y)} TFLOP/s`];
+  const known =
+    kind === "measured"
+      ? l10n.t("{0} FLOP/byte, {1} TFLOP/s, measured", three(x), three(y))
+      : l10n.t("{0} FLOP/byte, at most {1} TFLOP/s; not measured", three(x), three(y));
+  return [capital(named(variants)), known];
 }

@@ -1,21 +1,27 @@
 /** The variants: a table to sort, and for each what it changes, why, and its patch. */
+import * as l10n from "@vscode/l10n";
 import { useId, useMemo, useState } from "preact/hooks";
-import { count, interval, parameters } from "../../src/report/format.ts";
+import { interval, parameters, whole } from "../../src/report/format.ts";
 import type { Report, Variant } from "../../src/report/shape.ts";
 import { next, sorted, type Column, type Order } from "../../src/report/sorting.ts";
 import { worth } from "../../src/report/standing.ts";
+import { stateWords } from "../../src/report/words.ts";
 import { FiguresTable } from "./cases.tsx";
 import type { Host } from "./host.ts";
 import { Patch } from "./patch.tsx";
 import { Section, Wide } from "./parts.tsx";
 
-const COLUMNS: { column: Column; words: string; kind: string }[] = [
-  { column: "number", words: "No.", kind: "num" },
-  { column: "change", words: "Change", kind: "" },
-  { column: "result", words: "Result", kind: "num" },
-  { column: "state", words: "State", kind: "wider" },
-  { column: "parent", words: "Made from", kind: "num wider" },
+const COLUMNS: { column: Column; kind: string }[] = [
+  { column: "number", kind: "num" },
+  { column: "change", kind: "" },
+  { column: "result", kind: "num" },
+  { column: "state", kind: "wider" },
+  { column: "parent", kind: "num wider" },
 ];
+
+function heading(column: Column): string {
+  return { number: l10n.t("No."), change: l10n.t("Change"), result: l10n.t("Result"), state: l10n.t("State"), parent: l10n.t("Made from") }[column];
+}
 
 /** Nobody wants these in a file; their patch can be looked at. */
 const NOT_OFFERED: readonly Variant["state"][] = ["wrong", "nondeterministic", "rejected", "failed", "equal"];
@@ -36,25 +42,25 @@ export function VariantsSection({ report, host, order, sort, open, toggle }: Giv
   const shown = all ? rows : rows.slice(0, FIRST);
   const predicted = report.run.mode === "predicted";
   return (
-    <Section title="Variants">
+    <Section title={l10n.t("Variants")}>
       {rows.length === 0 ? (
-        <p class="none">{report.run.state === "running" ? "No variant was executed yet." : "No variant was executed."}</p>
+        <p class="none">{report.run.state === "running" ? l10n.t("No variant was executed yet.") : l10n.t("No variant was executed.")}</p>
       ) : (
         <>
           <p class="lead">
             {predicted
-              ? "Each was compiled and checked by interpreting it; whether it is faster is predicted, and a GPU may disagree."
-              : "A ratio is the time of the original over that of the variant, and only verified variants have one."}
+              ? l10n.t("Each was compiled and checked by interpreting it; whether it is faster is predicted, and a GPU may disagree.")
+              : l10n.t("A ratio is the time of the original over that of the variant, and only verified variants have one.")}
           </p>
-          <Wide label="Variants">
+          <Wide label={l10n.t("Variants")}>
             <table class="variants">
-              <caption class="heard">Variants; activate a column's heading to sort</caption>
+              <caption class="heard">{l10n.t("Variants; activate a column's heading to sort")}</caption>
               <thead>
                 <tr>
-                  {COLUMNS.map(({ column, words, kind }) => (
+                  {COLUMNS.map(({ column, kind }) => (
                     <th key={column} scope="col" class={kind} aria-sort={order.column === column ? (order.down ? "descending" : "ascending") : "none"}>
                       <button type="button" class="sort" onClick={() => sort(next(order, column))}>
-                        {words}
+                        {heading(column)}
                         <span class="arrow" aria-hidden="true">
                           {order.column === column ? (order.down ? "▾" : "▴") : ""}
                         </span>
@@ -71,15 +77,19 @@ export function VariantsSection({ report, host, order, sort, open, toggle }: Giv
           {shown.length < rows.length && (
             <div class="buttons">
               <button type="button" onClick={() => setAll(true)}>
-                Show all {rows.length}
+                {l10n.t("Show all {0}", rows.length)}
               </button>
             </div>
           )}
-          {all && report.left_out > 0 && <p class="none">{count(report.left_out, "more variant")} aren't listed: they come after these.</p>}
+          {all && report.left_out > 0 && <p class="none">{leftOut(report.left_out)}</p>}
         </>
       )}
     </Section>
   );
+}
+
+function leftOut(variants: number): string {
+  return variants === 1 ? l10n.t("1 more variant isn't listed: it comes after these.") : l10n.t("{0} more variants aren't listed: they come after these.", whole(variants));
 }
 
 /** Where a variant stands in the table. */
@@ -101,18 +111,18 @@ function Row({ variant, report, host, open, toggle }: { variant: Variant; report
           </button>
           <div class="under">
             <code>{variant.move}</code>
-            {best && <span class="tag">look here first</span>}
-            {variant.decision && <span class="tag">{variant.decision === "accept" ? "accepted" : "rejected"}</span>}
+            {best && <span class="tag">{l10n.t("look here first")}</span>}
+            {variant.decision && <span class="tag">{variant.decision === "accept" ? l10n.t("accepted") : l10n.t("rejected")}</span>}
           </div>
         </th>
         <td class={`num result ${variant.ratio ? "figure" : ""}`}>
           {worth(variant)}
           {variant.ratio && <div class="under">{interval(variant.ratio)}</div>}
-          {variant.tier && <div class="under">predicted</div>}
-          <div class="under narrower">{stateWords(variant)}</div>
+          {variant.tier && <div class="under">{l10n.t("predicted")}</div>}
+          <div class="under narrower">{stateWords(variant.state)}</div>
         </td>
-        <td class={variant.state === "verified" ? "state wider good" : "state wider"}>{stateWords(variant)}</td>
-        <td class="num wider">{variant.parent || "original"}</td>
+        <td class={variant.state === "verified" ? "state wider good" : "state wider"}>{stateWords(variant.state)}</td>
+        <td class="num wider">{variant.parent || l10n.t("original")}</td>
       </tr>
       <tr id={id} hidden={!open} class="more">
         <td colSpan={COLUMNS.length}>{open && <More variant={variant} host={host} />}</td>
@@ -121,31 +131,26 @@ function Row({ variant, report, host, open, toggle }: { variant: Variant; report
   );
 }
 
-function stateWords({ state }: Variant): string {
-  return state === "verified" ? "✓ verified" : state === "equal" ? "same machine code" : state;
-}
-
 function More({ variant, host }: { variant: Variant; host: Host }) {
   const tell = (does: "apply" | "compare" | "explain" | "copyPatch"): void => host.tell({ type: "variant", does, variant: variant.number });
-  const made = parameters(variant.parameters);
   return (
-    <div class="details" role="group" aria-label={`Variant ${variant.number}`}>
+    <div class="details" role="group" aria-label={l10n.t("Variant {0}", variant.number)}>
       {host.acts && (
         <div class="buttons">
           {!NOT_OFFERED.includes(variant.state) && (
             <button type="button" class="primary" onClick={() => tell("apply")}>
-              Review in editor
+              {l10n.t("Review in editor")}
             </button>
           )}
           <button type="button" onClick={() => tell("compare")}>
-            Compare
+            {l10n.t("Compare")}
           </button>
           <button type="button" onClick={() => tell("explain")}>
-            Explain
+            {l10n.t("Explain")}
           </button>
           {variant.patch && (
             <button type="button" onClick={() => tell("copyPatch")}>
-              Copy patch
+              {l10n.t("Copy patch")}
             </button>
           )}
         </div>
@@ -159,16 +164,19 @@ function More({ variant, host }: { variant: Variant; host: Host }) {
           ))}
         </ul>
       ) : (
-        <p class="none">There are too many variants to tell of each here{host.acts ? "; Explain says it" : ""}.</p>
+        <p class="none">{host.acts ? l10n.t("There are too many variants to tell of each here; Explain says it.") : l10n.t("There are too many variants to tell of each here.")}</p>
       )}
       {variant.reason && <p>{variant.reason}</p>}
       {variant.figures && <FiguresTable figures={variant.figures} variant={variant.number} />}
       <p class="under">
-        {[`trial ${variant.trial}`, made, `numerics ${variant.numerics}`, `written by ${variant.author}`, variant.cluster === null ? "" : `cluster ${variant.cluster}`]
-          .filter(Boolean)
-          .join(" · ")}
+        {origin(variant).join(" · ")}
       </p>
       {variant.patch && <Patch text={variant.patch} />}
     </div>
   );
+}
+
+function origin({ trial, parameters: given, numerics, author, cluster }: Variant): string[] {
+  const of = [l10n.t("trial {0}", trial), parameters(given), l10n.t("numerics {0}", numerics), l10n.t("written by {0}", author)];
+  return [...of, cluster === null ? "" : l10n.t("cluster {0}", cluster)].filter(Boolean);
 }
