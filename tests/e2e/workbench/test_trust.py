@@ -20,7 +20,7 @@ REFUSED = "that folder isn't trusted"
 
 def servers(workbench: Workbench) -> list[psutil.Process]:
     """Ours: at most one."""
-    return [p for p in workbench.processes() if any(word.endswith("start.py") for word in p.cmdline())]
+    return workbench.processes("start.py")
 
 
 def kill(screen: Screen, workbench: Workbench) -> None:
@@ -66,7 +66,7 @@ def test_nothing_runs_until_the_folder_is_trusted(
         screen.eventually(screen.rows, lambda found: any("scale_kernel" in row for row in found))
         assert looks() > 20
     assert traps.sung == []
-    assert [p for p in workbench.processes() if str(home.work) in " ".join(p.cmdline())] == []
+    assert workbench.processes(str(home.work)) == []
     assert screen.lenses() == lenses
 
     # and so that all this can fail

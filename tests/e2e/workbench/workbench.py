@@ -176,14 +176,16 @@ class Workbench:
     def pages(self) -> list[Page]:
         return self.context.pages if self.context is not None else []
 
-    def processes(self) -> list[psutil.Process]:
-        """Every process that descends from this workbench, by the mark in its environment."""
-        return [process for process in psutil.process_iter() if self._is_mine(process)]
+    def processes(self, word: str = "") -> list[psutil.Process]:
+        """Every process that descends from this workbench, by the mark in its environment, with this in its command line."""
+        return [process for process in psutil.process_iter() if self._is_mine(process, word)]
 
-    def _is_mine(self, process: psutil.Process) -> bool:
+    def _is_mine(self, process: psutil.Process, word: str) -> bool:
+        # in one try: it may end between any two of these
         try:
-            return process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            mine = process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE
+            return mine and word in " ".join(process.cmdline())
+        except psutil.Error:
             return False
 
     # ------------------------------------------------------------ ending
@@ -208,9 +210,7 @@ class Workbench:
         self.process = None
         gone = _within(lambda: not self.processes(), seconds)
         left = [] if gone else self.processes()
-        told = [f"{process.pid}: {' '.join(process.cmdline())[:300]}" for process in left]
-        for process in left:
-            process.kill()
+        told = [_killed(process) for process in left]
         psutil.wait_procs(left, 5)
         return told
 
@@ -225,6 +225,16 @@ def _plain_environment() -> dict[str, str]:
     keep = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return {**keep, "OMP_NUM_THREADS": "1"}
+
+
+def _killed(process: psutil.Process) -> str:
+    """What it was, for the person who reads it; it may have ended by itself meanwhile."""
+    try:
+        told = f"{process.pid}: {' '.join(process.cmdline())[:300]}"
+        process.kill()
+    except psutil.NoSuchProcess:
+        return f"{process.pid}: ended by itself, late"
+    return told
 
 
 def _within(wanted: Callable[[], bool], seconds: float) -> bool:
