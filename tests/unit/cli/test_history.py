@@ -1,0 +1,101 @@
+"""What ``kernelband history`` says of a run in a few words: a ratio where fresh processes verified one, and no word that says more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+from kernelband.cli.history import history, outcome
+from kernelband.history import Store, runs, trials
+from kernelband.history.records import FinalRow, RunRow
+from tests.unit.history.rows import run_row, trial_row, variant_row
+
+RUN = "a1b2c3"
+EDIT = {"options": {"entry": None, "against": "saved"}, "state": "finished"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.write(tmp_path / "history.db") as opened:
+        yield opened
+
+
+def final(*, verified: bool = False, score: float | None = 1.84, **result: Any) -> FinalRow:
+    said = {"fault": "none", "correctness": "passed", "integrity": "ok", "performance": "inconclusive", **result}
+    low, high = (None, None) if score is None else (score - 0.1, score + 0.1)
+    return FinalRow(RUN, 1, verified, score, low, high, said, seconds=1.0)
+
+
+def written(store: Store, row: RunRow, *finals: FinalRow, tier: str | None = None, **of_trial: Any) -> RunRow:
+    """The run as it is kept, with one variant."""
+    with_tier = evolve(variant_row(RUN), forecast={"tier": tier} if tier else {})
+    runs.begin(store, row, {row.path: "x = 1\n"})
+    trials.write(store, trials.Rows(variants=(with_tier,), trials=(evolve(trial_row(RUN), **of_trial),), finals=finals))
+    return row
+
+
+@pytest.mark.parametrize(
+    ("more", "finals", "said"),
+    [
+        ({"state": "finished"}, [final(verified=True)], "variant 1 verified 1.84x"),
+        ({"state": "finished"}, [final(performance="faster")], "nothing verified"),
+        ({"state": "finished"}, [], "nothing verified"),
+        ({"state": "interrupted"}, [], ""),
+        ({"state": "interrupted"}, [final(verified=True)], "variant 1 verified 1.84x"),
+        ({"state": "finished", "mode": "predicted", "summary": {"best": 1}}, [], "predicted: variant 1 likely faster"),
+        ({"state": "finished", "mode": "predicted"}, [], "predicted: no candidate to bet on"),
+    ],
+)
+def test_of_a_search(store: Store, more: dict[str, Any], finals: list[FinalRow], said: str) -> None:
+    assert outcome(store, written(store, run_row(RUN, **more), *finals)) == said
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (final(verified=True), "verified 1.84x (1.74 to 1.94)"),
+        (final(performance="slower", score=0.5), "slower"),
+        (final(), "inconclusive"),
+        (final(performance="equal", score=1.0), "equal"),
+        # screening's word for what the final didn't confirm would be read as its result
+        (final(performance="faster"), "not verified"),
+        (final(performance="faster", integrity="suspect"), "not verified"),
+        (final(performance="slower", integrity="suspect"), "not verified"),
+        (final(correctness="wrong", score=None), "wrong"),
+        (final(fault="illegal_address", score=None), "illegal address"),
+    ],
+)
+def test_of_an_edit_that_was_judged(store: Store, result: FinalRow, said: str) -> None:
+    assert outcome(store, written(store, run_row(RUN, **EDIT), result)) == f"your edit: {said}"
+
+
+def test_of_an_edit_that_came_to_no_final(store: Store) -> None:
+    row = written(store, run_row(RUN, **EDIT), performance="slower", score=0.5)
+    assert outcome(store, row) == "your edit: slower"
+
+
+@pytest.mark.parametrize(("tier", "said"), [("likely faster", "likely faster"), (None, "unclear")])
+def test_of_an_edit_that_nothing_measured(store: Store, tier: str | None, said: str) -> None:
+    row = written(store, run_row(RUN, mode="predicted", **EDIT), tier=tier, correctness="interpreted", performance="untested", score=None)
+    assert outcome(store, row) == f"your edit: {said} (predicted)"
+
+
+def test_the_list_and_what_is_forgotten(store: Store, tmp_path: Path) -> None:
+    written(store, run_row(RUN, state="finished", path=str(tmp_path / "k.py")), final(verified=True))
+    db = ["--db", str(tmp_path / "history.db")]
+    shown = CliRunner().invoke(history, db, env={"COLUMNS": "250"})
+    assert shown.exit_code == 0, shown.output
+    (line,) = [line for line in shown.output.splitlines() if line.startswith(RUN)]
+    assert "variant 1 verified 1.84x" in line
+    other = CliRunner().invoke(history, [*db, "--file", str(tmp_path / "other.py")])
+    assert "No runs are kept of" in other.output
+    (row,) = json.loads(CliRunner().invoke(history, [*db, "--json"]).output)
+    assert row["id"] == RUN
+    assert CliRunner().invoke(history, [*db, "--forget", RUN]).output.startswith(f"Forgot run {RUN} (add in ")
+    assert CliRunner().invoke(history, db).output == "No runs are kept.\n"
