@@ -12,15 +12,13 @@ from kernelband_worker.guardian import Guardian, remove
 from kernelband_worker.streams import take_streams
 from kernelband_worker.supervisor import Supervisor
 
-#: The bootstrap makes the folder with this prefix, mode 0700, where TMPDIR says.
-SCRATCH_PREFIX = "kernelband-worker-"
 _ALIVE = "alive"
 _GRACE_S = 3600.0  # a folder without the file may be one that is just being made
 
 
 def sweep(scratch: Path) -> None:
     """Remove this user's scratch folders whose supervisor is dead: the kernel has released the lock in them."""
-    for folder in system.temporary_folders(SCRATCH_PREFIX):
+    for folder in system.temporary_folders(system.SCRATCH_PREFIX):
         if folder == scratch:
             continue
         try:

@@ -25,6 +25,7 @@ _START = (
     "import importlib; importlib.import_module(sys.argv.pop(1)).main()"
 )
 _TAIL_CHARS = 8000
+_WORDS_S, _QUIET_S = 1.0, 0.1  # for where it hangs, which a busy machine lets it say late, and the silence after it
 _LOG_CHARS_PER_CALL = 1 << 20  # a program that prints without end must not fill the engine's memory
 
 
@@ -169,11 +170,20 @@ class Child:
             if call.done.is_set():
                 return
             call.timed_out = True
-        if hasattr(signal, "SIGUSR1"):  # faulthandler writes where it hangs to its log; needs no GIL
-            with contextlib.suppress(OSError):
-                os.kill(self.process.pid, signal.SIGUSR1)
-            time.sleep(0.1)
+        self._hear_where_it_hangs()
         self._kill()
+
+    def _hear_where_it_hangs(self) -> None:
+        if not hasattr(signal, "SIGUSR1"):
+            return
+        before = heard = self._printed
+        with contextlib.suppress(OSError):
+            os.kill(self.process.pid, signal.SIGUSR1)  # faulthandler writes it to the log, in many pieces; needs no GIL
+        end = time.monotonic() + _WORDS_S
+        while not self._gone.wait(_QUIET_S) and time.monotonic() < end:
+            if self._printed == heard != before:
+                break
+            heard = self._printed
 
     def _death(self, call: Call) -> Dict[str, Any]:
         """The answer to a call that got none from the executor."""

@@ -21,6 +21,8 @@ from typing import IO, Any, Dict, Iterator, List, Optional
 
 WINDOWS = os.name == "nt"
 LINUX = sys.platform.startswith("linux")
+#: Of a worker's scratch folder, which the bootstrap makes where TMPDIR says; the mark of an editor's run follows.
+SCRATCH_PREFIX = "kernelband-worker-"
 _PR_SET_PDEATHSIG = 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -125,7 +126,10 @@ class Child(asyncio.SubprocessProtocol):
     def kill(self) -> None:
         """End everything now; for the exit of the server, where no loop runs any more."""
         self._kill_group()
-        system.kill_marked(self.marker)
+        end = time.monotonic() + KILL_S
+        while system.kill_marked(self.marker) and time.monotonic() < end:
+            time.sleep(LOOK_S)
+        self._remove_scratch()
 
     @classmethod
     async def to_its_end(
@@ -199,6 +203,12 @@ class Child(asyncio.SubprocessProtocol):
         begin = time.monotonic()
         while await asyncio.to_thread(system.kill_marked, self.marker) and time.monotonic() < begin + KILL_S:
             await asyncio.sleep(LOOK_S)
+        await asyncio.to_thread(self._remove_scratch)
+
+    def _remove_scratch(self) -> None:
+        """The folders of its workers: whoever was about to remove them may have been killed at it."""
+        for folder in system.temporary_folders(system.SCRATCH_PREFIX + self._marker):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _anybody(self) -> bool:
         return any(True for _ in system.marked(self.marker))

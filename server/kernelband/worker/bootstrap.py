@@ -9,12 +9,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from kernelband_worker import scrub, system
+
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 PACKAGE = "kernelband_worker"
 OLDEST_PYTHON = (3, 9)
-SCRATCH_PREFIX = "kernelband-worker-"  # boot.py sweeps what has it
 
 #: Free of quotes, ``!``, ``$``, backslashes and line ends: every login shell passes it on unchanged. The current folder goes off
 #: the path first, or a user's ``base64.py`` would be imported.
@@ -38,7 +39,7 @@ while missing:
         sys.exit(0)
     parts.append(part)
     missing -= len(part)
-scratch = os.path.realpath(tempfile.mkdtemp(prefix="{prefix}"))
+scratch = os.path.realpath(tempfile.mkdtemp(prefix="{prefix}" + os.environ.get("{mark}", "")))
 try:
     archive = os.path.join(scratch, "worker.zip")
     with open(archive, "wb") as out:
@@ -55,7 +56,9 @@ main(scratch, archive, "{executor}")
 
 def program(marker: str, size: int, executor: str) -> str:
     """The command line's program as base64: prints ``marker`` and its version, reads ``size`` bytes of zip, starts the supervisor."""
-    text = _PROGRAM.format(marker=marker, size=size, executor=executor, oldest=OLDEST_PYTHON, prefix=SCRATCH_PREFIX)
+    text = _PROGRAM.format(
+        marker=marker, size=size, executor=executor, oldest=OLDEST_PYTHON, prefix=system.SCRATCH_PREFIX, mark=scrub.RUN_MARK
+    )
     return base64.b64encode(text.encode("ascii")).decode("ascii")
 
 

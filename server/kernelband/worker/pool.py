@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -62,7 +63,7 @@ class CompilePool:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
-        self._idle = 0  # threads that wait, less jobs that nobody has taken yet
+        self._idle = 0  # threads that wait or are about to, less jobs that nobody has taken yet
         self._threads: list[threading.Thread] = []
         self._executors = [
             Executor(worker, f"{name}-{index}", role, session=session, variants=variants, environment=_ENVIRONMENT)
@@ -118,10 +119,16 @@ class CompilePool:
 
     def _work(self, executor: Executor) -> None:
         while (job := self._jobs.get()) is not None:
-            if job.future.set_running_or_notify_cancel():
-                try:
-                    job.future.set_result(executor.call(job.operation, job.params, job.deadline_s))
-                except BaseException as error:  # noqa: BLE001  # belongs to the one who waits
-                    job.future.set_exception(error)
+            tell = _outcome(executor, job) if job.future.set_running_or_notify_cancel() else None
             with self._lock:
-                self._idle += 1
+                self._idle += 1  # before anybody is told, who may submit the next job at once
+            if tell is not None:
+                tell()
+
+
+def _outcome(executor: Executor, job: _Job) -> Callable[[], None]:
+    """Do the job; what is returned tells its future."""
+    try:
+        return partial(job.future.set_result, executor.call(job.operation, job.params, job.deadline_s))
+    except BaseException as error:  # noqa: BLE001  # belongs to the one who waits
+        return partial(job.future.set_exception, error)

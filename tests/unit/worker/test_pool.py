@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
+from queue import Queue
 from typing import Any
 
 from kernelband.worker import CompilePool
@@ -47,6 +49,20 @@ def test_a_warm_pool_has_started_before_the_first_job() -> None:
         assert sorted(notebook.started) == ["compile-0", "compile-1", "compile-2"]
         pool.submit({"launch": 1}).result(5)
         assert len(notebook.started) == 3
+
+
+def test_the_next_job_goes_to_the_one_that_has_just_ended() -> None:
+    notebook = Notebook()
+    second: Queue[Future[dict[str, Any]]] = Queue()
+
+    def go_on(_: Future[dict[str, Any]]) -> None:
+        second.put(pool.submit({}))
+        time.sleep(0.2)  # time for another thread, if there is one, to take it
+
+    with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
+        pool.submit({}).add_done_callback(go_on)
+        second.get(timeout=10).result(10)
+        assert notebook.started == ["compile-0"]
 
 
 def test_a_cold_pool_starts_as_jobs_come() -> None:

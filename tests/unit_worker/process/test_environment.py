@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,8 @@ def test_processes_of_this_worker_are_left_out(torch: Any, smi: Path, monkeypatc
 
     with subprocess.Popen(["/bin/sleep", "30"], env={"KERNELBAND_SCRATCH": "/scratch/mine"}) as ours:
         try:
+            while not Path(f"/proc/{ours.pid}/environ").read_bytes():  # it is there a moment later than the process
+                time.sleep(0.01)
             (smi / "apps").write_text(f"{UUID}, {ours.pid}, sleep, 5\n")
             monkeypatch.setenv("KERNELBAND_SCRATCH", "/scratch/mine")
             assert found()["gpus"][0]["processes"] == []
