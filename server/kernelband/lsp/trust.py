@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from kernelband.errors import UsageError
 from kernelband.lsp.index import is_file
-from kernelband.workload.permission import as_environment, nearest
+from kernelband.workload.permission import as_environment, permitted
 
 
 def default_path() -> Path:
@@ -24,7 +24,7 @@ def default_path() -> Path:
 
 @frozen
 class Listed:
-    """Folders by resolved absolute path: trusted or, below a trusted one, not. ``problem``: why it can't be used; it is empty then."""
+    """Folders by resolved absolute path: trusted or not. ``problem``: why it can't be used; it is empty then."""
 
     folders: Mapping[str, bool] = field(factory=dict[str, bool])
     problem: str = ""
@@ -65,9 +65,7 @@ def put(path: Path, folder: str, trusted: bool) -> Listed:
     if trusted:
         folders[folder] = True
     else:
-        folders.pop(folder, None)
-        if nearest(folders, folder)[1]:
-            folders[folder] = False
+        folders[folder] = False  # also where nothing above it is listed: an editor may trust what is
     try:
         _write(path, folders)
     except OSError as error:
@@ -83,7 +81,7 @@ class Trust:
     _said: dict[str, bool] = field(factory=dict[str, bool])
 
     def say(self, folder: str, trusted: bool) -> None:
-        """The editor's own word for a folder and what is below it; kept in memory, and before the list."""
+        """The editor's own word for a folder and what is below it; kept in memory. It comes before the list, which may only take away."""
         self._said[os.path.realpath(folder)] = trusted
 
     def allows(self, path: str) -> bool:
@@ -99,14 +97,11 @@ class Trust:
         if not is_file(path):
             return f"{os.path.basename(path)} is no file, so nothing of it can be run: save it first."
         real = os.path.realpath(path)
-        word = nearest(self._said, real)[1]
-        if word is None:
-            listed = read(self.path)
-            if listed.problem:
-                return listed.problem
-            word = nearest(listed.folders, real)[1]
-        if word:
+        listed = read(self.path)
+        if permitted([self._said, listed.folders], real):
             return ""
+        if listed.problem and permitted([self._said], real) is None:
+            return listed.problem
         folder = real if os.path.isdir(real) else os.path.dirname(real)
         return (
             f"Nothing is run in {folder}, because that folder isn't trusted: trust it in your editor, or with `kernelband trust {folder}`."

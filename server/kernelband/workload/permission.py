@@ -25,8 +25,22 @@ def nearest(folders: Mapping[str, Word], path: str) -> tuple[str | None, Word | 
     return None, None
 
 
+def permitted(words: Sequence[Mapping[str, bool]], path: str) -> bool | None:
+    """Whether ``path`` (resolved) may run; None where nobody said anything of it.
+
+    The first mapping with a word decides. A later one may only take away, by a No for a folder that is nearer than that word's.
+    """
+    given: bool | None = None
+    near = ""
+    for folders in words:
+        folder, word = nearest(folders, path)
+        if folder is not None and (given is None or (not word and len(folder) > len(near))):
+            given, near = word, folder
+    return given
+
+
 def as_environment(words: Sequence[Mapping[str, bool]]) -> dict[str, str]:
-    """For the process of a run: folders (resolved) by whether they are trusted; an earlier mapping's word counts before a later one's."""
+    """For the process of a run: folders (resolved) by whether they are trusted, as ``permitted`` takes them."""
     return {VARIABLE: json.dumps([dict(w) for w in words])}
 
 
@@ -36,8 +50,7 @@ def may_run(path: str) -> bool:
     if told is None:
         return True
     words: list[dict[str, bool]] = json.loads(told)
-    real = os.path.realpath(path)
-    return next((word for folders in words if (word := nearest(folders, real)[1]) is not None), False)
+    return bool(permitted(words, os.path.realpath(path)))
 
 
 def require_permission(path: str) -> None:

@@ -52,7 +52,20 @@ def test_the_nearest_listed_folder_decides(path: Path, work: Path) -> None:
     assert read(path).folders == {str(work): True, str(work / "inner"): False, str(work / "inner" / "deep"): True}
     put(path, str(work), trusted=False)
     assert not server.allows(str(work / "k.py"))
-    assert str(work) not in read(path).folders
+    assert server.allows(str(work / "inner" / "deep" / "k.py"))
+
+
+def test_the_list_takes_away_what_an_editor_trusts_around_it(path: Path, work: Path) -> None:
+    server = Trust()
+    server.say(str(work), trusted=True)
+    put(path, str(work / "vendor"), trusted=False)
+    assert server.allows(str(work / "k.py"))
+    assert not server.allows(str(work / "vendor" / "deep" / "k.py"))
+    server.say(str(work / "vendor"), trusted=True)  # of that very folder: the newer word
+    assert server.allows(str(work / "vendor" / "k.py"))
+    server.say(str(work / "vendor"), trusted=False)
+    put(path, str(work / "vendor" / "mine"), trusted=True)
+    assert not server.allows(str(work / "vendor" / "mine" / "k.py")), "the list gives nothing that the editor refuses"
 
 
 def test_links_are_followed(path: Path, work: Path, tmp_path: Path) -> None:

@@ -118,13 +118,18 @@ def test_what_is_in_a_folder_that_is_not_trusted_is_not_run(tmp_path: Path, monk
     elsewhere.write_text("from kernel import add\n\ndef test_add():\n    add(1)\n")
     workspace, program, _ = write(tmp_path, kernel=KERNEL)
     assert choose_entry(workspace, program, None)["path"] == str(elsewhere)
-    words = [{str(tmp_path): True}, {str(tmp_path / "tests"): False}]  # the editor's word counts before the list
-    for name, value in as_environment(words).items():
-        monkeypatch.setenv(name, value)
+
+    def say(*words: dict[str, bool]) -> None:
+        for name, value in as_environment(words).items():
+            monkeypatch.setenv(name, value)
+
+    say({str(tmp_path): True}, {str(tmp_path.parent): False})  # the editor's word counts before the list's for a folder above
     assert choose_entry(workspace, program, None)["path"] == str(elsewhere)
-    for name, value in as_environment([{str(tmp_path): True, str(tmp_path / "tests"): False}]).items():
-        monkeypatch.setenv(name, value)
+    say({str(tmp_path / "tests"): False}, {str(tmp_path / "tests"): True})  # the list gives nothing that the editor takes
     assert find_entries(workspace, program) == ()
+    for words in ({str(tmp_path): True}, {str(tmp_path / "tests"): False}), ({str(tmp_path): True, str(tmp_path / "tests"): False},):
+        say(*words)  # but may take away, for a folder that is nearer
+        assert find_entries(workspace, program) == ()
     with pytest.raises(WorkloadError, match=r"in a trusted folder .*tests.test_kernel\.py isn't in one"):
         choose_entry(workspace, program, None)
     with pytest.raises(WorkloadError, match=r"Nothing is run in .*tests, because that folder isn't trusted"):
