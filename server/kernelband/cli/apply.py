@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from kernelband.cli.target import db_option, open_history, parse_variant
-from kernelband.errors import SourceError, StaleText, UsageError
+from kernelband.errors import HistoryError, SourceError, StaleText, UsageError
 from kernelband.explain.outcome import word
 from kernelband.explain.why import patch_text
 from kernelband.history import Store, runs, trials
@@ -47,10 +47,19 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
         else:
             _require_sound(store, row.id, number)
             _write_in_place(new)
-            trials.decide(store, row.id, number, "accept")
         for path in new:
             shown = Path(output) / Path(path).relative_to(root) if output is not None else path
             click.echo(f"Wrote {shown}")
+        if output is None:
+            _decide(store, row.id, number)
+
+
+def _decide(store: Store, run: str, number: int) -> None:
+    """Write down that it was taken. The files have it all the same, so what hinders that is a warning."""
+    try:
+        trials.decide(store, run, number, "accept")
+    except HistoryError as error:
+        click.echo(f"That you took it was not written down: {error.message}", err=True)
 
 
 def _current(workspace: Workspace, path: str) -> str:
