@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -94,6 +95,7 @@ def serve_tcp(server: KernelBandServer, port: int) -> None:
 
 async def _serve(server: KernelBandServer, read: Callable[[], Awaitable[bytes]], greeting: Greeting | None = None) -> NoReturn:
     code = 1
+    _leave_at_signals(server)
     try:
         assert isinstance(server.protocol, Protocol)
         code = await converse(server.protocol, read, greeting)
@@ -105,3 +107,19 @@ async def _serve(server: KernelBandServer, read: Callable[[], Awaitable[bytes]],
         finally:
             logging.shutdown()
             os._exit(code)  # a thread may read a large text for long, and nobody is there any more to wait for it
+
+
+def _leave_at_signals(server: KernelBandServer) -> None:
+    """A client that can't wait, or a terminal that is gone, ends the server with a signal: its runs end with it, and its files go."""
+    if sys.platform == "win32":  # asyncio has none there
+        return
+
+    def leave(number: int) -> None:
+        try:
+            server.leave()
+        finally:
+            logging.shutdown()
+            os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, leave, int(number))

@@ -40,6 +40,7 @@ POLL_S = 1.0  # between two looks at the history's file: others write it too
 LOOK_S = 6.0  # between two looks into it where the file is as it was: a run whose process has died changes nothing there
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
+FILES_S = 0.5  # after files were written: a checkout writes many
 FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class KernelBandServer(LanguageServer):
         self._tasks: set[asyncio.Task[Any]] = set()
         self.batches: set[asyncio.Task[Any]] = set()  # of several runs, one after the other
         self._redraw_due: asyncio.TimerHandle | None = None
+        self._files_due: asyncio.TimerHandle | None = None
         self.has_drawn = False  # whether a client has lenses of ours, which may want to be drawn anew
         for feature in FEATURES:
             feature.register(self)
@@ -145,10 +147,13 @@ class KernelBandServer(LanguageServer):
         """Look at the history when its file changes, and from time to time, for as long as the connection lives."""
         loop, seen, due = asyncio.get_running_loop(), (), 0.0
         while True:
-            state = await asyncio.to_thread(self.findings.state)
-            if state != seen or loop.time() >= due:
-                seen, found = state, await self.look()
-                due = loop.time() + (0.0 if found or self.findings.problem else LOOK_S)  # of a long history a part is read at a time
+            try:
+                state = await asyncio.to_thread(self.findings.state)
+                if state != seen or loop.time() >= due:
+                    seen, found = state, await self.look()
+                    due = loop.time() + (0.0 if found or self.findings.problem else LOOK_S)  # of a long history a part is read at a time
+            except Exception:  # such as a row that makes no sense: the next look may be a better one
+                log.exception("The history can't be looked at.")
             await asyncio.sleep(POLL_S)
 
     async def look(self) -> bool:
@@ -164,6 +169,8 @@ class KernelBandServer(LanguageServer):
         self.settings, problems = read_settings(value, before)
         for problem in problems:
             log.warning(problem)
+        if self.settings.lens != before.lens:
+            self.redraw()
         if self.settings.diagnostics != before.diagnostics:
             for document in self.open_documents():
                 diagnostics.tell(self, document.uri)
@@ -200,15 +207,24 @@ class KernelBandServer(LanguageServer):
         self.look_again()
         self.redraw()
 
-    def look_again(self, changed: str = "") -> None:
-        """How do all open texts stand to the history now? Where one document has ``changed``: the others with a kernel that has a run; its
-        program may be in several files.
+    def look_again(self, changed: str | None = None) -> None:
+        """How do all open texts stand to the history now? Where one document has ``changed`` ("": files that aren't open): the others with
+        a kernel that has a run; its program may be in several files.
         """
         for document in self.open_documents():
             snapshot = self.index.latest(document.uri)
-            if snapshot is not None and (not changed or (snapshot.uri != changed and self.standings.knows(snapshot.uri))):
+            if snapshot is not None and (changed is None or (snapshot.uri != changed and self.standings.knows(snapshot.uri))):
                 self.standings.look(snapshot)
                 self.diagnoses.look(snapshot)
+
+    def files_changed(self) -> None:
+        """Files were written, such as by git: look again soon, once for many."""
+        if self._files_due is None:
+            self._files_due = asyncio.get_running_loop().call_later(FILES_S, self._look_at_files)
+
+    def _look_at_files(self) -> None:
+        self._files_due = None
+        self.look_again("")
 
     def _run_changed(self, live: LiveRun) -> None:
         progress.tell(self, live)

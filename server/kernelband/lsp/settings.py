@@ -6,6 +6,7 @@ a repository's files set none of these.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -18,7 +19,8 @@ class Settings:
     """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box"; ``workers``: others that may be
     chosen for a file, each with the Python behind it ("": python3). ``trials``, ``seconds``: of a run; 60 seconds where neither is said.
     ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles kernels of trusted folders when their
-    file is saved; "off" only when asked to, since it runs the user's program. ``pythons``: by folder, for files in it, before ``python``.
+    file is saved; "off" only when asked to, since it runs the user's program. ``pythons``: by folder (resolved), for files in it, before
+    ``python``.
     ``search``: the command that starts KernelBand's command line; none is this server's own. ``model`` writes variants, too; ``base_url``
     is where it is asked.
     """
@@ -83,6 +85,8 @@ def read_settings(value: object, before: Settings | None = None) -> tuple[Settin
             good[name] = (given or None) if kinds == (str,) else getattr(Settings(), name) if given is None else given
         else:
             problems.append(f"kernelband.{key} should be a {kinds[-1].__name__} and is {given!r}: it is left as it was.")
+    if "pythons" in good:
+        good["pythons"] = {_resolved(folder): python for folder, python in good["pythons"].items()}
     return attrs.evolve(settings, **good), problems
 
 
@@ -96,6 +100,14 @@ def model_environment(settings: Settings, key: str | None) -> dict[str, str]:
 
 def _is_words(given: Mapping[Any, Any]) -> bool:
     return all(isinstance(x, str) for pair in given.items() for x in pair)
+
+
+def _resolved(folder: str) -> str:
+    """As paths of files are when they are looked up: an editor names a folder as it was opened, perhaps through a link."""
+    try:
+        return os.path.realpath(folder)
+    except ValueError:  # no path can be that, as with a NUL, and so no file is below it
+        return folder
 
 
 def _snake(key: str) -> str:

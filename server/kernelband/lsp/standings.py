@@ -9,12 +9,14 @@ from pathlib import PurePath
 from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError, StaleText
-from kernelband.history import source_key
+from kernelband.history import Store, runs, source_key
 from kernelband.lsp.findings import Applicable, Finding, Findings, VariantFinding
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
 from kernelband.lsp.placing import ProgramOf, form, program_in
 from kernelband.lsp.placing import place as put
+from kernelband.lsp.ranking import read_variants
+from kernelband.search.events import GIVEN
 from kernelband.source import Workspace
 from kernelband.source.model import Kernel, Patch, Program, text_hash
 
@@ -68,6 +70,13 @@ class Standings:
     def knows(self, uri: str) -> bool:
         """Whether something was found in the history for a kernel of that document."""
         return any(standing.finding.runs for standing in self._known.get(uri, {}).values())
+
+    async def against(self, run: str, path: str, kernel: str) -> tuple[int | None, str]:
+        """``accepted`` and ``stale`` of an open document's text of this moment, against one run; (None, "") where either is gone."""
+        texts = dict(self._texts())
+        if path not in texts:
+            return None, ""
+        return await asyncio.to_thread(_against, self._findings(), run, path, kernel, texts)
 
     def look(self, snapshot: Snapshot) -> None:
         """The document's text, or the history, is another: look again soon."""
@@ -156,6 +165,20 @@ def _of_variants(findings: Findings, finding: Finding, texts: Mapping[str, str],
         return Standing(finding)
     memory.applicable[run.id, numbers] = applicable
     return Standing(finding, *judged(applicable, finding.path, finding.qualname, texts, memory))
+
+
+def _against(findings: Findings, run: str, path: str, kernel: str, texts: Mapping[str, str]) -> tuple[int | None, str]:
+    try:
+        with Store.read(findings.db) as store:
+            row = runs.find(store, run)
+            if row.policy == GIVEN:  # an edit is itself, whatever came out of it
+                numbers = [int(r["id"]) for r in store.rows("SELECT id FROM variants WHERE run = ? AND id", [row.id])]
+            else:
+                numbers = [v.number for v in read_variants(store, row.id, row.mode)]
+        applicable = findings.load(row.id, numbers)
+    except HistoryError:  # forgotten
+        return None, ""
+    return judged(applicable, path, kernel, texts, Memory())
 
 
 def finding_of(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Finding:

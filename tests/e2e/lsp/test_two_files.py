@@ -60,6 +60,40 @@ async def test_an_edit_of_the_host_s_file_is_seen_at_the_kernel(home: Home) -> N
 
 
 @pytest.mark.asyncio
+async def test_a_file_that_git_changes_is_seen_although_it_is_not_open(home: Home) -> None:
+    file = home.work / "ops.py"
+    before = file.read_text()
+
+    async def changed(ed: Editor, text: str) -> None:
+        file.write_text(text)
+        event = types.FileEvent(file.as_uri(), types.FileChangeType.Changed)
+        ed.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+
+    async with editor(home, PROFILES[0], entry="bench/bench_scale.py::bench", trials=3) as ed:
+        ed.open()
+
+        async def watches() -> list[types.Registration]:
+            return [r for r in ed.registered if r.method == "workspace/didChangeWatchedFiles"]
+
+        (watch,) = await ed.eventually(watches, bool)
+        assert watch.register_options == {"watchers": [{"globPattern": "**/*.{py,ipynb}"}]}
+        end = await ed.ended((await ed.command("optimize", ed.uri, "scale_kernel"))["run"])
+        assert end.state == "finished", end.error
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on "))
+        await changed(ed, before.replace("BLOCK=64", "BLOCK=32"))
+        await ed.eventually(ed.lenses, lambda found: found[0] == "changed since it was optimized · verify again")
+        await changed(ed, before)
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on "))
+
+        # what was edited in the editor, and closed without a save, is as it is on the disk
+        ops = Other(ed, file)
+        ops.put(before.replace("BLOCK=64", "BLOCK=32"))
+        await ed.eventually(ed.lenses, lambda found: found[0] == "changed since it was optimized · verify again")
+        ed.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(ops.uri)))
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on "))
+
+
+@pytest.mark.asyncio
 async def test_an_edit_is_called_what_it_was_found_to_be(home: Home) -> None:
     async with editor(home, PROFILES[0], entry="bench/bench_scale.py::bench") as ed:
         ed.open()

@@ -167,7 +167,8 @@ async def test_the_kernels_of_a_branch_one_after_the_other(home: Home) -> None:
         assert begun == sorted(begun)  # never side by side
         runs = {c.run for c in ed.changes}
         assert len((await ed.command("optimizeChanged", "HEAD"))["kernels"]) == 2
-        await ed.command("stop_all")
+        for run in (await ed.command("stop_all"))["runs"]:
+            await ed.ended(run)
         await asyncio.sleep(3)
         assert len({c.run for c in ed.changes} - runs) <= 1  # the other one never begins
         assert all(c.state != "running" for c in {c.run: c for c in ed.changes}.values())

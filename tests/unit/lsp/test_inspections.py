@@ -72,10 +72,11 @@ async def test_what_it_says_becomes_hints_of_that_text(tmp_path: Path) -> None:
 )
 async def test_what_goes_wrong_is_one_sentence(tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
     events = options.pop("events")
+    limit = 1.0 if "seconds" in options else 60.0
     begin = time.monotonic()
     with pytest.raises(KernelBandError, match=sentence):
-        await Inspections(nobody, program(tmp_path, *events, **options), limit=1.0).inspect(ask(tmp_path))
-    assert time.monotonic() - begin < 10
+        await Inspections(nobody, program(tmp_path, *events, **options), limit=limit).inspect(ask(tmp_path))
+    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.asyncio
@@ -113,7 +114,7 @@ async def test_closing_ends_those_of_the_document_only(tmp_path: Path) -> None:
     inspections = Inspections(nobody, program(tmp_path, inspected(), seconds=1.0))
     one, other = ask(tmp_path), ask(tmp_path / "other")
     tasks = [asyncio.ensure_future(inspections.inspect(a)) for a in (one, other)]
-    while not (tmp_path / "times").exists():
+    while not (tmp_path / "times").exists() or "\n" not in (tmp_path / "times").read_text():
         await asyncio.sleep(0.02)
     inspections.closed(one.uri)
     with pytest.raises(KernelBandError, match="its document was closed"):

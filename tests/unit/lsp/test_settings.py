@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import attrs
 import pytest
 from hypothesis import given
@@ -79,6 +81,14 @@ def test_the_python_of_the_nearest_folder_is_taken_on_this_machine_only() -> Non
     assert with_python(settings, "/a/bc/k.py").python == "/a/python"
     assert with_python(settings, "/c/k.py").python == "/usr/bin/python3"
     assert with_python(attrs.evolve(settings, worker="ssh box"), "/a/b/k.py").python == "/usr/bin/python3"
+
+
+def test_a_folder_that_was_opened_through_a_link_has_its_python(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    settings, problems = read_settings({"pythons": {str(tmp_path / "link"): "/b/python", "no\0path": "/c/python"}})
+    assert problems == []
+    assert with_python(settings, str((tmp_path / "real" / "k.py").resolve())).python == "/b/python"
 
 
 def test_a_run_may_have_a_budget_of_its_own() -> None:

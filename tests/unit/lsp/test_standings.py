@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from kernelband.history import trials
-from kernelband.lsp.findings import Findings
+from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.standings import REST_S, Standings
 from kernelband.lsp.text import Lines
+from kernelband.search.events import GIVEN
 from kernelband.search.patches import patch_to_json
 from kernelband.source import between, find_kernels
 from tests.unit.lsp.test_findings import TEXT, final, measured, trial, variant, write
@@ -65,4 +66,48 @@ async def test_a_variant_that_is_typed_in_is_none_at_once(tmp_path: Path) -> Non
         assert accepted() is None
     look(VARIANT)
     await until(lambda: accepted() == 1)
+    findings.close()
+
+
+@pytest.mark.asyncio
+async def test_the_text_is_judged_against_any_run(tmp_path: Path) -> None:
+    """An older run than the newest, and more of them than are told of; at once, without waiting for the text to rest."""
+    path, db = tmp_path / "k.py", tmp_path / "history.db"
+    for number in range(MOST_OF_A_KERNEL + 2):  # the oldest first
+        run, other = f"a{number}", TEXT.replace("BLOCK=64", f"BLOCK={128 + number}")
+        patch = patch_to_json(between({str(path): TEXT}, {str(path): other}))
+        rows = trials.Rows(variants=(variant(run, 1, patch=patch),), trials=(trial(run, 1),), finals=(final(run, 1, 1.5),))
+        write(db, measured(run, str(path), created=float(number)), rows)
+    findings = Findings(db)
+    findings.refresh()
+    held: dict[str, str] = {}
+    standings = Standings(lambda: findings, lambda: held, lambda: None)
+
+    async def against(run: str, text: str) -> tuple[int | None, str]:
+        held[str(path)] = text
+        return await standings.against(run, str(path), "add")
+
+    formatted = TEXT.replace("add[(1,)](x, 64, BLOCK=64)", "add[(1,)](\n        x, 64, BLOCK=128\n    )")
+    assert "a0" not in [run.id for run in findings.find(str(path), "add").runs]
+    assert await against("a0", formatted) == (1, "")
+    assert await against("a0", TEXT) == (0, "")
+    assert await against("a1", formatted) == (None, "run in k.py has changed since run a1: verify it again.")
+    assert (await against("a0", "x = (\n"))[0] is None
+    assert (await against("a0", "x = 1\n"))[0] is None
+    assert await against("gone", formatted) == (None, "")
+    held.clear()
+    assert await standings.against("a0", str(path), "add") == (None, "")
+    findings.close()
+
+
+@pytest.mark.asyncio
+async def test_an_edit_that_was_judged_is_known_whatever_came_out(tmp_path: Path) -> None:
+    path, db = tmp_path / "k.py", tmp_path / "history.db"
+    patch = patch_to_json(between({str(path): TEXT}, {str(path): VARIANT}))
+    rows = trials.Rows(variants=(variant("a1", 1, patch=patch),), trials=(trial("a1", 1, correctness="wrong"),))
+    write(db, measured("a1", str(path), policy=GIVEN), rows)
+    findings = Findings(db)
+    findings.refresh()
+    standings = Standings(lambda: findings, lambda: {str(path): VARIANT}, lambda: None)
+    assert await standings.against("a1", str(path), "add") == (1, "")
     findings.close()

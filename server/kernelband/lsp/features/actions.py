@@ -10,6 +10,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from kernelband.errors import KernelBandError
 from kernelband.lsp.applying import Wanted, variant_edit
 from kernelband.lsp.features.fixes import fixes
+from kernelband.lsp.features.lens import resumable
 from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
@@ -78,9 +79,9 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     stale = standing is not None and standing.stale
     verify = _run(f"Verify {'this version' if stale else 'my edit'} of {name}", "kernelband.server.verify", uri, name)
     out = [verify, *known] if stale else known
-    latest = standing.finding.runs[0] if standing is not None and standing.finding.runs else None
-    if latest is not None and latest.state == "interrupted":
-        out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, latest.id))
+    interrupted = resumable(standing, place(uri), name)
+    if interrupted is not None:
+        out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, interrupted))
     out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
     out += [] if stale else [verify]
     out.append(_run("Optimize kernels changed since HEAD", "kernelband.server.optimizeChanged", "HEAD"))

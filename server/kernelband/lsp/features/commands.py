@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.asking import request, with_budget
-from kernelband.lsp.features import progress
+from kernelband.lsp.features import lens, pages
 from kernelband.lsp.features.actions import Refused, can_name
 from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
@@ -21,12 +21,11 @@ from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.environment import environment
 from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.listing import forget, kernels, list_runs
-from kernelband.lsp.features.reporting import run_report
+from kernelband.lsp.features.reporting import report, run_report
 from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.features.verifying import optimize_changed, verify
-from kernelband.lsp.index import place
 from kernelband.lsp.wording import title
 
 if TYPE_CHECKING:
@@ -104,7 +103,11 @@ async def stop_all(server: KernelBandServer) -> dict[str, list[str]]:
 async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
     """Put a variant into the client's documents, as one edit, if their texts are what it was made for."""
     await _put(server, Wanted(uri, kernel, run, number), f"KernelBand: variant {number} of run {run}")
-    await asyncio.to_thread(decide, server.findings.db, run, number, "accept")
+    try:
+        await asyncio.to_thread(decide, server.findings.db, run, number, "accept")
+    except KernelBandError as error:  # the text has it all the same
+        said = f"Variant {number} is in, but that you took it was not written down: {error.message}"
+        server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, said))
     return {"applied": True}
 
 
@@ -156,34 +159,26 @@ def _is_current(server: KernelBandServer, edit: types.WorkspaceEdit) -> bool:
 
 
 async def patch(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> str:
-    """The variant against the texts of now, as ``git apply`` takes it."""
-    return await asyncio.to_thread(variant_diff, server.findings, Wanted(uri, kernel, run, number), server.open_texts())
-
-
-async def report(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:
-    """All that is known of a kernel, as JSON: the live run, the runs that are kept, their variants."""
-    import attrs
-
-    live = server.runs.of(place(uri), kernel)
-    standing = server.standings.of(uri, kernel)
-    finding = standing.finding if standing is not None else server.findings.find(place(uri), kernel)
-    return {
-        "live": progress.changed(live) if live is not None else None,
-        "accepted": standing.accepted if standing is not None else None,
-        "stale": standing.stale if standing is not None else "",
-        "runs": [attrs.asdict(run) for run in finding.runs],
-    }
+    """The variant against the texts of now, as ``git apply`` takes it. Shown, too, unless the client does something with the answer."""
+    text = await asyncio.to_thread(variant_diff, server.findings, Wanted(uri, kernel, run, number), server.open_texts())
+    if not pages.opens_itself(server):
+        await pages.show_text(server, f"{kernel}.diff", text)
+    return text
 
 
 async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:
-    """Let a person pick one of the best variants, in any client, and put it in."""
+    """Let a person pick one of the best variants, in any client, and put it in. Of one that is in, the report is shown."""
     standing = server.standings.of(uri, kernel)
     run = standing.finding.telling if standing is not None else None
-    if standing is not None and standing.stale:
-        raise StaleText(standing.stale)
-    offers = {title(run.device, v): v for v in standing.offers[:3]} if standing is not None and run is not None else {}
-    if not offers:
+    if standing is None or run is None or not run.trials:
         raise UsageError(f"There is no variant of {kernel} to take: optimize it first.")
+    if standing.taken is not None:
+        return {"applied": False, **await explain(server, uri, kernel, standing.taken.run, standing.taken.number)}
+    if standing.stale:
+        raise StaleText(standing.stale)
+    offers = {title(run.device, v): v for v in standing.offers[:3]}
+    if not offers:
+        raise UsageError(f"There is no variant of {kernel} to take. Run {run.id} ended so: {run.reason or lens.result(standing)}.")
     picked = await server.window_show_message_request_async(
         types.ShowMessageRequestParams(
             types.MessageType.Info, f"Which variant of {kernel} shall be put in?", [types.MessageActionItem(t) for t in offers]
@@ -205,7 +200,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     accept: (str, int),
     reject: (str, int),
     patch: (str, str, str, int),
-    report: (str, str),
+    report: (str, str, str),
     choose: (str, str),
     choose_entry: (str, str, str),
     choose_device: (str, str),

@@ -48,12 +48,12 @@ async def tell_around(server: KernelBandServer, path: str) -> None:
 
 
 async def _look(server: KernelBandServer, uri: str) -> None:
-    document = server.documents.text_documents.get(uri)
+    document = server.documents.find(uri)
     if document is None:
         return
     text, version = document.source, document.version
     found = await asyncio.to_thread(read_configuration, place(uri), text)
-    now = server.documents.text_documents.get(uri)
+    now = server.documents.find(uri)
     if now is not None and now.version == version:  # else the next look tells
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, _diagnostics(server, found, text), version))
 

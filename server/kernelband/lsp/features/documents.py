@@ -37,10 +37,12 @@ def register(server: KernelBandServer) -> None:
         diagnostics.closed(server, params.text_document.uri)
         inspecting.closed(server, params.text_document.uri)
         configuring.closed(server, params.text_document.uri)
+        server.look_again(params.text_document.uri)  # what the file holds counts now for the programs that it is part of
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
         snapshot = server.index.latest(params.text_document.uri)
         if snapshot is not None:
             server.standings.look(snapshot)
+        server.look_again(params.text_document.uri)
         inspecting.saved(server, params.text_document.uri)

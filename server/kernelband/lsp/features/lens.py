@@ -44,11 +44,18 @@ def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.C
     told = result(standing) if standing is not None else ""
     if told and standing is not None:
         out.append(_lens(where, told, f"kernelband.server.{'verify' if standing.stale else 'choose'}", uri, name))
-    latest = next(iter(standing.finding.runs), None) if standing is not None else None
-    if latest is not None and latest.state == "interrupted":
-        out.append(_lens(where, "Resume", "kernelband.server.resume", uri, name, latest.id))
+    interrupted = resumable(standing, place(uri), name)
+    if interrupted is not None:
+        out.append(_lens(where, "Resume", "kernelband.server.resume", uri, name, interrupted))
     out.append(_lens(where, "Optimize", "kernelband.server.optimize", uri, name))
     return out
+
+
+def resumable(standing: Standing | None, path: str, kernel: str) -> str | None:
+    """The kernel's last run, if it was cut off and is about this very file: a copy of it has runs of its own to begin."""
+    latest = next(iter(standing.finding.runs), None) if standing is not None else None
+    ours = latest is not None and (latest.path, latest.kernel) == (path, kernel)
+    return latest.id if latest is not None and ours and latest.state == "interrupted" else None
 
 
 def result(standing: Standing) -> str:

@@ -14,6 +14,7 @@ from kernelband.lsp.features import lens
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun
+from kernelband.lsp.notebooks import Book
 from kernelband.lsp.ranking import VariantFinding
 from kernelband.search.events import GIVEN
 from kernelband.source.folders import is_below
@@ -44,10 +45,9 @@ async def _opened(server: KernelBandServer) -> list[dict[str, Any]]:
     """Of open documents, as they are now; of a notebook in its cells."""
     out: list[dict[str, Any]] = []
     for document in server.open_documents():
-        cells = server.documents.books.get(document.uri)
         if await server.view(document.uri) is None:  # closed meanwhile
             continue
-        for uri in [c.document.uri for c in cells.cells] if cells is not None else [document.uri]:
+        for uri in [c.document.uri for c in document.cells] if isinstance(document, Book) else [document.uri]:
             view = await server.view(uri)
             for kernel in view.kernels if view is not None else ():
                 name = kernel.place.qualname

@@ -38,7 +38,7 @@ async def begin(server: KernelBandServer, live: LiveRun) -> None:
     title = f"{'Verify' if live.request.judges else 'Optimize'} {live.request.kernel}"
     server.work_done_progress.begin(token, types.WorkDoneProgressBegin(title=title, message=live.headline, percentage=0, cancellable=True))
     server.shown.add(live.id)
-    tell(server, live)
+    _show(server, live)  # of now; its error was told by ``tell``
 
 
 def tell(server: KernelBandServer, live: LiveRun) -> None:
@@ -49,8 +49,11 @@ def tell(server: KernelBandServer, live: LiveRun) -> None:
         said = f"{live.request.kernel} was not {'verified' if live.request.judges else 'optimized'}: {live.error}"
         log.error("Run %s: %s", live.id, said)
         server.window_show_message(types.ShowMessageParams(types.MessageType.Error, said))
-    if live.id not in server.shown:
-        return
+    if live.id in server.shown:
+        _show(server, live)
+
+
+def _show(server: KernelBandServer, live: LiveRun) -> None:
     token = f"{PREFIX}{live.id}"
     if live.ended:
         server.shown.discard(live.id)

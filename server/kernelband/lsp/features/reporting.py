@@ -1,4 +1,4 @@
-"""``runReport``: all that a graphical report of one run needs. docs/report.md has it field by field."""
+"""``report``: what is known of a kernel; ``runReport``: all that a graphical report of one run needs (docs/report.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 from kernelband.errors import UsageError
 from kernelband.history import Store, runs
-from kernelband.lsp.features import progress
+from kernelband.lsp.features import pages, progress
+from kernelband.lsp.index import place
+from kernelband.lsp.overview import overview
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
+
+
+async def report(server: KernelBandServer, uri: str, kernel: str, run: str | None = None) -> dict[str, Any]:
+    """All that is known of a kernel, as JSON: the live run, the runs that are kept, their variants.
+
+    ``accepted`` and ``stale`` are of the newest run with variants, as the text was when it last rested; with ``run`` of that one, as it is
+    now. Without ``run`` it is shown as a text, too, unless the client does something with the answer.
+    """
+    import attrs
+
+    live = server.runs.of(place(uri), kernel)
+    standing = server.standings.of(uri, kernel)
+    finding = standing.finding if standing is not None else server.findings.find(place(uri), kernel)
+    accepted, stale = (standing.accepted, standing.stale) if standing is not None else (None, "")
+    if run is not None:
+        accepted, stale = await server.standings.against(run, place(uri), kernel)
+    elif not pages.opens_itself(server):
+        await pages.show_text(server, f"{kernel}.md", overview(kernel, live, finding))
+    return {
+        "live": progress.changed(live) if live is not None else None,
+        "accepted": accepted,
+        "stale": stale,
+        "runs": [attrs.asdict(known) for known in finding.runs],
+    }
 
 
 async def run_report(server: KernelBandServer, run: str) -> dict[str, Any]:

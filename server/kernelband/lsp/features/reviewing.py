@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelband.errors import UsageError
-from kernelband.history import Store, trials
+from kernelband.history import Store, runs, trials
 from kernelband.lsp.applying import Wanted, parts
 from kernelband.lsp.review import Answer, read_words, review_hunks
 
@@ -50,6 +50,7 @@ def decide(db: Path, run: str, number: int, decision: str) -> None:
         UsageError: there is no such variant.
     """
     with Store.write(db) as store:
-        if not store.rows("SELECT id FROM variants WHERE run = ? AND id = ? AND id", [run, number]):
-            raise UsageError(f"There is no variant {number} of run {run}, so nothing was decided: look at the kernel's report.")
-        trials.decide(store, run, number, decision)
+        whole = runs.find(store, run).id
+        if not store.rows("SELECT id FROM variants WHERE run = ? AND id = ? AND id", [whole, number]):
+            raise UsageError(f"There is no variant {number} of run {whole}, so nothing was decided: look at the kernel's report.")
+        trials.decide(store, whole, number, decision)

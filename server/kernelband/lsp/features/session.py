@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from kernelband.lsp.features import pages
 from kernelband.lsp.index import place
@@ -31,6 +32,11 @@ def register(server: KernelBandServer) -> None:
     def initialized(_: types.InitializedParams) -> None:
         server.begin(server.watch())
         server.begin(pages.begin(server))
+        server.begin(_watch_files(server))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def files_changed(_: types.DidChangeWatchedFilesParams) -> None:
+        server.files_changed()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration(params: types.DidChangeConfigurationParams) -> None:
@@ -62,3 +68,17 @@ def register(server: KernelBandServer) -> None:
     async def shutdown(_: Any) -> None:
         await server.runs.cancel_all()
         server.leave()
+
+
+async def _watch_files(server: KernelBandServer) -> None:
+    """Be told when Python files are written that aren't open: a program may be in several, and git changes them under an editor."""
+    workspace = server.client_capabilities.workspace
+    can = workspace.did_change_watched_files if workspace is not None else None
+    if can is None or not can.dynamic_registration:
+        return
+    options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*.{py,ipynb}")])
+    registration = types.Registration("kernelband-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+    try:
+        await server.client_register_capability_async(types.RegistrationParams([registration]))
+    except JsonRpcException as error:
+        log.warning("The client tells nothing of files that aren't open: %s", error)

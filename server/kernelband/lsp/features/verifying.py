@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 from lsprotocol import types
 
 from kernelband.errors import KernelBandError, UsageError
@@ -13,7 +15,7 @@ from kernelband.lsp.asking import request, with_base
 from kernelband.lsp.changed import Changed, changed_kernels
 from kernelband.lsp.features.running import start
 from kernelband.lsp.index import place
-from kernelband.lsp.liverun import LiveRun
+from kernelband.lsp.liverun import LiveRun, Request
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -31,12 +33,26 @@ def register(server: KernelBandServer) -> None:
 
 
 async def verify(server: KernelBandServer, uri: str, kernel: str, base: dict[str, Any] | None = None) -> dict[str, str]:
-    """Judge the text on the screen against the saved one, where it is saved against the last commit. Answers with the run at once.
+    """Judge the text on the screen. Answers with the run at once.
 
+    Against the saved one; where that is the same, against what its last run began with if it has changed since, else the last commit.
     ``base``: what it is judged against instead, texts by the addresses of documents.
     """
     asked = await request(server, uri, kernel, judges=True)
-    return {"run": start(server, asked if base is None else with_base(server, asked, base)).id}
+    if base is not None:
+        asked = with_base(server, asked, base)
+    elif asked.text is None and not asked.overlays:
+        asked = attrs.evolve(asked, base=await _of_last_run(server, asked))
+    return {"run": start(server, asked).id}
+
+
+async def _of_last_run(server: KernelBandServer, asked: Request) -> Mapping[str, str]:
+    """The texts that the kernel's last run began with, by path; none where they are as they were, or it was about another file."""
+    standing = server.standings.of(asked.uri, asked.kernel)
+    run = standing.finding.telling if standing is not None and standing.stale else None
+    if run is None or (run.path, run.kernel) != (asked.path, asked.kernel):
+        return {}
+    return (await asyncio.to_thread(server.findings.load, run.id, ())).base_texts
 
 
 async def optimize_changed(server: KernelBandServer, ref: str) -> dict[str, Any]:
@@ -44,19 +60,46 @@ async def optimize_changed(server: KernelBandServer, ref: str) -> dict[str, Any]
 
     Answers with the kernels before the first one ends; ``stop_all`` ends them all.
     """
-    folders = [place(f.uri) for f in server.documents.folders.values()]
+    root = server.documents.root_uri  # of clients that know of one folder only
+    folders = [place(f.uri) for f in server.documents.folders.values()] or ([place(root)] if root else [])
     if not folders:
         raise UsageError("No folder is open, so nothing can be compared with a commit: open the folder of your repository.")
-    for folder in folders:
-        if refusal := server.trust.refusal(folder):
-            raise UsageError(refusal)
-    texts = server.open_texts()
-    found = await asyncio.to_thread(lambda: [c for folder in folders for c in changed_kernels(folder, ref, texts)])
+    found, left_out = await asyncio.to_thread(_changed, server, folders, ref, server.open_texts())
+    if left_out:
+        said = " ".join(dict.fromkeys(e.message for e in left_out))
+        if len(left_out) == len(folders):
+            raise UsageError(said)
+        server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Some folders are left out. {said}"))
     if found:
         task = server.begin(_one_by_one(server, found))
         server.batches.add(task)
         task.add_done_callback(server.batches.discard)
     return {"kernels": [{"uri": Path(c.path).as_uri(), "kernel": c.kernel} for c in found]}
+
+
+def _changed(
+    server: KernelBandServer, folders: list[str], ref: str, texts: Mapping[str, str]
+) -> tuple[list[Changed], list[KernelBandError]]:
+    """The kernels of all folders, each once where one folder is in another; and why folders have none. Runs git: for a thread."""
+    found: dict[Changed, None] = {}
+    left_out: list[KernelBandError] = []
+    for folder in folders:
+        kernels = _changed_in(server, folder, ref, texts)
+        if isinstance(kernels, KernelBandError):
+            left_out.append(kernels)
+        else:
+            found |= dict.fromkeys(kernels)
+    return list(found), left_out
+
+
+def _changed_in(server: KernelBandServer, folder: str, ref: str, texts: Mapping[str, str]) -> list[Changed] | KernelBandError:
+    """Of one folder, or why there are none: the others can be looked at all the same."""
+    if refusal := server.trust.refusal(folder):
+        return UsageError(refusal)
+    try:
+        return changed_kernels(folder, ref, texts)
+    except KernelBandError as error:
+        return error
 
 
 async def _one_by_one(server: KernelBandServer, found: list[Changed]) -> None:
@@ -69,4 +112,6 @@ async def _one_by_one(server: KernelBandServer, found: list[Changed]) -> None:
         while not live.ended:
             await asyncio.sleep(0.1)
         if live.stopping:  # by a person: they want no other one either
+            return
+        if live.state == "failed" and live.device is None:  # before it began, and the next one would say the same
             return

@@ -1,0 +1,128 @@
+"""What a click on each lens does, in a client with no view of its own; and what is said when there is nothing to do."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from tests.e2e.cli_world import Home
+from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
+from tests.e2e.lsp.editor import PROFILES, Editor, editor
+from tests.e2e.lsp.test_session import home, optimized  # noqa: F401  # the fixture
+from tests.e2e.lsp.test_showing import path_of
+
+
+def git(home: Home, *words: str) -> None:  # noqa: F811  # the fixture's name
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", *who, *words], cwd=home.work, check=True, capture_output=True)
+
+
+async def clicked(ed: Editor, number: int = 0) -> Any:
+    """What the lens of that place does."""
+    found = await ed.client.text_document_code_lens_async(types.CodeLensParams(ed.document))
+    assert found is not None
+    command = found[number].command
+    assert command is not None
+    return await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(command.command, command.arguments))
+
+
+def last_shown(ed: Editor) -> str:
+    return path_of(ed.client.shown_documents[-1].uri).read_text()
+
+
+@pytest.mark.asyncio
+async def test_every_lens_answers_a_click(home: Home) -> None:  # noqa: F811  # the fixture
+    git(home, "init", "-q")
+    git(home, "add", ".")
+    git(home, "commit", "-qm", "first")
+    async with editor(home, PROFILES[1], trials=3) as ed:
+        ed.open()
+        with pytest.raises(Exception, match="There is no variant of scale_kernel to take: optimize it first"):
+            await ed.command("choose", ed.uri, "scale_kernel")
+        await ed.command("report", ed.uri, "scale_kernel")
+        assert last_shown(ed) == "# scale\\_kernel\n\nNothing is known of it yet: optimize it.\n"
+        begun = await clicked(ed)
+        await ed.eventually(ed.lenses, lambda found: found[0] not in ("Optimize", "starting"), 60)
+        await clicked(ed)  # how it goes
+        assert f"Run {begun['run']} goes on" in last_shown(ed)
+        run = await optimized(ed)
+        assert run == begun["run"]
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on"))
+        await ed.command("report", ed.uri, "scale_kernel")
+        assert f"## Run {run}, " in last_shown(ed)
+        assert "- variant 1: Likely faster on NVIDIA H100 SXM (predicted): " in last_shown(ed)
+        ed.picks = 0
+        assert (await clicked(ed))["applied"]
+        await ed.eventually(ed.lenses, lambda found: "than the original" in found[0])
+        answer = await clicked(ed)  # the variant that is in
+        assert answer["applied"] is False
+        assert Path(answer["path"]).read_text() == last_shown(ed)
+        assert "# Variant " in last_shown(ed)
+
+        # changed, saved and committed: there is nothing unsaved, and nothing since the commit, to verify against
+        ed.type("2.0 * tl.load", "tl.load")
+        ed.type("mask=i < n), mask", "mask=i < n) * 2.0, mask")
+        home.file.write_text(ed.text)
+        git(home, "commit", "-qam", "second")
+        await ed.eventually(ed.lenses, lambda found: found[0] == "changed since it was optimized · verify again")
+        end = await ed.ended((await clicked(ed))["run"])
+        assert end.state == "finished", end.error
+
+
+@pytest.mark.asyncio
+async def test_the_patch_is_shown(home: Home) -> None:  # noqa: F811  # the fixture
+    async with editor(home, PROFILES[1], trials=3) as ed:
+        ed.open()
+        await optimized(ed)
+        await ed.eventually(ed.lenses, lambda found: len(found) == 2)
+        (copy,) = [a.command for a in await ed.actions("tl.store") if a.title == "Copy the patch of the best variant"]
+        assert copy is not None
+        answer = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(copy.command, copy.arguments))
+        assert answer == last_shown(ed)
+        assert answer.startswith("diff --git a/scale.py b/scale.py")
+
+
+@pytest.mark.asyncio
+async def test_the_setting_takes_the_lenses_away_at_once(home: Home) -> None:  # noqa: F811  # the fixture
+    async with editor(home, PROFILES[0]) as ed:
+        ed.open()
+        assert await ed.lenses() == ["Optimize"]
+        for wanted, lenses in ((False, []), (True, ["Optimize"])):
+            ed.redraw.clear()
+            ed.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"kernelband": {"lens": wanted}}))
+            await ed.eventually(_is_set(ed), bool)
+            assert await ed.lenses() == lenses
+
+
+def _is_set(ed: Editor) -> Any:
+    async def look() -> bool:
+        return ed.redraw.is_set()
+
+    return look
+
+
+@pytest.mark.asyncio
+async def test_a_copy_offers_no_resume(home: Home) -> None:  # noqa: F811  # the fixture
+    """Its run would be refused: it is about the other file."""
+    async with editor(home, PROFILES[0], trials=20) as ed:
+        ed.open()
+        run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
+
+        async def begun() -> list[str]:
+            return [c.headline for c in ed.changes if c.trials]
+
+        await ed.eventually(begun, bool, 60)
+        await ed.command("cancel", run)
+        await ed.ended(run, 10)
+        await ed.eventually(ed.lenses, lambda found: "Resume" in found)
+        copy = home.work / "copy.py"
+        copy.write_text(ed.text)
+        ed.uri = copy.as_uri()
+        ed.open(ed.text)
+        found = await ed.eventually(ed.lenses, lambda found: len(found) > 1)  # it knows what was found
+        assert "Resume" not in found
+        assert not [a for a in await ed.actions("tl.store") if a.title.startswith("Resume")]
