@@ -99,10 +99,11 @@ unit-worker: .worker/ready-test .worker-newest/ready-test ## the worker's inside
 	PYTHONPATH=server .worker/bin/python -m pytest -q -n $(JOBS) tests/unit_worker
 	PYTHONPATH=server .worker-newest/bin/python -m pytest -q -n $(JOBS) tests/unit_worker
 
+e2e: OTHERS = --ignore tests/e2e/extension --ignore tests/e2e/workbench
 e2e: .venv/ready-test .worker/ready system ## real processes
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/e2e/strategies tests/e2e/lsp -m "not stress and not alone"
-	$(BIN)/python -m pytest -q tests/e2e/lsp -m "alone and not stress"
-	$(BIN)/python -m pytest -q tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp --ignore tests/e2e/extension --ignore tests/e2e/workbench -m "not stress"
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests/e2e tests/gpu --ignore tests/e2e/strategies --ignore tests/e2e/lsp $(OTHERS) -m "not stress and not alone"
+	$(BIN)/python -m pytest -q tests/e2e $(OTHERS) -m "alone and not stress"
 
 e2e-extension: .venv/ready-test vsix ## what the .vsix holds, and its server on every Python that is found
 	$(BIN)/python -m pytest -q tests/e2e/extension
@@ -112,7 +113,7 @@ workbench: ## VS Code in a browser, for the tests: Node 24, code-server, Chromiu
 
 e2e-workbench: ## the extension in a real VS Code; SKIP_WORKBENCH=1 leaves it out
 	@if [ "$${SKIP_WORKBENCH:-}" = 1 ]; then echo "Left out: SKIP_WORKBENCH is 1."; exit 0; fi; \
-	$(MAKE) -s workbench .venv/ready-workbench .worker/ready && $(BIN)/python -m pytest -q tests/e2e/workbench
+	$(MAKE) -s workbench .venv/ready-workbench .worker/ready && $(BIN)/python -m pytest -q --timeout 900 tests/e2e/workbench
 
 stress: .venv/ready-test .worker/ready system ## the long proofs
 	$(BIN)/python -m pytest -q -s tests/stress -m stress

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 
 # In the background of a script interrupts are ignored, and every process that a test starts would inherit that: Ctrl-C couldn't be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says how busy the machine is. A worker's Python may lack hypothesis: then nothing that runs there needs it.
+with contextlib.suppress(ImportError):
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("kernelband", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("kernelband")

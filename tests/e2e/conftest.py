@@ -106,13 +106,10 @@ def gone(scratch: str, seconds: float = 10.0) -> list[str]:
 def _left(scratch: str) -> list[str]:
     found = [scratch] if Path(scratch).exists() else []
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
+        with contextlib.suppress(OSError):  # it has ended between two looks
             marked = f"KERNELBAND_SCRATCH={scratch}".encode() in Path("/proc", pid, "environ").read_bytes().split(b"\0")
-            inside = os.readlink(f"/proc/{pid}/cwd").startswith(scratch)
-        except OSError:
-            continue
-        if marked or inside:
-            found.append(f"pid {pid}: {Path('/proc', pid, 'cmdline').read_bytes()[:200]!r}")
+            if marked or os.readlink(f"/proc/{pid}/cwd").startswith(scratch):
+                found.append(f"pid {pid}: {Path('/proc', pid, 'cmdline').read_bytes()[:200]!r}")
     return found
 
 
@@ -120,7 +117,7 @@ def is_alive(pid: int) -> bool:
     """Whether the process runs: a zombie doesn't."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter when it ends between opening and reading
         return False
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import secrets
 import shlex
 import shutil
 import socket
@@ -39,20 +39,27 @@ class Sshd:
     def __init__(self, visible: Path | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kb-sshd-"))
         self.folder.chmod(0o755)
-        self.user = f"kb-test-{os.getpid()}"
+        self.user = f"kb-test-{os.getpid()}-{secrets.token_hex(3)}"
         self.home = self.folder / "home"
         self.config = self.folder / "config"
         self._process: subprocess.Popen[bytes] | None = None
+        self._refusing = socket.socket()  # has a port that nobody listens on, and nobody else gets
+        try:
+            self._set_up(visible)
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self, visible: Path | None) -> None:
+        self._refusing.bind(("127.0.0.1", 0))
         run("useradd", "--create-home", "--home-dir", str(self.home), "--shell", "/bin/bash", "--password", "*", self.user)
         self.home.chmod(0o700)
-        self.port = _free_port()
         for name in ("host_key", "other_host_key", "key", "unknown_key"):
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name))
         shutil.copy(self.folder / "key.pub", self.folder / "authorized_keys")
         (self.folder / "authorized_keys").chmod(0o644)
-        self._configure_server()
+        self._start(self._command(visible))
         self._configure_client()
-        self._start(visible)
 
     @classmethod
     def seeing(cls, python: str) -> Sshd:
@@ -84,13 +91,12 @@ class Sshd:
         known("known", "host_key")
         known("changed", "other_host_key")
         (self.folder / "empty").touch()
-        self.closed_port = _free_port()
         hosts = {
             "box": {},
             "stranger": {"UserKnownHostsFile": "empty"},
             "changed": {"UserKnownHostsFile": "changed"},
             "password": {"IdentityFile": "unknown_key", "PreferredAuthentications": "publickey,password,keyboard-interactive"},
-            "refused": {"Port": str(self.closed_port)},
+            "refused": {"Port": str(self._refusing.getsockname()[1])},
         }
         files = {"IdentityFile": "key", "UserKnownHostsFile": "known"}
         text = ""
@@ -101,27 +107,35 @@ class Sshd:
         text += "Host *\n  IdentitiesOnly yes\n  IdentityAgent none\n  GlobalKnownHostsFile /dev/null\n"
         self.config.write_text(text)
 
-    def _start(self, visible: Path | None) -> None:
-        Path("/run/sshd").mkdir(exist_ok=True)
+    def _command(self, visible: Path | None) -> list[str]:
         command = [SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")]
         closed = next((p for p in reversed(visible.parents) if not p.stat().st_mode & 0o001), None) if visible else None
-        if closed is not None:
-            # In a mount namespace of its own, that parent is an empty folder with only the wanted one in it.
-            aside = self.folder / "visible"
-            aside.mkdir()
-            q = {name: shlex.quote(str(path)) for name, path in {"visible": visible, "closed": closed, "aside": aside}.items()}
-            mounts = (
-                f"mount --bind {q['visible']} {q['aside']} && mount -t tmpfs -o mode=755 none {q['closed']} && "
-                f"mkdir -p {q['visible']} && mount --bind {q['aside']} {q['visible']} && exec " + shlex.join(command)
-            )
-            command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounts]
-        with (self.folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
-            time.sleep(0.05)
+        if closed is None:
+            return command
+        # In a mount namespace of its own, that parent is an empty folder with only the wanted one in it.
+        aside = self.folder / "visible"
+        aside.mkdir()
+        q = {name: shlex.quote(str(path)) for name, path in {"visible": visible, "closed": closed, "aside": aside}.items()}
+        mounts = (
+            f"mount --bind {q['visible']} {q['aside']} && mount -t tmpfs -o mode=755 none {q['closed']} && "
+            f"mkdir -p {q['visible']} && mount --bind {q['aside']} {q['visible']} && exec " + shlex.join(command)
+        )
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounts]
+
+    def _start(self, command: list[str]) -> None:
+        Path("/run/sshd").mkdir(exist_ok=True)
+        for _ in range(5):
+            self.port = _free_port()  # which somebody else may take first
+            self._configure_server()
+            with (self.folder / "log").open("wb") as log:
+                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            end = time.monotonic() + 20
+            while self._process.poll() is None and time.monotonic() < end:
+                if "Server listening on" in self.log():
+                    return
+                time.sleep(0.05)
+            self._process.kill()
+            self._process.wait(10)
         raise RuntimeError(f"sshd doesn't answer: {self.log()}")
 
     def log(self) -> str:
@@ -152,6 +166,7 @@ class Sshd:
         if self._process is not None:
             self._process.kill()
             self._process.wait(10)
+        self._refusing.close()
         subprocess.run(["userdel", "--force", "--remove", self.user], capture_output=True, timeout=60, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import signal
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.unit.propose.model_server import ModelServer, Says, serving, wait_for
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "layer_norm.py"
 SECRET = "kb-secret-1234567890"
+OWNED = Path(tempfile.gettempdir(), f"kb-owned-{secrets.token_hex(8)}")
 GUARD = """
 import os as _os
 
@@ -78,12 +81,12 @@ Why: it must never run
 
 ```python layer_norm
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
-    open("/tmp/owned", "w")
+    open("OWNED", "w")
     y = torch.empty_like(x)
     _layer_norm_fwd_kernel[(1,)](x, y, weight, bias, x.stride(0), 1, eps, BLOCK_SIZE=16)
     return y
 ```
-"""
+""".replace("OWNED", str(OWNED))
 
 
 class KeyHome(Home):
@@ -141,7 +144,7 @@ def test_what_the_model_wrote_is_checked_and_bet_on(run: Done) -> None:
 
 def test_what_the_gate_refuses_costs_no_trial(run: Done) -> None:
     assert not [e for e in run.named("trial_ended") if "disk" in e["what"]]
-    assert not Path("/tmp/owned").exists()
+    assert not OWNED.exists()
     notes = " ".join(e["text"] for e in run.named("noted"))
     assert re.search(r"Not used of what wise wrote for fusion: reads the disk: layer_norm, line 2: it uses open", notes), notes
 

@@ -56,12 +56,11 @@ class Saboteur:
 @pytest.fixture(scope="module")
 def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Iterator[dict[str, PullRow]]:
     home = Home(tmp_path_factory.mktemp("faults"), worker_python)
-    patience = pytest.MonkeyPatch()  # an interpreter is given minutes before it counts as hanging; here it does hang
-    patience.setattr("kernelband.search.ranker.DEADLINE_S", 8.0)
-    patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 12.0)
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
-    ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
-    patience.undo()
+    with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
+        patience.setattr("kernelband.search.ranker.DEADLINE_S", 8.0)
+        patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 30.0)
+        ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
     assert ended.state == "finished"
     with Store.read(home.db) as store:
         assert store.integrity() == "ok"

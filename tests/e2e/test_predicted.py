@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.cli_world import Done, Home
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "layer_norm.py"
-SECONDS = 40
+SECONDS = 120  # several times what it takes, since other tests share this machine
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Home:
 @pytest.fixture(scope="module")
 def run(home: Home) -> Done:
     limits = ("--gpu", "h100", "--trials", "4", "--seconds", str(SECONDS), "--seed", "0")
-    done = home.run("optimize", "norm.py", *limits, "--db", str(home.db), "--python", home.python)
+    done = home.run("optimize", "norm.py", *limits, "--db", str(home.db), "--python", home.python, seconds=2.0 * SECONDS)
     assert done.code == 0, done.err
     return done
 
@@ -58,7 +58,7 @@ def test_no_ratio_and_no_time_beside_a_variant(run: Done) -> None:
 def test_it_keeps_to_its_seconds(run: Done) -> None:
     said = re.search(r"([\d.]+) s\)\s*\nWhere the time went", run.out)
     assert said is not None, run.out
-    assert float(said.group(1)) < 1.5 * SECONDS  # a trial that has begun is finished; other tests share this machine
+    assert float(said.group(1)) < 1.5 * SECONDS  # a trial that has begun is finished
 
 
 def test_the_patch_applies(home: Home, run: Done) -> None:

@@ -24,7 +24,10 @@ from tests.e2e import sshd as server
 from tests.e2e.cli_world import Done, Home
 from tests.e2e.history_facts import Facts, differences, flat, history, stale
 
-pytestmark = pytest.mark.skipif(server.why_not() is not None, reason=server.why_not() or "")
+pytestmark = [
+    pytest.mark.skipif(server.why_not() is not None, reason=server.why_not() or ""),
+    pytest.mark.timeout(600),  # the first test makes both runs
+]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "layer_norm.py"
 TRIALS = 4
 Before = dict[str, tuple[Any, ...]]
@@ -116,7 +119,8 @@ def over_ssh(box: server.Sshd) -> tuple[str, ...]:
 
 def optimize(home: Home, name: str, *more: str, seed: int = 1) -> Run:
     db = home.db.parent / f"{name}.db"
-    done = home.run("optimize", "norm.py", *LIMITS, "--seed", str(seed), "--db", str(db), "--python", home.python, "--json", *more)
+    given = ("--seed", str(seed), "--db", str(db), "--python", home.python, "--json", *more)
+    done = home.run("optimize", "norm.py", *LIMITS, *given, seconds=280)
     assert done.code == 0, done.err
     return Run(done, db)
 

@@ -16,6 +16,8 @@ from kernelband.worker import Executor, Worker
 from kernelband_worker.wire import VariantFiles
 from tests.e2e.conftest import Files, Log, StartWorker, command
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def worker(start: StartWorker) -> Worker:
@@ -63,8 +65,9 @@ def test_a_flood_of_prints_is_cut_and_the_deadline_holds(start: StartWorker) -> 
     log = Log()
     worker = start(on_log=log)
     worker.start_executor("a", "cpu")
+    worker.call("a", "echo", {}, 10)
     with pytest.raises(ExecutorFault, match="took longer"):
-        worker.call("a", "flood", {}, 1)
+        worker.call("a", "flood", {}, 3)
     assert 900_000 < len(log.of("a")) < 1_200_000
     assert "more output of this call is left out" in log.of("a")
 
@@ -224,8 +227,9 @@ def test_progress_and_threads_of_the_engine(start: StartWorker) -> None:
     told: list[tuple[str, str]] = []
     worker = start(on_progress=lambda name, text: told.append((name, text)))
     worker.start_executor("a", "cpu")
+    worker.call("a", "echo", {}, 10)
     with pytest.raises(ExecutorFault):
-        worker.call("a", "children", {"hang": True}, 1)
+        worker.call("a", "children", {"hang": True}, 3)
     assert len(told[0][1].split()) == 3
     answers: list[int] = []
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.worker import CompilePool
 from tests.e2e.conftest import ROOT, StartWorker, all_end, family, gone, is_alive
+
+pytestmark = pytest.mark.alone
 
 _ENGINE = """
 import sys, time
@@ -32,10 +35,14 @@ time.sleep(600)
 
 
 @pytest.fixture
-def engine() -> subprocess.Popen[str]:
+def engine() -> Iterator[subprocess.Popen[str]]:
     """A process with a worker whose three executors hang: in Python, in C, and with grandchildren."""
     code = _ENGINE.format(root=str(ROOT))
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def read_pids(engine: subprocess.Popen[str]) -> tuple[int, str, list[int]]:
@@ -56,8 +63,6 @@ def test_the_engine_dies(engine: subprocess.Popen[str], how: signal.Signals) -> 
     engine.wait(10)
     assert all_end(list(everybody))
     assert gone(scratch) == []
-    assert engine.stdout is not None
-    engine.stdout.close()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
@@ -66,14 +71,8 @@ def test_the_supervisor_dies(engine: subprocess.Popen[str], how: signal.Signals)
     everybody = [*set(family(supervisor)) | set(others)]
     assert len(everybody) >= 8  # supervisor, guardian, three executors, three grandchildren
     os.kill(supervisor, how)
-    try:
-        assert all_end(everybody)
-        assert gone(scratch) == []
-    finally:
-        engine.kill()
-        engine.wait(10)
-        assert engine.stdout is not None
-        engine.stdout.close()
+    assert all_end(everybody)
+    assert gone(scratch) == []
 
 
 def test_the_guardian_dies_and_the_supervisor_still_cleans(start: StartWorker) -> None:
@@ -102,7 +101,7 @@ def test_a_lost_supervisor_fails_every_call_at_once(start: StartWorker) -> None:
 
 
 def test_a_stopped_supervisor_counts_as_lost(start: StartWorker) -> None:
-    worker = start(heartbeat_s=0.2)
+    worker = start(heartbeat_s=0.5)
     worker.start_executor("a", "cpu")
     future = worker.submit("a", "sleep", {"seconds": 60}, 60)
     os.kill(worker.hello["pid"], signal.SIGSTOP)
@@ -129,17 +128,25 @@ def test_deadlines_hold_against_anything(start: StartWorker, operation: str) -> 
     assert worker.call("a", "echo", {}, 10)["pid"] != pid
 
 
+def test_one_that_is_slow_to_say_where_it_hangs_is_heard(start: StartWorker) -> None:
+    worker = start()
+    worker.start_executor("a", "cpu")
+    worker.call("a", "echo", {}, 10)
+    with pytest.raises(ExecutorFault, match="took longer") as caught:
+        worker.call("a", "stop_itself", {"seconds": 0.8}, 0.5)
+    assert "in stop_itself" in caught.value.detail
+
+
 def test_a_stopped_executor_with_a_full_pipe_holds_nobody_up(start: StartWorker) -> None:
     worker = start()
     worker.start_executor("a", "cpu")
     worker.start_executor("b", "cpu")
     os.kill(worker.call("a", "echo", {}, 10)["pid"], signal.SIGSTOP)
-    stuck = worker.submit("a", "large", {"text": "x" * 10_000_000}, 2)
-    began = time.monotonic()
+    stuck = worker.submit("a", "large", {"text": "x" * 10_000_000}, 10)
     assert worker.call("b", "echo", {"n": 1}, 10)["params"] == {"n": 1}
-    assert time.monotonic() - began < 1.5
+    assert not stuck.done()
     with pytest.raises(ExecutorFault, match="took longer"):
-        stuck.result(10)
+        stuck.result(30)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
@@ -189,8 +196,9 @@ def test_grandchildren_go_along(start: StartWorker, how: str) -> None:
     worker = start(on_progress=lambda _, text: told.append(text))
     worker.start_executor("a", "cpu")
     if how == "deadline":
+        worker.call("a", "echo", {}, 10)
         with pytest.raises(ExecutorFault, match="took longer"):
-            worker.call("a", "children", {"hang": True}, 1)
+            worker.call("a", "children", {"hang": True}, 3)
         pids = [int(pid) for pid in told[0].split()]
     else:
         pids = worker.call("a", "children", {}, 10)["pids"]
@@ -241,7 +249,7 @@ def test_scratch_folders_of_the_dead_are_swept(start: StartWorker, tmp_path: Pat
 
 def test_a_pool_replaces_the_one_that_hangs(start: StartWorker) -> None:
     worker = start()
-    with CompilePool(worker, {"id": "s"}, size=2, deadline_s=1.0) as pool:
+    with CompilePool(worker, {"id": "s"}, size=2, deadline_s=3.0) as pool:
         jobs = [pool.submit({"n": n}, operation="spin" if n == 3 else "facts") for n in range(8)]
         results = [job.exception(30) or job.result() for job in jobs]
         assert isinstance(results[3], ExecutorFault)

@@ -32,7 +32,7 @@ local function start()
     },
   })
   check(vim.lsp.buf_attach_client(0, id), "the server takes the buffer")
-  check(vim.wait(10000, function()
+  check(vim.wait(30000, function()
     local client = vim.lsp.get_client_by_id(id)
     return client and client.initialized
   end, 20), "the server answers")
@@ -40,7 +40,7 @@ local function start()
 end
 
 local function ask(method, params)
-  local answers = check(vim.lsp.buf_request_sync(0, method, params, 10000), method)
+  local answers = check(vim.lsp.buf_request_sync(0, method, params, 30000), method)
   for _, answer in pairs(answers) do
     check(not answer.error, method .. ": " .. vim.inspect(answer.error))
     return answer.result
@@ -68,7 +68,7 @@ local function until_lens(pattern, milliseconds)
 end
 
 local function command(client, name, ...)
-  local answer = check(client.request_sync("workspace/executeCommand", { command = "kernelband.server." .. name, arguments = { ... } }, 20000, 0), name)
+  local answer = check(client.request_sync("workspace/executeCommand", { command = "kernelband.server." .. name, arguments = { ... } }, 30000, 0), name)
   return answer.result, answer.err
 end
 
@@ -79,18 +79,18 @@ end
 local ok, problem = pcall(function()
   local client = start()
   client.notify("kernelband/didChangeTrust", { folders = { { uri = vim.uri_from_fname(vim.env.WORK), trusted = true } } })
-  until_lens("^Optimize$", 5000)
+  until_lens("^Optimize$", 30000)
   local line = vim.fn.search("def scale_kernel")
   vim.api.nvim_win_set_cursor(0, { line, 6 })
   seen.hover = ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value
   local uri = here.textDocument.uri
   local first = command(client, "optimize", uri, "scale_kernel").run
-  until_lens("1/6.*|Cancel$", 60000)
+  until_lens("[1-5]/6.*|Cancel$", 60000)
   command(client, "cancel", first)
-  until_lens("Resume", 20000)
+  until_lens("Resume", 30000)
   seen.run = command(client, "resume", uri, "scale_kernel", first).run
   until_lens("^likely faster", 120000)
-  vim.wait(5000, function() return #vim.diagnostic.get(0) > 0 end, 50)
+  check(vim.wait(30000, function() return #vim.diagnostic.get(0) > 0 end, 50), "the hints come")
   seen.hints = vim.tbl_map(function(d) return d.message end, vim.diagnostic.get(0))
 
   local range = vim.lsp.util.make_range_params()
@@ -100,9 +100,9 @@ local ok, problem = pcall(function()
   local before = text()
   local arguments = action.command.arguments
   seen.applied = command(client, "apply", unpack(arguments)).applied
-  check(vim.wait(5000, function() return text() ~= before end, 20), "the buffer changes")
+  check(vim.wait(30000, function() return text() ~= before end, 20), "the buffer changes")
   seen.after = text()
-  until_lens("than the original", 10000)
+  until_lens("than the original", 30000)
   vim.cmd("silent undo")
   seen.one_undo = text() == before
 
@@ -112,13 +112,13 @@ local ok, problem = pcall(function()
   local _, refused = command(client, "apply", unpack(arguments))
   seen.stays = text() == changed
   seen.refused = refused and refused.message
-  until_lens("verify again", 10000)
+  until_lens("verify again", 30000)
   vim.cmd("silent undo")
 
   client.stop()
-  check(vim.wait(10000, function() return client.is_stopped() end, 20), "the server ends")
+  check(vim.wait(30000, function() return client.is_stopped() end, 20), "the server ends")
   start()
-  until_lens("^likely faster", 10000)
+  until_lens("^likely faster", 30000)
 end)
 if not ok then
   seen.failed = seen.failed or tostring(problem)

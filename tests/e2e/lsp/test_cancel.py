@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,14 @@ def descendants(word: str) -> list[psutil.Process]:
     """Everybody with the mark, except the server itself. Who has just ended has no environment."""
     found = psutil.process_iter(["environ", "cmdline", "name"])
     return [p for p in found if (p.info["environ"] or {}).get(MARK) == word and "lsp" not in (p.info["cmdline"] or [])]
+
+
+def leads_a_session(pid: int) -> bool:
+    """Not one that has just ended."""
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return False
 
 
 def of_user(name: str) -> list[psutil.Process]:
@@ -77,7 +86,7 @@ async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Pa
             return [p for p in descendants(word) if p.info["name"] in ("sleep", "ptxas")]
 
         await until(lambda: len(sleepers()) >= 2, 60)  # the program's, and the compiler's
-        assert any(os.getsid(p.pid) == p.pid for p in sleepers())
+        assert any(leads_a_session(p.pid) for p in sleepers())
         everybody = descendants(word)
         assert len(everybody) >= 4
         # Who is ending has no environment any more, and runs for another moment.
@@ -113,7 +122,8 @@ async def test_over_ssh(home: Home, box: server.Sshd, how: str) -> None:  # noqa
         else:
             for process in psutil.process_iter(["name", "cmdline"]):
                 if process.info["name"] == "ssh" and str(box.config) in (process.info["cmdline"] or []):
-                    process.kill()
+                    with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+                        process.kill()
             gone = await until(lambda: not of_user(box.user), 15)
         print(f"{how} over ssh: nobody is left over there {1e3 * gone:.0f} ms later")
         assert gone <= GONE_S

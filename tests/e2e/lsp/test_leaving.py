@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -28,7 +29,10 @@ def server(word: str) -> psutil.Process:
 
 def heavy(process: psutil.Process) -> list[str]:
     """What it has of a GPU's: libraries that are mapped, devices that are open."""
-    held = [m.path for m in process.memory_maps()] + [str(path.readlink()) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
+    held = [m.path for m in process.memory_maps()]
+    for path in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has just been closed
+            held.append(str(path.readlink()))
     return [path for path in held if HEAVY.search(path)]
 
 

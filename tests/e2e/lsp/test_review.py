@@ -90,6 +90,7 @@ async def surfaces(ed: Editor) -> str:
     return "\n".join([*await ed.lenses(), await ed.hover("scale_kernel"), launch, constant, *titles, *shown])
 
 
+@pytest.mark.alone
 @pytest.mark.asyncio
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_part_of_a_variant_is_a_version_of_its_own(home: Home, profile: str) -> None:

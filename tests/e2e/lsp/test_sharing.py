@@ -47,9 +47,11 @@ class Watcher:
         while True:
             await self.editor.redraw.wait()
             self.editor.redraw.clear()
-            for party, file in self.files.items():
-                for run in await self._runs(party, file):
-                    self.seen.setdefault(run, time.monotonic())
+            await asyncio.gather(*(self._look(party, file) for party, file in self.files.items()))
+
+    async def _look(self, party: str, file: Path) -> None:
+        for run in await self._runs(party, file):
+            self.seen.setdefault(run, time.monotonic())
 
     async def _runs(self, party: str, file: Path) -> list[str]:
         line = file.read_text().split("\n").index(f"def {party}_kernel(x, y, n, BLOCK: tl.constexpr):")

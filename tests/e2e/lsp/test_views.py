@@ -193,9 +193,7 @@ async def test_the_environment_is_asked_once_and_only_where_code_may_run(home: H
         checks = {c["name"]: c for c in first["checks"]}
         assert {"kernelband", "search", "worker", "torch", "triton", "history"} <= checks.keys()
         assert str(home.db) in checks["history"]["found"]
-        begin = time.monotonic()
-        assert await ed.command("environment", ed.uri) == await ed.command("environment", home.work.as_uri()) == first
-        assert time.monotonic() - begin < 1.0, "from memory"
+        assert await ed.command("environment", ed.uri) == await ed.command("environment", home.work.as_uri()) == first, "from memory"
         again = await ed.command("environment", ed.uri, True)
         assert again["asked_s"] > first["asked_s"]
 

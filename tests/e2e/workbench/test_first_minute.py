@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tests.e2e.cli_world import Home
 from tests.e2e.workbench.screen import Screen
@@ -79,6 +80,28 @@ def test_the_first_minute(workbench: Workbench, home: Home) -> None:
     screen.reload()
     screen.eventually(screen.tabs)
     assert screen.eventually(screen.lenses, lambda found: found == [lens, again])
+    assert screen.notifications() == []
+
+
+def test_a_file_in_no_open_folder(workbench: Workbench, home: Home, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    workbench.configure({"kernelband.python": None, "python.defaultInterpreterPath": home.python})
+    screen = workbench.start(tmp_path / "elsewhere", home.file)
+    screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
+    optimize(screen, "2 trials")
+    assert str(home.work) in screen.dialog().inner_text()
+    screen.dialog().get_by_role("button", name="Cancel").click()
+    screen.dialog().wait_for(state="detached")
+    assert workbench.processes("kernelband_worker") == []
+
+    screen.lens("Optimize").click()  # with the budget of before
+    screen.dialog().get_by_role("button", name="Let them run").click()
+    until_the_end(screen)
+    lenses = screen.eventually(screen.lenses, lambda found: found[0].startswith("likely faster on"))
+    screen.lens(re.compile("^Optimize$")).click()
+    screen.eventually(screen.lenses, lambda found: found[-1] == "Cancel")  # it was asked once
+    assert until_the_end(screen)
+    assert screen.eventually(screen.lenses)[-1] == lenses[-1]
     assert screen.notifications() == []
 
 

@@ -113,6 +113,7 @@ def test_a_run_from_the_side_bar(workbench: Workbench, home: Home) -> None:
 
 
 def test_the_walkthrough_and_its_demo(workbench: Workbench, home: Home) -> None:
+    workbench.configure({"kernelband.python": None, "python.defaultInterpreterPath": home.python})
     screen = workbench.start(home.work)
     screen.explore("scale.py")
     screen.eventually(screen.lenses)
@@ -141,6 +142,8 @@ def test_the_walkthrough_and_its_demo(workbench: Workbench, home: Home) -> None:
     screen.side_bar("KernelBand")
     going = screen.eventually(lambda: screen.rows("Runs"), lambda found: bool(found) and "starting" not in found[0], 120)
     assert going[0].startswith("_layer_norm_fwd_kernel"), "the demo's runs are there, though its folder isn't open"
+    assert "failed" not in going[0], "its folder is in no open one, and has the user's Python all the same"
+    print("GOING", going)
     screen.palette("KernelBand: Stop all runs")
     screen.eventually(lambda: [text for text in screen.status() if "_layer_norm_fwd_kernel" in text], lambda found: not found, 60)
     assert not [text for text in screen.notifications() if "trusted" in text]
@@ -178,6 +181,29 @@ def test_the_language_status_says_what_there_is(workbench: Workbench, home: Home
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
 
 
+#: Answers what every Python is asked before it is taken (src/python/probe.ts), and ends when it shall run the server.
+ENDS = """#!/bin/sh
+case "$*" in *start.py*) exit 3;; esac
+exec python3 "$@"
+"""
+
+
+def test_a_server_that_ends_while_it_starts_says_so_once(start_workbench: StartWorkbench, vsix: Path, home: Home, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(ENDS)
+    python.chmod(0o755)
+    workbench = start_workbench()
+    workbench.install(vsix)
+    workbench.configure({"kernelband.server.interpreter": str(python)})
+    screen = workbench.start(home.work)
+    screen.explore("scale.py")
+    screen.eventually(lambda: language_status(screen), lambda found: any("ended six times" in text for text in found))
+    screen.press("Escape")
+    assert screen.notifications() == []
+    screen.palette("KernelBand: Verify my edit")
+    screen.notification("ended six times in three minutes").wait_for()
+
+
 def test_a_folder_that_is_not_trusted(start_workbench: StartWorkbench, vsix: Path, home: Home) -> None:
     workbench = start_workbench(trust=True)
     workbench.install(vsix)
@@ -188,3 +214,10 @@ def test_a_folder_that_is_not_trusted(start_workbench: StartWorkbench, vsix: Pat
     assert [text.strip() for text in screen.eventually(lambda: screen.rows("Kernels"))] == ["scale.py", "scale_kernel"]
     assert "nothing of it runs" in screen.eventually(lambda: welcome(screen))
     assert screen.rows("Runs") == []
+
+    # the search's packages are missing, and nobody is asked for them where nothing can run
+    screen.explore("scale.py")
+    screen.eventually(screen.lenses)
+    screen.lens("Optimize").click()
+    screen.notification("that folder isn't trusted").wait_for()
+    assert screen.dialog().count() == 0

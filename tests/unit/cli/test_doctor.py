@@ -104,11 +104,11 @@ def test_a_probe_that_hangs_or_fails_is_said_and_the_others_are_told() -> None:
         raise RuntimeError("a strange machine\nwith details")
 
     started = time.monotonic()
-    found = look({"a": hangs, "b": fails, "c": lambda: ok("c")}, 0.3)
+    found = look({"a": hangs, "b": fails, "c": lambda: ok("c")}, 2.0)
     never.set()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
     assert [(c.name, c.state) for c in found] == [("a", "missing"), ("b", "missing"), ("c", "ok")]
-    assert "no answer within 0.3 s" in found[0].found
+    assert "no answer within 2 s" in found[0].found
     assert "a strange machine" in found[1].found
     assert "details" not in found[1].found
 
