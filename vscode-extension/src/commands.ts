@@ -51,18 +51,18 @@ export function register(
   on("restart", () => server.restart());
   on("showLog", () => log.show());
 
-  for (const name of ["resume", "optimizeChanged"]) {
-    server.intercept(name, async (_, next) => ((await ready(server, search)) ? next() : undefined));
-  }
+  server.intercept("resume", async ([uri], next) => ((await ready(server, search, uri as string)) ? next() : undefined));
+  server.intercept("optimizeChanged", async (_, next) => (!vscode.workspace.isTrusted || (await equipped(server, search)) ? next() : undefined));
+  server.intercept("inspect", async ([uri], next) => ((await server.mayRun(uri as string)) ? next() : undefined));
   // What is under review is judged against the text from before it: saved may be anything by then.
   server.intercept("verify", async ([uri, kernel, base]) => {
-    const before = base ?? reviews.baseOf(uri as string);
-    return (await ready(server, search)) ? server.command("verify", uri, kernel, ...(before ? [before] : [])) : undefined;
+    const before = base ?? reviews.baseOf(uri as string, kernel as string);
+    return (await ready(server, search, uri as string)) ? server.command("verify", uri, kernel, ...(before ? [before] : [])) : undefined;
   });
   // A lens takes the budget of last time; the command's own question has it as an argument.
   server.intercept("optimize", async ([uri, kernel, budget]) => {
-    if (!(await ready(server, search))) return undefined;
-    const spend = budget ?? remembered(context.workspaceState);
+    if (!(await ready(server, search, uri as string))) return undefined;
+    const spend = budget ?? remembered(context.workspaceState, uri as string);
     return server.command("optimize", uri, kernel, ...(spend ? [spend] : []));
   });
   server.intercept("explain", async (args) => {
@@ -82,8 +82,14 @@ export function register(
   });
 }
 
+/** Whether to ask the server for a run. Where it will refuse, too: it says why, and nothing is installed for that. */
+async function ready(server: Server, search: SearchEnvironment, uri: string): Promise<boolean> {
+  if (!(await server.mayRun(uri))) return false;
+  return server.refuses(uri) || equipped(server, search);
+}
+
 /** What a search needs is there, and the server knows of it: another window may have installed it. */
-async function ready(server: Server, search: SearchEnvironment): Promise<boolean> {
+async function equipped(server: Server, search: SearchEnvironment): Promise<boolean> {
   if (!(await search.ensure())) return false;
   await server.configure();
   return true;

@@ -45,7 +45,7 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(reviews.onDidChange(() => sideBar.refresh())); // what is put in, taken back, edited or accepted has another standing in the rows
   register(context, server, search, runs, reviews, log);
   registerActions(context, server, sideBar, reviews);
-  registerStatusActions(context, health);
+  registerStatusActions(context, server, health);
   registerReports(context, server);
   registerDemo(context, server);
   void server.start(); // it says itself how that goes

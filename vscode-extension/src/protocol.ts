@@ -111,7 +111,7 @@ export interface Reviewed {
   groups: { label: string }[];
 }
 
-/** What `report` answers: the latest runs of a kernel, and which variant the text is (0 the original, null neither). */
+/** What `report` answers: the latest runs of a kernel, and which variant of the newest one, or of the one that was asked for, the text is (0 the original, null neither). */
 export interface Runs {
   live: RunChanged | null;
   accepted: number | null;
@@ -119,8 +119,10 @@ export interface Runs {
   runs: RunOfKernel[];
 }
 
+/** `policy` is `given` where one edit was judged. */
 export interface RunOfKernel {
   id: string;
+  policy: string;
   mode: "measured" | "predicted";
   device: string;
   variants: VariantOfRun[];

@@ -61,8 +61,10 @@ test("every setting that is read is contributed, and the other way round", () =>
     }
     for (const [, key] of content.matchAll(/this\.#setting\("(\w+)"\)/g)) read.add(`kernelband.search.${key!}`);
   }
-  // Those that are handed on to the server under the same name.
-  const same = /const SAME = \[([^\]]*)\]/.exec(sources.get("server/settings.ts") ?? "")?.[1] ?? "";
+  // Those that are handed on to the server.
+  const handed = sources.get("server/settings.ts") ?? "";
+  for (const [, key] of handed.matchAll(/\bours\.get\("([\w.]+)"\)/g)) read.add(`kernelband.${key!}`);
+  const same = /const SAME = \[([^\]]*)\]/.exec(handed)?.[1] ?? "";
   for (const [, key] of same.matchAll(/"(\w+)"/g)) read.add(`kernelband.${key!}`);
   assert.ok(read.size > 10, "the patterns above fit the sources");
   assert.deepEqual([...read].sort(), Object.keys(settings).sort());

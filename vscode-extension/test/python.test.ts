@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { programs, within } from "../src/python/path.ts";
+import { active, programs, within } from "../src/python/path.ts";
 import { firstThatServes, probe, type Python } from "../src/python/probe.ts";
 import { temporaryFolder } from "./folders.ts";
 
@@ -27,6 +27,18 @@ test("nothing of an open folder or a relative one is a candidate", () => {
   writeFileSync(path.join(open, "bin", "python3"), "", { mode: 0o755 });
   assert.deepEqual(programs(["python3"], [path.join(open, "bin"), ".", "bin"].join(path.delimiter), [open], false), []);
   assert.deepEqual(programs(["python3"], path.join(open, "bin"), [], false), [path.join(open, "bin", "python3")]);
+});
+
+test("the active environment's Python is found, a virtual one before conda's, and only where it is there", () => {
+  const [virtual, conda] = [temporaryFolder(), temporaryFolder()];
+  for (const folder of [virtual, conda]) mkdirSync(path.join(folder, "bin"));
+  const both = { VIRTUAL_ENV: virtual, CONDA_PREFIX: conda };
+  assert.equal(active(both, false), "");
+  writeFileSync(path.join(conda, "bin", "python"), "", { mode: 0o755 });
+  assert.equal(active(both, false), path.join(conda, "bin", "python"));
+  writeFileSync(path.join(virtual, "bin", "python"), "", { mode: 0o755 });
+  assert.equal(active(both, false), path.join(virtual, "bin", "python"));
+  assert.equal(active({}, false), "");
 });
 
 test("a name that begins like a folder's isn't in it", () => {

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Reviewed, Runs, VariantOfRun } from "../src/protocol.ts";
+import type { Report, Variant } from "../src/report/shape.ts";
 import { changeOf, spliced } from "../src/review/lines.ts";
-import { fromKept, newest, toKept } from "../src/review/persist.ts";
-import { headerLine, isVerified, Review } from "../src/review/review.ts";
-import { after, offers } from "../src/review/runs.ts";
+import { Disk } from "../src/review/disk.ts";
+import { judgedBy } from "../src/review/judging.ts";
+import { fromKept, isMoved, moved, newest, toKept } from "../src/review/persist.ts";
+import { headerLine, isVerified, meantBy, Review } from "../src/review/review.ts";
+import { after, offers, present } from "../src/review/runs.ts";
+import { explained, worth } from "../src/review/words.ts";
 
 const KERNEL = "file:///w/k.py";
 const HOST = "file:///w/host.py";
@@ -163,6 +167,77 @@ test("a review outlives a reload where every text is as it was, and not otherwis
   );
 });
 
+test("of two copies of a file each has its review, and a command with an id or a file is about that one only", () => {
+  const copy = answer({ uri: "file:///copy/k.py", files: [{ ...answer().files[0]!, uri: "file:///copy/k.py" }] });
+  const [one, other] = [begun(), Review.of(copy, new Map([["file:///copy/k.py", BEFORE]]))];
+  assert.notEqual(one.id, other.id);
+  assert.equal(meantBy([other, one], { id: one.id }), one);
+  assert.equal(meantBy([other], { id: one.id }), undefined, "it ended with the first click");
+  assert.equal(meantBy([other], { file: KERNEL }), undefined);
+  assert.equal(meantBy([other, one], { file: HOST }), one);
+  assert.equal(meantBy([other, one], { here: HOST }), one);
+  assert.equal(meantBy([other], { here: "file:///elsewhere.py" }), other);
+  assert.equal(meantBy([other, one], { here: undefined }), undefined);
+  assert.equal(newest([toKept(one), toKept(other)]).length, 2);
+});
+
+test("files that are renamed, or moved with their folder, are under review still", () => {
+  const kept = toKept(begun());
+  const uris = (moves: [string, string][]): string[] => [moved(kept, moves).told.uri, ...moved(kept, moves).files.map(({ uri }) => uri)];
+  assert.deepEqual(uris([[KERNEL, "file:///w/new.py"]]), ["file:///w/new.py", "file:///w/new.py", HOST]);
+  assert.deepEqual(uris([["file:///w", "file:///v/deep"]]), ["file:///v/deep/k.py", "file:///v/deep/k.py", "file:///v/deep/host.py"]);
+  assert.deepEqual([isMoved(kept, [["file:///w", "file:///v"]]), isMoved(kept, [["file:///w/k", "file:///w/j"]])], [true, false]);
+});
+
+test("a text that was typed and saved at once isn't one that another program wrote", () => {
+  const disk = new Disk();
+  const document = { version: 1, isDirty: false };
+  document.version = 2; // by autosave: told as clean, unsaved, saved
+  document.isDirty = true;
+  disk.markOurs(document);
+  document.isDirty = false;
+  assert.equal(disk.hasWritten(document, 2), false);
+  document.version = 3; // by git
+  assert.equal(disk.hasWritten(document, 3), true);
+  document.version = 4; // and typed in before anybody looked
+  assert.equal(disk.hasWritten(document, 3), false);
+});
+
+test("what came out of verifying a part is said of that text, and of no other", () => {
+  const review = begun();
+  undo(review, 1);
+  assert.equal(worth(review), "Part of variant 3: not verified");
+  review.judge(judgedBy(judgement({ state: "verified", ratio: { value: 1.239, low: 1.2, high: 1.281 } }), 1, review.hash)!);
+  assert.equal(worth(review), "✓ Part of variant 3: 1.24× (1.20 to 1.28) on H200");
+  assert.equal(explained(review), "Your edit of k is faster.");
+  const back = fromKept(toKept(review), new Map([KERNEL, HOST].map((uri) => [uri, text(review, uri)])));
+  assert.equal(back && worth(back), worth(review), "after a reload");
+  type(review, KERNEL, 0, 0, "#");
+  assert.equal(worth(review), "Part of variant 3: not verified");
+  assert.match(explained(review), /never compiled/);
+  assert.equal(toKept(review).judged, undefined);
+});
+
+test("without a figure it says the tier, or that nothing was verified; the whole variant's own figure outlives a prediction", () => {
+  const short = (more: Parameters<typeof judgement>[0], mode?: "predicted"): string | undefined => judgedBy(judgement(more, mode), 1, "")?.short;
+  assert.equal(short({ state: "checked", tier: "likely faster" }, "predicted"), "likely faster on H200 (predicted)");
+  assert.equal(short({ state: "wrong" }), "not verified");
+  assert.equal(short({ state: "not verified", ratio: { value: 1.01, low: 0.9, high: 1.1 } }), "not verified");
+  assert.equal(judgedBy(judgement({ number: 2 }), 1, ""), undefined);
+  const searched = judgement({});
+  assert.equal(judgedBy({ ...searched, run: { ...searched.run, policy: "kernelband" } }, 1, ""), undefined);
+  const review = begun();
+  review.judge(judgedBy(judgement({ state: "checked", tier: "unclear" }, "predicted"), 1, review.hash)!);
+  assert.equal(worth(review), "✓ 1.84× on H200");
+  review.judge(judgedBy(judgement({ state: "not verified" }), 1, review.hash)!);
+  assert.equal(worth(review), "not verified", "measured anew");
+});
+
+function judgement(more: Partial<Variant>, mode: "measured" | "predicted" = "measured"): Report {
+  const run = { policy: "given", device: "NVIDIA H200 SXM", mode, reason: "your edit of k is faster" };
+  return { run, variants: [{ number: 1, state: "screened", ratio: null, tier: null, ...more }] } as unknown as Report;
+}
+
 test("the header stands above the first decorator", () => {
   const at = (source: string, name: string): number | undefined => headerLine(source.split("\n"), name);
   assert.equal(at("import triton\n\n@triton.jit\ndef k(\n", "k"), 2);
@@ -182,9 +257,10 @@ function known(): Runs {
     ...more,
   });
   const runs: Runs["runs"] = [
-    { id: "new", mode: "predicted", device: "NVIDIA H100", variants: [] },
+    { id: "new", policy: "kernelband", mode: "predicted", device: "NVIDIA H100", variants: [] },
     {
       id: "abc",
+      policy: "kernelband",
       mode: "measured",
       device: "NVIDIA H200",
       variants: [
@@ -213,6 +289,28 @@ test("the list has what may be taken, the best first, a ratio only where it was 
   assert.equal(after(list.slice(0, 1), 4), undefined);
   assert.deepEqual(offers({ ...known(), runs: [] }), []);
   assert.deepEqual(offers(known(), "new"), []);
+});
+
+test("a variant that is there is found in whichever run, and what a person wrote is none", async () => {
+  const history = known();
+  history.runs.push({ ...history.runs[1]!, id: "old" }, { ...history.runs[1]!, id: "mine", policy: "given" });
+  const asked: (string | undefined)[] = [];
+  const there = async (text: Record<string, number>, wanted?: string): Promise<string> => {
+    asked.length = 0;
+    const found = await present((run) => {
+      asked.push(run);
+      return Promise.resolve({ ...history, accepted: (run === undefined ? undefined : text[run]) ?? null });
+    }, wanted);
+    return found ? `${found.run}/${found.number}` : "";
+  };
+  assert.equal(await there({ abc: 3 }), "abc/3");
+  assert.equal(await there({ old: 4 }), "old/4");
+  assert.equal(await there({ old: 4 }, "abc"), "old/4");
+  assert.equal(await there({ older: 4 }, "older"), "older/4", "which isn't among those of the kernel's report");
+  assert.equal(await there({ abc: 0, old: 4 }, "abc"), "", "what the wanted run began with may be another run's variant");
+  assert.equal(await there({ mine: 1 }, "abc"), "");
+  assert.deepEqual(asked, [undefined, "abc", "new", "old"]);
+  assert.equal(await there({ mine: 1 }, "mine"), "mine/1");
 });
 
 test("undoing keeps the last line's end as it is", () => {

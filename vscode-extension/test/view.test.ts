@@ -38,6 +38,13 @@ test("kernels stand under their files, in the order of paths and lines; cells of
   assert.equal(new Set(rows.flatMap(({ id, kernels }) => [id, ...kernels.map((row) => row.id)])).size, 6);
 });
 
+test("kernels of one name in a file have rows of their own, the same ones each time", () => {
+  const found = [kernel("file:///w/k.py", "k", 9), kernel("file:///w/k.py", "k", 4), kernel("file:///w/k.py", "other", 20)];
+  const ids = (kernels: WorkspaceKernel[]): string[] => fileRows(kernels, [], relative)[0]!.kernels.map(({ id }) => id);
+  assert.equal(new Set(ids(found)).size, 3);
+  assert.deepEqual(ids([...found].reverse()), ids(found));
+});
+
 test("a kernel says what its lens says, and while a run goes on, how far it is", () => {
   const found = [
     kernel("file:///w/k.py", "known", 0, { told: "1.84× on H200 · 3 variants", latest: "r1" }),

@@ -1,4 +1,5 @@
 /** How much a run may spend: offered, remembered, typed in. */
+import * as l10n from "@vscode/l10n";
 
 /** At least one is a number. `trials`: variants that are executed. `seconds`: of the search. */
 export interface Budget {
@@ -15,8 +16,9 @@ export const OFFERED: readonly Budget[] = [
 
 /** `20 trials`, `60 s`, `20 trials or 60 s`. */
 export function words({ trials, seconds }: Budget): string {
-  const parts = [trials === null ? "" : `${trials} trial${trials === 1 ? "" : "s"}`, seconds === null ? "" : seconds % 60 || seconds < 120 ? `${seconds} s` : `${seconds / 60} min`];
-  return parts.filter(Boolean).join(" or ");
+  const counted = trials === null ? "" : trials === 1 ? l10n.t("1 trial") : l10n.t("{0} trials", trials);
+  const timed = seconds === null ? "" : seconds % 60 || seconds < 120 ? l10n.t("{0} s", seconds) : l10n.t("{0} min", seconds / 60);
+  return counted && timed ? l10n.t("{0} or {1}", counted, timed) : counted || timed;
 }
 
 /** What a person typed, such as `20`, `20 trials`, `90 s`, `5 min` or `20 trials, 2 min`; undefined if it is no budget. */
@@ -39,12 +41,42 @@ export function read(text: string): Budget | undefined {
   return budget;
 }
 
-/** What is offered, the one that was used last first. */
-export function offers(last: Budget | undefined): Budget[] {
-  const others = OFFERED.filter((budget) => !same(budget, last));
-  return last ? [last, ...others] : [...OFFERED];
+/** What settings say, of whatever kind they are; undefined where they say none. */
+export function ofSettings(trials: unknown, seconds: unknown): Budget | undefined {
+  const budget = { trials: positive(trials), seconds: positive(seconds) };
+  return budget.trials === null && budget.seconds === null ? undefined : budget;
 }
 
-function same(one: Budget, other: Budget | undefined): boolean {
-  return one.trials === other?.trials && one.seconds === other.seconds;
+function positive(value: unknown): number | null {
+  return typeof value === "number" && value > 0 ? value : null;
+}
+
+/** A budget that was picked, and what the settings said then: once they say something else, that is the user's newer word. */
+export interface Remembered {
+  budget: Budget;
+  settings: Budget | null;
+}
+
+/** What was picked last, as long as it counts. */
+export function last(remembered: Remembered | undefined, settings: Budget | undefined): Budget | undefined {
+  if (!remembered) return undefined;
+  const unchanged = remembered.settings && settings ? same(remembered.settings, settings) : !remembered.settings && !settings;
+  return unchanged ? remembered.budget : undefined;
+}
+
+export interface Offer {
+  budget: Budget;
+  of: "last" | "settings" | "us";
+}
+
+/** What is offered, each once: what a run without a question would have, then what the settings say, then ours. */
+export function offers(last: Budget | undefined, settings: Budget | undefined): Offer[] {
+  const all: Offer[] = OFFERED.map((budget) => ({ budget, of: "us" }));
+  if (settings) all.unshift({ budget: settings, of: "settings" });
+  if (last) all.unshift({ budget: last, of: settings && same(last, settings) ? "settings" : "last" });
+  return all.filter(({ budget }, at) => all.findIndex((other) => same(other.budget, budget)) === at);
+}
+
+function same(one: Budget, other: Budget): boolean {
+  return one.trials === other.trials && one.seconds === other.seconds;
 }

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { KernelsAt } from "../protocol.ts";
 import type { Server } from "../server/server.ts";
-import { offers, read, words, type Budget } from "./budgets.ts";
+import { last, offers, ofSettings, read, words, type Budget, type Remembered } from "./budgets.ts";
 
 const REMEMBERED = "kernelband.budget";
 
@@ -31,29 +31,33 @@ export async function pickKernel(server: Server, place = "" as string): Promise<
   return kernel === undefined ? undefined : { uri, kernel };
 }
 
-/** Ask for budget and device, then begin. The last budget stands first, so Enter repeats it. */
+/** Ask for budget and device, then begin. What counts without a question stands first, so Enter takes it. */
 export async function optimize(server: Server, state: vscode.Memento, target: Target): Promise<void> {
   const budget = await pickBudget(server, state, target);
   if (!budget) return;
-  await state.update(REMEMBERED, budget);
+  const settings = settingsOf(target.uri) ?? null;
+  await state.update(REMEMBERED, { budget, settings } satisfies Remembered);
   // The server's command as any lens gives it: what must be there for a search is looked after on that way.
   await server.execute("optimize", target.uri, target.kernel, budget);
 }
 
-/** The budget that was used last, or what the settings say: none here. */
-export function remembered(state: vscode.Memento): Budget | undefined {
-  return state.get<Budget>(REMEMBERED);
+/** The budget that was used last; undefined where the settings count: none was used, or they have changed since. */
+export function remembered(state: vscode.Memento, uri: string): Budget | undefined {
+  return last(state.get<Remembered>(REMEMBERED), settingsOf(uri));
+}
+
+function settingsOf(uri: string): Budget | undefined {
+  const ours = vscode.workspace.getConfiguration("kernelband", vscode.Uri.parse(uri));
+  return ofSettings(ours.get("trials"), ours.get("seconds"));
 }
 
 type Item = vscode.QuickPickItem & { budget?: Budget; does?: "device" | "type" };
 
 async function pickBudget(server: Server, state: vscode.Memento, target: Target): Promise<Budget | undefined> {
   for (;;) {
-    const items: Item[] = offers(remembered(state)).map((budget, index) => ({
-      label: words(budget),
-      budget,
-      ...(index === 0 && remembered(state) ? { description: vscode.l10n.t("last used") } : {}),
-    }));
+    const about = { last: vscode.l10n.t("last used"), settings: vscode.l10n.t("from the settings"), us: "" };
+    const offered = offers(remembered(state, target.uri), settingsOf(target.uri));
+    const items: Item[] = offered.map(({ budget, of }) => ({ label: words(budget), budget, description: about[of] }));
     items.push({ label: vscode.l10n.t("Another budget…"), does: "type" });
     items.push({ label: "", kind: vscode.QuickPickItemKind.Separator });
     items.push({ label: vscode.l10n.t("Choose the device…"), description: await device(server, target), does: "device" });
@@ -66,9 +70,11 @@ async function pickBudget(server: Server, state: vscode.Memento, target: Target)
 }
 
 async function typed(): Promise<Budget | undefined> {
+  const comment = ["In English only: trials, s, min."];
+  const wrong = vscode.l10n.t({ message: "This is no budget: write 20 trials, 90 s, 5 min, or two of them with a comma.", comment });
   const text = await vscode.window.showInputBox({
-    prompt: vscode.l10n.t("Trials, seconds or both, such as 20 trials, 90 s or 20 trials, 5 min"),
-    validateInput: (value) => (read(value) ? undefined : vscode.l10n.t("This is no budget: write 20 trials, 90 s, 5 min, or two of them with a comma.")),
+    prompt: vscode.l10n.t({ message: "Trials, seconds or both, such as 20 trials, 90 s or 20 trials, 5 min", comment }),
+    validateInput: (value) => (read(value) ? undefined : wrong),
   });
   return text === undefined ? undefined : read(text);
 }

@@ -1,6 +1,7 @@
-/** The Python that has torch and Triton: the user's setting, else the Python extension's, else their default, else `python3`. */
+/** The Python that has torch and Triton: the user's setting, else the Python extension's, else their default, else what a terminal has. */
 import * as vscode from "vscode";
 import { within } from "../within.ts";
+import { active } from "./path.ts";
 
 const WAIT_MS = 10_000; // for the Python extension: it may look for environments first, and may hang
 
@@ -17,6 +18,12 @@ interface PythonApi {
 export interface Chosen {
   path: string;
   from: string;
+}
+
+/** `byFolder`: of each open folder that has a choice of its own, by its path. `elsewhere`: of files that are in none; "" for `python3`. */
+export interface Pythons {
+  byFolder: Record<string, string>;
+  elsewhere: string;
 }
 
 export class Interpreters implements vscode.Disposable {
@@ -42,14 +49,15 @@ export class Interpreters implements vscode.Disposable {
     if (theirs) return { path: theirs, from: vscode.l10n.t("the Python extension") };
     const setting = vscode.workspace.getConfiguration("python").inspect<string>("defaultInterpreterPath")?.globalValue;
     if (setting && setting !== "python") return { path: setting, from: "python.defaultInterpreterPath" };
-    return { path: "", from: "PATH" };
+    const environment = active(process.env);
+    return environment ? { path: environment, from: vscode.l10n.t("the environment that the editor was started in") } : { path: "", from: "PATH" };
   }
 
-  /** One for each open folder that has a choice of its own, by path. */
-  async byFolder(): Promise<Record<string, string>> {
+  async all(): Promise<Pythons> {
     const folders = vscode.workspace.workspaceFolders ?? [];
-    const chosen = await Promise.all(folders.map(async ({ uri }) => [uri, await this.choose(uri)] as const));
-    return Object.fromEntries(chosen.filter(([, { path }]) => path).map(([uri, { path }]) => [uri.fsPath, path]));
+    const [elsewhere, ...chosen] = await Promise.all([this.choose(), ...folders.map(({ uri }) => this.choose(uri))]);
+    const byFolder = folders.map(({ uri }, index) => [uri.fsPath, chosen[index]?.path ?? ""] as const);
+    return { byFolder: Object.fromEntries(byFolder.filter(([, path]) => path)), elsewhere: elsewhere.path };
   }
 
   /** Undefined also where that extension fails or doesn't answer: all goes on without it. */

@@ -1,5 +1,5 @@
 /** Finds programs by name as a shell would, but never in a folder that is open: what a repository brings isn't run to look at it. */
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
 
 /** Names of a Python, the plain one first, then the newest. */
@@ -16,6 +16,14 @@ export function programs(names: readonly string[], search: string, open: readonl
   const folders = search.split(path.delimiter).filter((folder) => path.isAbsolute(folder) && !open.some((other) => within(folder, other)));
   const files = names.flatMap((name) => folders.map((folder) => path.join(folder, windows ? `${name}.exe` : name)));
   return [...new Set(files.filter(isProgram))];
+}
+
+/** The Python of the virtual or conda environment that is active there, as the server takes one where it is told of none; "" without. */
+export function active(environment: NodeJS.ProcessEnv, windows = process.platform === "win32"): string {
+  const { VIRTUAL_ENV: virtual, CONDA_PREFIX: conda } = environment;
+  const inside = windows ? ["Scripts", "python.exe"] : ["bin", "python"];
+  const found = [virtual ? path.join(virtual, ...inside) : "", conda ? path.join(conda, ...(windows ? ["python.exe"] : inside)) : ""];
+  return found.find((file) => file && existsSync(file)) ?? "";
 }
 
 /** Whether a path is a folder or lies below it. */

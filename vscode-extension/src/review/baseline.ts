@@ -84,8 +84,12 @@ export class Baselines implements vscode.TextDocumentContentProvider, vscode.Qui
     const old = tabs.filter(({ input }) => input instanceof vscode.TabInputTextDiff && input.original.scheme === SCHEME && uris.includes(input.original.query));
     const { activeTab } = vscode.window.tabGroups.activeTabGroup;
     if (!old.length) return;
-    const shown = old.find((tab) => tab === activeTab);
+    // First the files: the editor asks what shall become of an unsaved text that is in no other tab.
+    for (const tab of [...old.filter((one) => one !== activeTab), ...old.filter((one) => one === activeTab)]) {
+      const { input, group, isActive, isDirty } = tab;
+      if (!(input instanceof vscode.TabInputTextDiff) || !(isActive || isDirty)) continue;
+      await vscode.window.showTextDocument(input.modified, { viewColumn: group.viewColumn, preview: false, preserveFocus: tab !== activeTab });
+    }
     await vscode.window.tabGroups.close(old, true);
-    if (shown?.input instanceof vscode.TabInputTextDiff) await vscode.window.showTextDocument(shown.input.modified);
   }
 }

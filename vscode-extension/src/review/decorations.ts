@@ -83,7 +83,7 @@ export class ReviewDecorations implements vscode.Disposable {
 
 function hover(review: Review, { hunk, group }: Place): vscode.MarkdownString {
   const said = new vscode.MarkdownString("", true);
-  said.appendMarkdown("**").appendText(review.standing === "whole" ? review.told.short : worth(review)).appendMarkdown("**  \n");
+  said.appendMarkdown("**").appendText(worth(review)).appendMarkdown("**  \n");
   said.appendText(label(review, group));
   if (hunk.was.length) said.appendMarkdown(`\n\n${vscode.l10n.t("Before:")}\n`).appendCodeblock(hunk.was.join("\n"), "python");
   return said;

@@ -6,10 +6,10 @@ import { offers, type Offer } from "./runs.ts";
 
 type Item = vscode.QuickPickItem & { offer?: Offer };
 
-/** The one that a person picks; "revert" for the original; undefined for none. */
-export async function pickVariant(server: Server, uri: string, kernel: string): Promise<Offer | "revert" | undefined> {
+/** The one that a person picks; "revert" for the original; undefined for none. `isInFile`: a variant is there, of whichever run, or under review. */
+export async function pickVariant(server: Server, uri: string, kernel: string, isInFile: boolean): Promise<Offer | "revert" | undefined> {
   const known = await server.command<Runs>("report", uri, kernel);
-  if (known.stale) throw new Error(known.stale);
+  if (known.stale && !isInFile) throw new Error(known.stale);
   const list = offers(known);
   if (!list.length) throw new Error(vscode.l10n.t("There is no variant of {0} to take: optimize it first.", kernel));
   const pick = vscode.window.createQuickPick<Item>();
@@ -27,7 +27,7 @@ export async function pickVariant(server: Server, uri: string, kernel: string): 
     buttons,
     offer,
   }));
-  if (known.accepted) items.push({ label: vscode.l10n.t("$(discard) The original"), detail: vscode.l10n.t("Put the text from before back") });
+  if (isInFile) items.push({ label: vscode.l10n.t("$(discard) The original"), detail: vscode.l10n.t("Put the text from before back") });
   pick.items = items;
   try {
     return await new Promise((resolve) => {

@@ -8,9 +8,9 @@ import { compare, following, meant, type Meant } from "./compare.ts";
 import { ReviewDecorations } from "./decorations.ts";
 import { ReviewLenses } from "./lenses.ts";
 import { pickVariant } from "./pick.ts";
-import { Review, type Place } from "./review.ts";
+import { meantBy, Review, type Place } from "./review.ts";
 import { Reviews } from "./reviews.ts";
-import { after, atHome, offers } from "./runs.ts";
+import { after, offers } from "./runs.ts";
 
 export function registerReview(context: vscode.ExtensionContext, server: Server, log: vscode.LogOutputChannel): Reviews {
   const reviews = new Reviews(server, context.workspaceState, log);
@@ -43,11 +43,11 @@ function tell(reviews: Reviews, baselines: Baselines): void {
 
 function registerCommands(context: vscode.ExtensionContext, server: Server, reviews: Reviews, baselines: Baselines): void {
   const on = registering(context);
-  /** By its id, from a lens; by the file, from its title; else the one of the active editor, else the only one. */
-  const given = (by: unknown): Review => {
-    const named = typeof by === "string" ? reviews.active.find((review) => review.id === by) : undefined;
-    const uri = by instanceof vscode.Uri ? by : vscode.window.activeTextEditor?.document.uri;
-    const found = named ?? reviews.of(uri && baselines.file(uri)) ?? (reviews.active.length === 1 ? reviews.active[0] : undefined);
+  /** By its id, from a lens; by the file, from its title; else the one of the active editor, else the only one. Undefined: it ended before this click. */
+  const given = (by: unknown): Review | undefined => {
+    if (typeof by === "string") return meantBy(reviews.active, { id: by });
+    const active = vscode.window.activeTextEditor?.document.uri;
+    const found = meantBy(reviews.active, by instanceof vscode.Uri ? { file: baselines.file(by).toString() } : { here: active && baselines.file(active).toString() });
     if (!found) throw new Error(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."));
     return found;
   };
@@ -78,34 +78,37 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     if (await reviews.reject(review)) await start({ uri, kernel, run, number: next.number });
   };
 
-  on("review.next", (id: unknown) => go(given(id), 1));
-  on("review.previous", (id: unknown) => go(given(id), -1));
-  on("review.keep", async (id: unknown, of: unknown) => {
-    const review = given(id);
-    await reviews.keep(review, group(review, of));
-  });
-  on("review.undo", async (id: unknown, of: unknown) => {
-    const review = given(id);
-    await reviews.undo(review, group(review, of));
-  });
+  /** Work on the review that a command is given, with what else it is given. */
+  const of =
+    <T extends unknown[]>(work: (review: Review, ...more: T) => unknown) =>
+    (by: unknown, ...more: T): unknown => {
+      const review = given(by);
+      return review && work(review, ...more);
+    };
+  /** The original of a kernel, in place of the variant that is there: under review, or accepted. */
+  const putBack = async (uri: string, kernel: string): Promise<void> => {
+    const review = reviews.of(vscode.Uri.parse(uri));
+    if (review?.told.kernel === kernel) {
+      await reviews.reject(review);
+      return;
+    }
+    const there = await reviews.present(uri, kernel);
+    if (there) await server.command("revert", uri, kernel, there.run, there.number);
+  };
+
+  on("review.next", of((review) => go(review, 1)));
+  on("review.previous", of((review) => go(review, -1)));
+  on("review.keep", of((review, which: unknown) => reviews.keep(review, group(review, which))));
+  on("review.undo", of((review, which: unknown) => reviews.undo(review, group(review, which))));
   // The gutter's peek gives the file, its changes (lines from 1) and which one is shown.
-  on("review.keepChange", (uri: vscode.Uri, changes: Change[], index: number) => {
-    const review = given(reviews.of(uri)?.id);
-    return reviews.keep(review, group(review, undefined, lineOf(changes, index)));
-  });
-  on("review.undoChange", (uri: vscode.Uri, changes: Change[], index: number) => {
-    const review = given(reviews.of(uri)?.id);
-    return reviews.undo(review, group(review, undefined, lineOf(changes, index)));
-  });
-  on("review.accept", (id: unknown) => reviews.accept(given(id)));
-  on("review.reject", (id: unknown) => reviews.reject(given(id)));
-  on("review.verify", (id: unknown) => reviews.verify(given(id)));
-  on("review.nextVariant", (id: unknown) => nextVariant(given(id)));
-  on("review.sideBySide", (id: unknown) => baselines.compare(given(id)));
-  on("review.explain", (id: unknown) => {
-    const { uri, kernel, run, variant } = given(id).told;
-    return server.execute("explain", uri, kernel, run, variant);
-  });
+  on("review.keepChange", of((review, changes: Change[], index: number) => reviews.keep(review, group(review, undefined, lineOf(changes, index)))));
+  on("review.undoChange", of((review, changes: Change[], index: number) => reviews.undo(review, group(review, undefined, lineOf(changes, index)))));
+  on("review.accept", of((review) => reviews.accept(review)));
+  on("review.reject", of((review) => reviews.reject(review)));
+  on("review.verify", of((review) => reviews.verify(review)));
+  on("review.nextVariant", of(nextVariant));
+  on("review.sideBySide", of((review) => baselines.compare(review)));
+  on("review.explain", of(({ told: { uri, kernel, run, variant } }) => server.execute("explain", uri, kernel, run, variant)));
 
   // A variant beside the original, from its address: buttons of that diff.
   const shown = async (address: unknown): Promise<Meant> => {
@@ -141,13 +144,10 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   });
   server.intercept("choose", async (args) => {
     const [uri, kernel] = args as [string, string];
-    const picked = await pickVariant(server, uri, kernel);
-    if (!picked) return;
-    const review = reviews.of(vscode.Uri.parse(uri));
-    const known = await server.command<Runs>("report", uri, kernel);
-    if (review && picked === "revert") await reviews.reject(review);
-    else if (picked === "revert" || (known.accepted && !review)) await server.command("revert", uri, kernel, atHome(known)?.id, known.accepted);
-    if (picked !== "revert") await server.execute("apply", uri, kernel, picked.run, picked.number);
+    const isInFile = reviews.of(vscode.Uri.parse(uri))?.told.kernel === kernel || (await reviews.present(uri, kernel)) !== undefined;
+    const picked = await pickVariant(server, uri, kernel, isInFile);
+    if (picked === "revert") await putBack(uri, kernel);
+    else if (picked) await server.execute("apply", uri, kernel, picked.run, picked.number);
   });
 }
 

@@ -37,6 +37,15 @@ export interface Place {
   group: number;
 }
 
+/** What came out of verifying one text, which `hash` knows again. `verified`: faster, and right; `short` and `said` have its figures then. */
+export interface Judged {
+  readonly hash: string;
+  readonly measured: boolean;
+  readonly verified: boolean;
+  readonly short: string;
+  readonly said: string;
+}
+
 export class Review {
   readonly kept: Set<number>;
   /** The server said of exactly these texts that they are the variant: a formatter may have rewritten them. */
@@ -46,6 +55,7 @@ export class Review {
     readonly told: Told,
     readonly files: readonly ReviewedFile[],
     kept: Iterable<number> = [],
+    private judged?: Judged,
   ) {
     this.kept = new Set(kept);
   }
@@ -70,9 +80,9 @@ export class Review {
     return new Review({ ...told, groups: groups.map(({ label }) => label) }, tracked);
   }
 
-  /** Of this, whatever its state. */
+  /** Of this, whatever its state; of two copies of a file each has its own. */
   get id(): string {
-    return `${this.told.run}/${this.told.variant}`;
+    return idOf(this.told);
   }
 
   file(uri: string): ReviewedFile | undefined {
@@ -119,6 +129,16 @@ export class Review {
     this.#confirmed = hash;
   }
 
+  /** A text of this review was verified. */
+  judge(judged: Judged): void {
+    this.judged = judged;
+  }
+
+  /** What was found out about exactly these texts. */
+  get own(): Judged | undefined {
+    return this.judged?.hash === this.hash ? this.judged : undefined;
+  }
+
   keep(group: number): void {
     this.kept.add(group);
   }
@@ -154,6 +174,17 @@ export class Review {
     const distance = ({ region: { start, end } }: Place): number => (line < start ? start - line : line >= end ? line - Math.max(end - 1, start) : 0);
     return own.sort((a, b) => distance(a) - distance(b))[0];
   }
+}
+
+export function idOf({ uri, kernel, run, variant }: Told): string {
+  return `${run}/${variant} of ${kernel} in ${uri}`;
+}
+
+/** The review that a command is about: that of an id or of a file where one is given, and no other; else that of the file at hand; else the only one. */
+export function meantBy(active: readonly Review[], by: { id: string } | { file: string } | { here: string | undefined }): Review | undefined {
+  if ("id" in by) return active.find((review) => review.id === by.id);
+  if ("file" in by) return active.find((review) => review.file(by.file));
+  return active.find((review) => by.here !== undefined && review.file(by.here)) ?? (active.length === 1 ? active[0] : undefined);
 }
 
 /** Nothing but the hunks differs from the text before. */

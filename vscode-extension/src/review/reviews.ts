@@ -2,24 +2,26 @@
 import * as vscode from "vscode";
 import type { Reviewed, Runs } from "../protocol.ts";
 import type { Server } from "../server/server.ts";
+import { Asking } from "./asking.ts";
+import { Disk } from "./disk.ts";
 import { apply, isAt, isInTab } from "./documents.ts";
 import { linesOf } from "./lines.ts";
 import { inNotebook } from "./notebook.ts";
-import { fromKept, newest, toKept, type KeptReview } from "./persist.ts";
+import { fromKept, isMoved, moved, newest, toKept, type KeptReview, type Moves } from "./persist.ts";
 import { Review } from "./review.ts";
-import { atHome } from "./runs.ts";
+import { present } from "./runs.ts";
 
 const KEPT = "kernelband.reviews";
 const SAVE_MS = 250; // after a key, until what is under review is kept for a reload
-const ASK_MS = [1000, 3000]; // after an edit, until the server is asked what the text is now: it looks at texts that rest
-const RELOADED_MS = 50; // in which a text that a person edited has become unsaved
+const RELOADED_MS = 50; // in which a text that a person edited has become unsaved, if it wasn't saved, too
 
 export class Reviews implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<void>();
   readonly #ended = new vscode.EventEmitter<Review>();
   readonly #subscriptions: vscode.Disposable;
   readonly #watchers = new Map<Review, vscode.Disposable>();
-  readonly #asking = new Map<Review, NodeJS.Timeout>();
+  readonly #disk = new Disk();
+  readonly #asking: Asking;
   readonly #accepting = new Set<Review>();
   #active: Review[] = [];
   #waiting: KeptReview[];
@@ -33,10 +35,14 @@ export class Reviews implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.#waiting = state.get<KeptReview[]>(KEPT, []);
+    this.#asking = new Asking(server, log, () => this.#active, () => this.#later());
     this.#subscriptions = vscode.Disposable.from(
       this.#changed,
       this.#ended,
+      this.#asking,
       vscode.workspace.onDidChangeTextDocument((event) => this.#edited(event)),
+      vscode.workspace.onDidSaveTextDocument((document) => this.#disk.markOurs(document)),
+      vscode.workspace.onDidRenameFiles(({ files }) => this.#renamed(files.map(({ oldUri, newUri }) => [oldUri.toString(), newUri.toString()]))),
       vscode.workspace.onDidOpenTextDocument(({ uri }) => void this.#resume(uri.toString())),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => void this.#closed(uri.toString())),
     );
@@ -45,7 +51,6 @@ export class Reviews implements vscode.Disposable {
 
   dispose(): void {
     if (this.#saving) this.#save();
-    for (const timer of this.#asking.values()) clearTimeout(timer);
     vscode.Disposable.from(...this.#watchers.values(), this.#subscriptions).dispose();
   }
 
@@ -63,20 +68,36 @@ export class Reviews implements vscode.Disposable {
 
   /**
    * Put a variant in as one edit, for a person to look at; in a notebook it is "applied", without a review. Undefined: a person rather kept their text.
+   * A variant that is there goes first, and comes back where this one can't be put in.
    *
    * @throws Error with a sentence, where the text isn't what the variant was made for, or somebody types
    */
   async start(uri: string, kernel: string, run: string, variant: number): Promise<Review | "applied" | undefined> {
-    if (inNotebook(uri)) {
-      await this.server.command("apply", uri, kernel, run, variant);
-      return "applied";
-    }
     const before = this.of(vscode.Uri.parse(uri));
     if (before && before.told.kernel !== kernel) {
       throw new Error(vscode.l10n.t("A variant of {0} is under review in this file: accept or reject it first.", before.told.kernel));
     }
     if (before && !(await this.reject(before))) return undefined;
-    await vscode.workspace.openTextDocument(vscode.Uri.parse(uri)); // the server edits what is open
+    const isBook = inNotebook(uri);
+    if (!isBook) await vscode.workspace.openTextDocument(vscode.Uri.parse(uri)); // the server edits what is open
+    const there = before ? undefined : await this.present(uri, kernel, run);
+    if (there) await this.server.command("revert", uri, kernel, there.run, there.number);
+    try {
+      if (!isBook) return await this.#review(uri, kernel, run, variant);
+      await this.server.command("apply", uri, kernel, run, variant);
+      return "applied";
+    } catch (error) {
+      if (there) await this.server.command("apply", uri, kernel, there.run, there.number);
+      throw error;
+    }
+  }
+
+  /** The variant that a kernel's text is, of that run or of any. */
+  present(uri: string, kernel: string, run?: string): Promise<{ run: string; number: number } | undefined> {
+    return present((of) => this.server.command<Runs>("report", uri, kernel, ...(of === undefined ? [] : [of])), run);
+  }
+
+  async #review(uri: string, kernel: string, run: string, variant: number): Promise<Review> {
     for (let attempt = 0; attempt < 3; attempt++) {
       const answer = named(await this.server.command<Reviewed>("review", uri, kernel, run, variant));
       const documents = await Promise.all(answer.files.map((file) => vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))));
@@ -142,7 +163,7 @@ export class Reviews implements vscode.Disposable {
     try {
       if (review.standing === "edited") {
         this.server.mustRun(); // only it can say whether this is the variant still
-        await this.#ask(review);
+        await this.#asking.ask(review);
       }
       if (review.standing === "whole") await this.server.command("accept", review.told.run, review.told.variant);
       this.#end(review);
@@ -172,15 +193,16 @@ export class Reviews implements vscode.Disposable {
     await this.server.execute("verify", review.told.uri, review.told.kernel);
   }
 
-  /** What an edit in a document is judged against while it is under review: texts by URI. */
-  baseOf(uri: string): Record<string, string> | undefined {
+  /** What an edit of a kernel is judged against while a variant of it is under review: texts by URI. */
+  baseOf(uri: string, kernel: string): Record<string, string> | undefined {
     const review = this.of(vscode.Uri.parse(uri));
-    return review && Object.fromEntries(review.files.map((file) => [file.uri, file.baseline]));
+    return review?.told.kernel === kernel ? Object.fromEntries(review.files.map((file) => [file.uri, file.baseline])) : undefined;
   }
 
   // ------------------------------------------------------------ following
 
   #edited({ document, contentChanges, reason }: vscode.TextDocumentChangeEvent): void {
+    if (document.isDirty) this.#disk.markOurs(document); // also told without a change, once an edit has made it so
     const review = this.of(document.uri);
     if (!review || !contentChanges.length) return;
     review.change(document.uri.toString(), contentChanges);
@@ -193,45 +215,14 @@ export class Reviews implements vscode.Disposable {
       this.#end(review);
       return;
     }
-    // What nobody typed and is saved already came from the disk: git, another program, "Revert File".
     if (!document.isDirty && reason === undefined) {
       const { version } = document;
       setTimeout(() => {
-        if (!document.isDirty && document.version === version) this.#end(review);
+        if (this.#disk.hasWritten(document, version)) this.#end(review);
       }, RELOADED_MS);
     }
-    this.#askLater(review);
+    this.#asking.later(review);
     this.#later();
-  }
-
-  #askLater(review: Review, turn = 0): void {
-    clearTimeout(this.#asking.get(review));
-    this.#asking.delete(review);
-    const wait = ASK_MS[turn];
-    if (wait === undefined || review.standing !== "edited") return;
-    const look = async (): Promise<void> => {
-      if (!(await this.#ask(review))) this.#askLater(review, turn + 1);
-    };
-    this.#asking.set(
-      review,
-      setTimeout(() => void look(), wait),
-    );
-  }
-
-  /** Whether the server takes the text for the variant still: it was formatted, or edited where that doesn't matter to the kernel. */
-  async #ask(review: Review): Promise<boolean> {
-    const { uri, kernel, run, variant } = review.told;
-    const { hash } = review;
-    try {
-      const known = await this.server.command<Runs>("report", uri, kernel);
-      if (known.accepted !== variant || atHome(known)?.id !== run) return false;
-    } catch (error) {
-      this.log.debug(`Nothing is known of the text under review: ${String(error)}`);
-      return false;
-    }
-    review.confirm(hash);
-    this.#later();
-    return true;
   }
 
   async #deleted(review: Review, uri: vscode.Uri): Promise<void> {
@@ -255,8 +246,7 @@ export class Reviews implements vscode.Disposable {
     this.#active = this.#active.filter((other) => other !== review);
     this.#watchers.get(review)?.dispose();
     this.#watchers.delete(review);
-    clearTimeout(this.#asking.get(review));
-    this.#asking.delete(review);
+    this.#asking.forget(review);
   }
 
   // ------------------------------------------------------------ closing and reloading
@@ -283,6 +273,17 @@ export class Reviews implements vscode.Disposable {
     }
   }
 
+  /** Files have other names, or are in another folder. */
+  #renamed(moves: Moves): void {
+    for (const review of this.#active.filter((one) => isMoved(toKept(one), moves))) {
+      this.#waiting.push(toKept(review));
+      this.#forget(review);
+    }
+    this.#waiting = this.#waiting.map((kept) => moved(kept, moves));
+    for (const { uri } of vscode.workspace.textDocuments) void this.#resume(uri.toString());
+    this.#later();
+  }
+
   /** A document has come: what waits for it goes on where every text is as it was left, and is dropped otherwise. */
   async #resume(uri: string): Promise<void> {
     const found = this.#waiting.filter(({ files }) => files.some((file) => file.uri === uri));
@@ -294,7 +295,7 @@ export class Reviews implements vscode.Disposable {
         const review = fromKept(kept, new Map(documents.map((document) => [document.uri.toString(), document.getText()])));
         if (review && review.standing !== "none" && !documents.some((document) => this.of(document.uri))) {
           this.#begin(review);
-          this.#askLater(review);
+          this.#asking.later(review);
         }
       } catch (error) {
         this.log.debug(`A review that waited is dropped: ${String(error)}`);

@@ -1,4 +1,5 @@
 /** Runs pip, says how far it is, and puts the folder in its place when it is whole. */
+import * as l10n from "@vscode/l10n";
 import { spawn } from "node:child_process";
 import { mkdirSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -63,8 +64,8 @@ function run(
       }
       reject(new Error(why));
     };
-    const timer = setTimeout(() => end("Installing the packages of the search took longer than 15 minutes and was stopped: see the log."), DEADLINE_MS);
-    const stop = (): void => end("The packages of the search were not installed: you stopped it.");
+    const timer = setTimeout(() => end(l10n.t("Installing the packages of the search took longer than 15 minutes and was stopped: see the log.")), DEADLINE_MS);
+    const stop = (): void => end(l10n.t("The packages of the search were not installed: you stopped it."));
     cancelled.addEventListener("abort", stop);
     const hear = (data: Buffer): void => {
       text = (text + data.toString()).slice(-100_000);
@@ -78,7 +79,7 @@ function run(
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
-    child.on("error", (error) => reject(new Error(`${python} can't be started: ${error.message}.`)));
+    child.on("error", (error) => reject(new Error(l10n.t("{0} can't be started: {1}.", python, error.message))));
     child.on("close", (code) => {
       clearTimeout(timer);
       cancelled.removeEventListener("abort", stop);

@@ -1,4 +1,5 @@
 /** The packages that only the search needs: where they go, and what installs them. */
+import * as l10n from "@vscode/l10n";
 import { createHash } from "node:crypto";
 import path from "node:path";
 import type { Python } from "../python/probe.ts";
@@ -35,12 +36,14 @@ export function failure(output: string, wheelhouse?: string): string {
     .map((line) => line.slice(6).trim());
   const missing = /No matching distribution found for (\S+)/.exec(output)?.[1];
   if (missing && wheelhouse) {
-    return `${wheelhouse} has no wheel of ${missing} for this Python: add it, or set kernelband.search.interpreter to a Python that has the packages.`;
+    return l10n.t("{0} has no wheel of {1} for this Python: add it, or set kernelband.search.interpreter to a Python that has the packages.", wheelhouse, missing);
   }
   if (/NewConnectionError|Temporary failure in name resolution|Max retries|No matching distribution found/.test(output)) {
-    return "The package index can't be reached: set kernelband.search.wheelhouse to a folder with the wheels, or kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.";
+    return l10n.t("The package index can't be reached: set kernelband.search.wheelhouse to a folder with the wheels, or kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.");
   }
-  return `pip could not install the packages of the search${error[0] ? ` (${error[0]})` : ""}: see the log, or set kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.`;
+  return error[0]
+    ? l10n.t("pip could not install the packages of the search ({0}): see the log, or set kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.", error[0])
+    : l10n.t("pip could not install the packages of the search: see the log, or set kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.");
 }
 
 /** The command that starts KernelBand's command line. */

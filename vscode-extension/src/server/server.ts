@@ -7,12 +7,9 @@ import {
   DidChangeConfigurationNotification,
   ErrorAction,
   ExecuteCommandRequest,
-  LanguageClient,
   ResponseError,
   State,
-  type ClientCapabilities,
   type LanguageClientOptions,
-  type StaticFeature,
 } from "vscode-languageclient/node";
 import type { RunChanged } from "../protocol.ts";
 import type { Interpreters } from "../python/interpreters.ts";
@@ -20,15 +17,16 @@ import { NAMES, programs } from "../python/path.ts";
 import { firstThatServes, type Python } from "../python/probe.ts";
 import type { SearchEnvironment } from "../search/environment.ts";
 import { within } from "../within.ts";
+import { Client } from "./client.ts";
 import { launch } from "./launch.ts";
 import { Restarts } from "./restarts.ts";
 import { settings } from "./settings.ts";
 import { Starts } from "./starts.ts";
+import { asked, Trust } from "./trust.ts";
 
 const REFUSED = -32803; // it has told the user why, in a message of its own
 const START_MS = 30_000;
 const END_MS = 2000;
-const NEEDED = "KernelBand's language server needs Python 3.10 or newer, and none was found: install one, or set kernelband.server.interpreter.";
 
 /** `problem`: one sentence on why there is no server. */
 export type Health = { state: "starting" | "running" | "stopped"; problem: string };
@@ -36,25 +34,14 @@ export type Health = { state: "starting" | "running" | "stopped"; problem: strin
 /** Does something of ours in place of a command of the server's, or around it. */
 export type Intercept = (args: unknown[], next: () => Promise<unknown>) => Promise<unknown>;
 
-/** We open what commands answer with, in our own ways; and our status bar item says how runs go: a second one with the same words is too much. */
-const OPENS: StaticFeature = {
-  fillClientCapabilities: (capabilities: ClientCapabilities) => {
-    capabilities.window = { ...capabilities.window, workDoneProgress: false };
-    capabilities.experimental = { ...(capabilities.experimental as object | undefined), kernelband: { opens: true } };
-  },
-  initialize: () => undefined,
-  getState: () => ({ kind: "static" }),
-  clear: () => undefined,
-};
-
 export class Server implements vscode.Disposable {
   readonly #runChanged = new vscode.EventEmitter<RunChanged>();
   readonly #healthChanged = new vscode.EventEmitter<Health>();
   readonly #restarts = new Restarts();
   readonly #starts = new Starts((isCurrent) => this.#begin(isCurrent));
   readonly #intercepts = new Map<string, Intercept>();
-  readonly #alsoTrusted = new Set<string>();
-  #client: LanguageClient | undefined;
+  readonly #trust = new Trust();
+  #client: Client | undefined;
   #python: Python | undefined;
   #health: Health = { state: "starting", problem: "" };
   readonly onRunChanged = this.#runChanged.event;
@@ -120,9 +107,9 @@ export class Server implements vscode.Disposable {
   }
 
   /** @throws Error with the sentence on why there is none */
-  mustRun(): LanguageClient {
+  mustRun(): Client {
     const client = this.#client;
-    if (!client?.isRunning()) throw new Error(this.#health.problem || "KernelBand's language server is still starting: try again in a moment.");
+    if (!client?.isRunning()) throw new Error(this.#health.problem || vscode.l10n.t("KernelBand's language server is still starting: try again in a moment."));
     return client;
   }
 
@@ -142,7 +129,7 @@ export class Server implements vscode.Disposable {
     const old = this.#client;
     this.#client = undefined;
     if (old) await this.#end(old);
-    let client: LanguageClient | undefined;
+    let client: Client | undefined;
     try {
       client = await this.#made(isCurrent);
       if (!client) return;
@@ -150,27 +137,29 @@ export class Server implements vscode.Disposable {
       await within(client.start(), START_MS);
     } catch (error) {
       this.log.error(`The language server did not start: ${String(error)}`);
-      if (isCurrent() && this.#client === client) this.#failed("did not start");
+      // One that ended while it started has said so, and that it ended too often.
+      if (isCurrent() && this.#client === client && this.#health.state !== "stopped") {
+        this.#stopped(vscode.l10n.t("KernelBand's language server did not start: see the log (KernelBand: Show the log), then restart it."));
+      }
       this.#client = undefined;
       if (client) await this.#end(client);
     }
   }
 
   /** Undefined without a Python, or where another start waits for this one. */
-  async #made(isCurrent: () => boolean): Promise<LanguageClient | undefined> {
+  async #made(isCurrent: () => boolean): Promise<Client | undefined> {
     const python = isCurrent() ? await this.#findPython() : undefined;
     if (!isCurrent()) return undefined;
     this.#python = python;
     if (!python) {
-      this.#say({ state: "stopped", problem: NEEDED });
+      this.#stopped(noPython());
       return undefined;
     }
     const options = await this.#options(() => this.#aside(this.#ended(client)));
     if (!isCurrent()) return undefined;
     const cache = path.join(this.context.globalStorageUri.fsPath, "pycache");
     const started = launch(python, this.context.extensionPath, cache);
-    const client: LanguageClient = new LanguageClient("kernelband", "KernelBand", { ...started, options: { cwd: this.context.extensionPath } }, options);
-    client.registerFeature(OPENS);
+    const client: Client = new Client({ ...started, options: { cwd: this.context.extensionPath } }, options);
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) this.#greet(client);
     });
@@ -179,7 +168,7 @@ export class Server implements vscode.Disposable {
   }
 
   /** One that has not come up can't be asked to stop, and could still register its commands: its process goes first. */
-  async #end(client: LanguageClient): Promise<void> {
+  async #end(client: Client): Promise<void> {
     const process = client.serverProcess;
     try {
       await client.dispose(END_MS);
@@ -193,15 +182,15 @@ export class Server implements vscode.Disposable {
   }
 
   /** Its process is gone, and nobody asked for that. A new client takes its place: one that is restarted shows what failed on the way. */
-  async #ended(client: LanguageClient): Promise<void> {
+  async #ended(client: Client): Promise<void> {
     if (this.#client !== client) return;
     if (this.#restarts.again(Date.now())) await this.#starts.ask();
-    else this.#failed("ended six times in three minutes and isn't started again");
+    else this.#stopped(vscode.l10n.t("KernelBand's language server ended six times in three minutes and isn't started again: see the log (KernelBand: Show the log), then restart it."));
   }
 
   /** Tell the settings of now. */
   async configure(): Promise<void> {
-    const told = settings(await this.interpreters.byFolder(), this.search().command);
+    const told = await this.#settings();
     if (this.#client?.isRunning()) await this.#client.sendNotification(DidChangeConfigurationNotification.type, { settings: { kernelband: told } });
   }
 
@@ -213,19 +202,31 @@ export class Server implements vscode.Disposable {
 
   /** A folder outside of the workspace that the user lets run. */
   async trust(folder: vscode.Uri): Promise<void> {
-    this.#alsoTrusted.add(folder.toString());
+    this.#trust.add(folder.fsPath);
     await this.#trusted();
   }
 
+  /** Before something of a document runs: false where its user, who was asked for its folder, has said no. */
+  async mayRun(uri: string): Promise<boolean> {
+    const folder = this.#trust.unasked(uri);
+    if (folder === undefined) return true;
+    if (!(await asked(folder))) return false;
+    await this.trust(vscode.Uri.file(folder));
+    return true;
+  }
+
+  /** Whether the server refuses to run something of a document, whatever else there is. */
+  refuses(uri: string): boolean {
+    return !this.#trust.allows(uri);
+  }
+
   async #trusted(): Promise<void> {
-    const folders = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => ({ uri: uri.toString(), trusted: vscode.workspace.isTrusted }));
-    const others = [...this.#alsoTrusted].map((uri) => ({ uri, trusted: true }));
-    if (this.#client?.isRunning()) await this.#client.sendNotification("kernelband/didChangeTrust", { folders: [...folders, ...others] });
+    if (this.#client?.isRunning()) await this.#client.sendNotification("kernelband/didChangeTrust", { folders: this.#trust.words });
     await this.configure(); // settings that a folder may not have said before may count now
   }
 
   /** It runs: what else it has to know. */
-  #greet(client: LanguageClient): void {
+  #greet(client: Client): void {
     if (this.#client !== client) return;
     this.#say({ state: "running", problem: "" });
     this.#aside(this.#trusted().then(() => this.tellKey()));
@@ -236,9 +237,12 @@ export class Server implements vscode.Disposable {
     work.catch((error: unknown) => this.log.warn(String(error)));
   }
 
-  #failed(how: string): void {
-    const said = `KernelBand's language server ${how}: see the log (KernelBand: Show the log), then restart it.`;
-    this.#say({ state: "stopped", problem: said });
+  async #settings(): Promise<Record<string, unknown>> {
+    return settings(vscode.workspace.getConfiguration("kernelband"), await this.interpreters.all(), this.search().command);
+  }
+
+  #stopped(problem: string): void {
+    this.#say({ state: "stopped", problem });
   }
 
   #say(health: Health): void {
@@ -247,12 +251,12 @@ export class Server implements vscode.Disposable {
   }
 
   async #findPython(): Promise<Python | undefined> {
-    const own = vscode.workspace.getConfiguration("kernelband.server").get<string>("interpreter");
+    const own = ownInterpreter();
     const open = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.fsPath);
     const found = await firstThatServes(own ? [own] : programs(NAMES, process.env["PATH"] ?? "", open));
     if (found || own || !vscode.workspace.isTrusted) return found;
-    const users = Object.values(await this.interpreters.byFolder());
-    return firstThatServes(users.filter((python) => path.isAbsolute(python)));
+    const { byFolder, elsewhere } = await this.interpreters.all();
+    return firstThatServes([...Object.values(byFolder), elsewhere].filter((python) => path.isAbsolute(python)));
   }
 
   async #options(ended: () => void): Promise<LanguageClientOptions> {
@@ -260,7 +264,7 @@ export class Server implements vscode.Disposable {
     return {
       documentSelector: [...python, { notebook: "jupyter-notebook", language: "python" }, { scheme: "file", pattern: "**/pyproject.toml" }],
       outputChannel: this.log,
-      initializationOptions: settings(await this.interpreters.byFolder(), this.search().command),
+      initializationOptions: await this.#settings(),
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {
@@ -281,6 +285,18 @@ export class Server implements vscode.Disposable {
       return undefined;
     }
   }
+}
+
+function ownInterpreter(): string {
+  return vscode.workspace.getConfiguration("kernelband.server").get<string>("interpreter") ?? "";
+}
+
+/** Why there is no server: the user's own interpreter is none, or there is none. */
+function noPython(): string {
+  const own = ownInterpreter();
+  return own
+    ? vscode.l10n.t("kernelband.server.interpreter is {0}, and that is no Python 3.10 or newer which can be started: change it, or leave it empty.", own)
+    : vscode.l10n.t("KernelBand's language server needs Python 3.10 or newer, and none was found: install one, or set kernelband.server.interpreter.");
 }
 
 /** The name of the model's key in the editor's store of secrets. */

@@ -1,15 +1,16 @@
 /** What the server is told of the user's settings (docs/lsp.md, Settings). */
-import * as vscode from "vscode";
+import type { Pythons } from "../python/interpreters.ts";
 
 /** Keys that the server knows by the same name. */
-const SAME = ["python", "worker", "workers", "gpu", "entry", "trials", "seconds", "lens", "diagnostics", "inspect", "db"] as const;
+const SAME = ["worker", "workers", "gpu", "entry", "trials", "seconds", "lens", "diagnostics", "inspect", "db"] as const;
 
 /**
- * @param pythons the Python of each folder, by path
+ * @param ours the settings under `kernelband`
+ * @param pythons as the editor has them; those behind a worker are the user's own setting only
  * @param search the command that starts a search
  */
-export function settings(pythons: Record<string, string>, search: readonly string[]): Record<string, unknown> {
-  const ours = vscode.workspace.getConfiguration("kernelband");
+export function settings(ours: { get: (key: string) => unknown }, pythons: Pythons, search: readonly string[]): Record<string, unknown> {
   const told: Record<string, unknown> = Object.fromEntries(SAME.map((key) => [key, ours.get(key)]));
-  return { ...told, pythons, search, model: ours.get("model.name"), baseUrl: ours.get("model.baseUrl") };
+  const python = told["worker"] ? ours.get("python") : pythons.elsewhere;
+  return { ...told, python, pythons: pythons.byFolder, search, model: ours.get("model.name"), baseUrl: ours.get("model.baseUrl") };
 }

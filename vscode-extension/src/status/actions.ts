@@ -1,10 +1,11 @@
 /** What the items of the language status do when they are clicked. */
 import * as vscode from "vscode";
 import { registering } from "../registering.ts";
+import type { Server } from "../server/server.ts";
 import type { HealthItems } from "./health.ts";
 import { environmentWords } from "./words.ts";
 
-export function registerStatusActions(context: vscode.ExtensionContext, health: HealthItems): void {
+export function registerStatusActions(context: vscode.ExtensionContext, server: Server, health: HealthItems): void {
   const on = registering(context);
   on("environment", async () => {
     const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
@@ -12,6 +13,7 @@ export function registerStatusActions(context: vscode.ExtensionContext, health: 
       void vscode.window.showInformationMessage(vscode.l10n.t("No file or folder is open: open one, since its Python is what is looked at."));
       return;
     }
+    if (!(await server.mayRun(uri.toString()))) return;
     const location = vscode.ProgressLocation.Window;
     const title = vscode.l10n.t("Looking at Python, torch, Triton and GPU");
     const found = environmentWords(await vscode.window.withProgress({ location, title }, () => health.look(uri.toString(), true)));

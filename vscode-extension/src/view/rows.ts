@@ -50,7 +50,6 @@ export interface RunRow extends Row {
   children: (VariantRow | RestRow)[];
 }
 
-
 /**
  * Kernels under their files, in the order of paths and lines.
  *
@@ -77,8 +76,21 @@ export function fileRows(kernels: readonly WorkspaceKernel[], live: readonly Run
     files.set(path, made);
   }
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0)).map(([, file]) => file);
-  for (const file of sorted) file.kernels.sort((one, other) => (one.uri === other.uri ? one.line - other.line : 0));
+  for (const file of sorted) {
+    file.kernels.sort((one, other) => (one.uri === other.uri ? one.line - other.line : 0));
+    tellApart(file.kernels);
+  }
   return sorted;
+}
+
+/** A name may be defined twice in a file, as under `if` and `else`: a tree takes each id once. */
+function tellApart(kernels: readonly KernelRow[]): void {
+  const times = new Map<string, number>();
+  for (const row of kernels) {
+    const before = times.get(row.id) ?? 0;
+    times.set(row.id, before + 1);
+    if (before) row.id = `${row.id} ${before + 1}`;
+  }
 }
 
 function kernelRow(found: WorkspaceKernel, live: readonly RunChanged[]): KernelRow {

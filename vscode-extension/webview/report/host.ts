@@ -12,10 +12,16 @@ export interface View {
 
 export const FIRST_VIEW: View = { axis: "trials", order: BEST_FIRST, open: [] };
 
+/** All that outlives the page. The editor finds the run again by it, too. */
+interface Kept extends View {
+  run: string;
+  scroll: number;
+}
+
 interface Editor {
   postMessage: (message: FromPage) => void;
-  getState: () => (View & { run: string; scroll: number }) | undefined;
-  setState: (state: View & { run: string; scroll: number }) => void;
+  getState: () => Kept | undefined;
+  setState: (state: Kept) => void;
 }
 
 declare global {
@@ -25,8 +31,7 @@ declare global {
 
 export class Host {
   readonly #editor = globalThis.acquireVsCodeApi?.();
-  #view = FIRST_VIEW;
-  #run = "";
+  #kept: Kept = this.#editor?.getState() ?? { ...FIRST_VIEW, run: "", scroll: 0 };
 
   /** Whether there is an editor that can do things. */
   get acts(): boolean {
@@ -37,21 +42,20 @@ export class Host {
     this.#editor?.postMessage(message);
   }
 
-  /** The view of last time. */
+  /** As it was left, also by a page that was closed. */
   get view(): View {
-    const kept = this.#editor?.getState();
-    return kept ? { axis: kept.axis, order: kept.order, open: kept.open } : FIRST_VIEW;
+    const { axis, order, open } = this.#kept;
+    return { axis, order, open };
   }
 
   get scroll(): number {
-    return this.#editor?.getState()?.scroll ?? 0;
+    return this.#kept.scroll;
   }
 
-  /** Remember; the editor finds the run again by it, too. */
-  keep(run = this.#run, view = this.#view): void {
-    this.#run = run;
-    this.#view = view;
-    if (run) this.#editor?.setState({ run, ...view, scroll: window.scrollY });
+  /** Remember what has changed. */
+  keep(changed: Partial<Kept>): void {
+    this.#kept = { ...this.#kept, ...changed };
+    if (this.#kept.run) this.#editor?.setState(this.#kept);
   }
 
   /** What the file was made with. */

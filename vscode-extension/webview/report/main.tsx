@@ -12,7 +12,7 @@ let scrolled = false;
 function show(shown: Shown): void {
   if (!place) return;
   render(<Page host={host} shown={shown} />, place);
-  host.keep(shown.run);
+  host.keep({ run: shown.run });
   if (!scrolled && shown.report) {
     scrolled = true;
     window.scrollTo(0, host.scroll);
@@ -22,5 +22,5 @@ function show(shown: Shown): void {
 if (host.sentences) l10n.config({ contents: host.sentences });
 if (host.told) show(host.told);
 window.addEventListener("message", (event: MessageEvent<ToPage>) => show(event.data));
-window.addEventListener("scrollend", () => host.keep());
+window.addEventListener("scrollend", () => host.keep({ scroll: window.scrollY }));
 host.tell({ type: "ready" });

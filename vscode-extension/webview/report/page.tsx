@@ -18,9 +18,8 @@ export function Page({ host, shown }: { host: Host; shown: Shown }) {
   const { report, live } = shown;
   const [view, setView] = useState<View>(() => host.view);
   const change = (part: Partial<View>): void => {
-    const changed = { ...view, ...part };
-    setView(changed);
-    host.keep(shown.run, changed);
+    setView({ ...view, ...part });
+    host.keep(part);
   };
   const toggle = (variant: number): void => change({ open: view.open.includes(variant) ? view.open.filter((one) => one !== variant) : [...view.open, variant] });
   const look = (variant: number): void => {
