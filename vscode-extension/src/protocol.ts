@@ -111,11 +111,12 @@ export interface Reviewed {
   groups: { label: string }[];
 }
 
-/** What `report` answers: the latest runs of a kernel, and which variant of the newest one, or of the one that was asked for, the text is (0 the original, null neither). */
+/** What `report` answers: the latest runs of a kernel, and which variant of `told`, or of the run that was asked for, the text is (0 the original, null neither). */
 export interface Runs {
   live: RunChanged | null;
   accepted: number | null;
   stale: string;
+  told: string | null;
   runs: RunOfKernel[];
 }
 

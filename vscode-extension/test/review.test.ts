@@ -271,7 +271,7 @@ function known(): Runs {
       ],
     },
   ];
-  return { live: null, accepted: 3, stale: "", runs };
+  return { live: null, accepted: 3, stale: "", told: "abc", runs };
 }
 
 test("the list has what may be taken, the best first, a ratio only where it was verified", () => {

@@ -59,16 +59,18 @@ class RunFinding:
 
 @frozen
 class Finding:
-    """The latest runs of a kernel, the newest first. Empty: nothing is known."""
+    """The latest runs of a kernel, the newest first. Empty: nothing is known. ``told``: the one that is spoken of, "" for the newest."""
 
     path: str
     qualname: str
     runs: tuple[RunFinding, ...] = ()
+    told: str = ""
 
     @property
     def telling(self) -> RunFinding | None:
-        """The newest run with something to show; the newest one where none has."""
-        return next((r for r in self.runs if r.variants), self.runs[0] if self.runs else None)
+        """The run ``told``, else the newest one with something to show; the newest one where none has."""
+        told = next((r for r in self.runs if r.id == self.told), None)
+        return told or next((r for r in self.runs if r.variants), self.runs[0] if self.runs else None)
 
 
 @frozen

@@ -20,6 +20,7 @@ from kernelband.search.events import GIVEN
 from kernelband.source import Workspace
 from kernelband.source.model import Kernel, Patch, Program, text_hash
 
+MOST_COMPARED = 3  # runs of a kernel, the newest ones
 MOST_KEPT = 500  # of each kind of what is remembered
 REST_S = 0.25  # without an edit, before programs are looked for: that reads other files too
 
@@ -154,17 +155,21 @@ def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, 
 
 
 def _of_variants(findings: Findings, finding: Finding, texts: Mapping[str, str], memory: Memory) -> Standing:
-    """The kernel of now against the variants of its telling run."""
-    run = finding.telling
-    if run is None or not run.variants:
-        return Standing(finding)
-    numbers = tuple(v.number for v in run.variants)
-    try:
-        applicable = memory.applicable.get((run.id, numbers)) or findings.load(run.id, numbers)
-    except HistoryError:  # forgotten this moment
-        return Standing(finding)
-    memory.applicable[run.id, numbers] = applicable
-    return Standing(finding, *judged(applicable, finding.path, finding.qualname, texts, memory))
+    """The kernel of now against the newest run with variants or, where it is none of those texts, an older one whose text it is."""
+    newest: Standing | None = None
+    for run in [r for r in finding.runs if r.variants][:MOST_COMPARED]:
+        numbers = tuple(v.number for v in run.variants)
+        try:
+            applicable = memory.applicable.get((run.id, numbers)) or findings.load(run.id, numbers)
+        except HistoryError:  # forgotten this moment
+            continue
+        memory.applicable[run.id, numbers] = applicable
+        accepted, stale = judged(applicable, finding.path, finding.qualname, texts, memory)
+        found = Standing(evolve(finding, told=run.id), accepted, stale)
+        if accepted or (accepted == 0 and run.policy != GIVEN):  # what a judged edit is compared to may be a variant of an older run
+            return found
+        newest = newest or found
+    return newest or Standing(finding)
 
 
 def _against(findings: Findings, run: str, path: str, kernel: str, texts: Mapping[str, str]) -> tuple[int | None, str]:

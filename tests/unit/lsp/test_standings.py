@@ -70,6 +70,45 @@ async def test_a_variant_that_is_typed_in_is_none_at_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
+async def test_a_text_that_belongs_to_an_older_run_is_told_of_that_one(tmp_path: Path) -> None:
+    """A variant is put in, edited, the edit judged, another search begun from there; and undo, or git, goes back through all of it."""
+    path, db = tmp_path / "k.py", tmp_path / "history.db"
+    edited = VARIANT.replace("1.0", "2.0")
+    faster = edited.replace("BLOCK=128", "BLOCK=256")
+    for number, (run, before, after, policy) in enumerate(
+        [("a1", TEXT, VARIANT, "bandit"), ("b1", VARIANT, edited, GIVEN), ("c1", edited, faster, "bandit")]
+    ):
+        patch = patch_to_json(between({str(path): before}, {str(path): after}))
+        rows = trials.Rows(variants=(variant(run, 1, patch=patch),), trials=(trial(run, 1),), finals=(final(run, 1, 1.5),))
+        write(db, measured(run, str(path), created=float(number), policy=policy), rows, before)
+    findings = Findings(db)
+    findings.refresh()
+    held: dict[str, str] = {}
+    standings = Standings(lambda: findings, lambda: held, lambda: None)
+
+    def now() -> tuple[str, int | None, bool] | None:
+        standing = standings.of(path.as_uri(), "add")
+        telling = standing.finding.telling if standing is not None else None
+        return (telling.id, standing.accepted, bool(standing.stale)) if standing is not None and telling is not None else None
+
+    async def stands(text: str, *wanted: object) -> None:
+        held[str(path)] = text
+        standings.look(Snapshot(path.as_uri(), 1, text, Lines(text), find_kernels(str(path), text)))
+        for _ in range(200):
+            if now() == wanted:
+                return
+            await asyncio.sleep(0.05)
+        assert now() == wanted
+
+    await stands(faster, "c1", 1, False)
+    await stands(edited, "c1", 0, False)
+    await stands(VARIANT, "a1", 1, False)  # not the original of the edit: a variant
+    await stands(TEXT, "a1", 0, False)
+    await stands(TEXT.replace("1.0", "3.0"), "c1", None, True)
+    findings.close()
+
+
+@pytest.mark.asyncio
 async def test_the_text_is_judged_against_any_run(tmp_path: Path) -> None:
     """An older run than the newest, and more of them than are told of; at once, without waiting for the text to rest."""
     path, db = tmp_path / "k.py", tmp_path / "history.db"

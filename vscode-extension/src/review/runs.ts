@@ -8,9 +8,9 @@ import { tierWords } from "../report/words.ts";
 /** The policy of a run that judged one edit. */
 export const GIVEN = "given";
 
-/** The run that lenses and actions speak of: the newest one with something to show. */
-export function atHome({ runs }: Runs): RunOfKernel | undefined {
-  return runs.find(({ variants }) => variants.length) ?? runs[0];
+/** The run that lenses and actions speak of, where it has something to show. */
+export function atHome({ runs, told }: Runs): RunOfKernel | undefined {
+  return runs.find(({ id }) => id === told);
 }
 
 /** A variant that can be taken, in words. */

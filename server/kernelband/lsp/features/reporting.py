@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 async def report(server: KernelBandServer, uri: str, kernel: str, run: str | None = None) -> dict[str, Any]:
     """All that is known of a kernel, as JSON: the live run, the runs that are kept, their variants.
 
-    ``accepted`` and ``stale`` are of the newest run with variants, as the text was when it last rested; with ``run`` of that one, as it is
-    now. Without ``run`` it is shown as a text, too, unless the client does something with the answer.
+    ``accepted`` and ``stale`` are of the run ``told``, as the text was when it last rested: the newest with variants, or an older one that
+    the text belongs to. With ``run`` they are of that one, as the text is now. Without ``run`` it is shown as a text, too, unless the client does something with the answer.
     """
     import attrs
 
@@ -33,10 +33,12 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
         accepted, stale = await server.standings.against(run, place(uri), kernel)
     elif not pages.opens_itself(server):
         await pages.show_text(server, f"{kernel}.md", overview(kernel, live, finding))
+    telling = finding.telling
     return {
         "live": progress.changed(live) if live is not None else None,
         "accepted": accepted,
         "stale": stale,
+        "told": telling.id if telling is not None else None,
         "runs": [attrs.asdict(known) for known in finding.runs],
     }
 
