@@ -21,7 +21,8 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
     """All that is known of a kernel, as JSON: the live run, the runs that are kept, their variants.
 
     ``accepted`` and ``stale`` are of the run ``told``, as the text was when it last rested: the newest with variants, or an older one that
-    the text belongs to. With ``run`` they are of that one, as the text is now. Without ``run`` it is shown as a text, too, unless the client does something with the answer.
+    the text belongs to. With ``run`` they are of that one, as the text is now; without it, all is shown as a text, too, unless the client
+    does something with the answer.
     """
     import attrs
 
