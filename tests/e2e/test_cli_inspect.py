@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kernelband.explain.hints import MOVES
+from kernelband.search.patches import patch_from_json
 from tests.e2e.cli_world import KERNEL, Home
 from tests.e2e.test_bad_input import refused, shadowing
 
@@ -91,6 +93,30 @@ def test_a_line_for_each_launch_as_it_is_compiled(home: Home) -> None:
     assert "no_kernel" in refused.events[0]["message"]
 
 
+def test_moves_against_what_was_found(home: Home) -> None:
+    """64 programs are few: smaller blocks make more. What was interpreted is of the original only, so its masks call for moves, too."""
+    done = home.run("inspect", "scale.py", "--python", home.python, "--json-lines", "--moves", seconds=200)
+    assert done.code == 0, done.err
+    moves = [e for e in done.events if e["event"] == "proposed"]
+    few = [e for e in moves if e["code"] == "too-few-programs"]
+    assert 1 <= len(few) <= 2
+    assert done.events[: -len(moves)] == [e for e in done.events if e["event"] == "inspected"]
+    for move in moves:
+        assert move["move"].partition("(")[0] in MOVES[move["code"]]
+        texts = {str(home.file): home.file.read_text()}
+        after = patch_from_json(move["patch"]).apply(texts)
+        assert after != texts
+        assert move["what"]
+        assert move["numerics"] in ("exact", "reassociates")
+    home.file.write_text(next(iter(patch_from_json(few[0]["patch"]).apply(texts).values())))
+    table = home.run("inspect", "scale.py", "--python", home.python, "--moves", seconds=200)
+    assert table.code == 0, table.err
+    assert "too-few-programs" not in table.out  # it is gone, as was said
+    refused = home.run("inspect", "scale.py", "--python", home.python, "--moves", "--json")
+    assert refused.code == 2
+    assert "leave --json out" in refused.err
+
+
 def test_an_autotuned_matmul_in_grouped_order(home: Home) -> None:
     found = looked(home, str(FIXTURES / "grouped.py"), "--gpu", "a100,h100,b200,rtx5090,mi300x")
     assert [one["facts"]["tensor_core"] for one in found] == ["mma", "wgmma", "tcgen05", "mma", "mfma"]
@@ -155,6 +181,7 @@ def test_without_the_search_extra(home: Home) -> None:
     code = BLOCKER.format(names=("numpy", "sklearn", "openai", "torch", "triton")) + "from kernelband.cli import main; main()"
     for arguments in (
         ("inspect", "scale.py", "--gpu", "h100", "--json"),
+        ("inspect", "scale.py", "--gpu", "h100", "--json-lines", "--moves"),
         ("capture", "scale.py", "--json"),
         ("doctor", "--json", "--db", str(home.db)),
     ):
@@ -168,7 +195,7 @@ def test_without_the_search_extra(home: Home) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)
+        assert [json.loads(x) for x in (done.stdout.splitlines() if "--json-lines" in arguments else [done.stdout])]
 
 
 def test_bad_input(home: Home) -> None:

@@ -10,11 +10,12 @@ import click
 
 from kernelband.cli.output import console
 from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository, worker_options
-from kernelband.errors import WorkloadError
+from kernelband.errors import UsageError, WorkloadError
 from kernelband.hardware import find_devices
 
 if TYPE_CHECKING:
     from kernelband.explain.inspect import Inspection
+    from kernelband.explain.remedies import Remedy
     from kernelband.search.captured import Once
 
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @overlay_option
 @json_option
 @click.option("--json-lines", "as_lines", is_flag=True, help="Print one line of JSON for each launch and GPU, as soon as it is compiled.")
+@click.option("--moves", is_flag=True, help="Look for moves against what is found on the first GPU, and compile them; nothing is run.")
 def inspect(
     target: str,
     *,
@@ -36,26 +38,36 @@ def inspect(
     overlays: tuple[str, ...],
     as_json: bool,
     as_lines: bool,
+    moves: bool,
 ) -> int:
     """Compile a kernel for GPUs, without one, and show registers, memory, occupancy, roofline, warnings and what limits it.
 
     The program runs once, to learn with which arguments and grid the kernel is launched. What it prints goes to stderr.
     """
+    if moves and as_json:
+        raise UsageError("--moves are printed below the table, or with --json-lines as lines of their own: leave --json out.")
     found = Target.parse(target)
     devices = find_devices(gpus)
     entry = entry or repository(found.path).entry
     workspace = open_workspace(found, overlays, entry)
     from kernelband.cli import inspection
     from kernelband.explain.inspect import inspect as look
+    from kernelband.explain.inspectionrows import as_json as rows
+    from kernelband.explain.remedies import remedies
     from kernelband.search.captured import capture_once
 
     seen: list[Inspection] = []
+    mended: list[Remedy] = []
     with capture_once(workspace, found.path, found.kernel, entry, gpu=devices[0].key, worker=worker, python=python, brief=True) as once:
         captured, lab = once.captured, once.lab
         for one in look(captured.cases, devices, lambda cases: lab.specialise(None, cases), lab.compilers, captured=captured.result):
             seen.append(one)
             if as_lines:
-                click.echo(json.dumps({"event": "inspected", **inspection.as_json([one])[0]}, default=str))
+                click.echo(json.dumps({"event": "inspected", **rows([one])[0]}, default=str))
+        for remedy in remedies(once, seen) if moves and seen else ():
+            mended.append(remedy)
+            if as_lines:
+                click.echo(json.dumps({"event": "proposed", **inspection.remedy_as_json(remedy)}))
     if not seen:
         raise WorkloadError(
             f"No launch of {once.program.kernel.place.name} was specialised: {'; '.join(captured.notes) or 'no case has one'}."
@@ -64,7 +76,7 @@ def inspect(
     if as_lines:
         return WorkloadError.exit_code if none else 0
     if as_json:
-        click.echo(json.dumps(inspection.as_json(seen), indent=1, default=str))
+        click.echo(json.dumps(rows(seen), indent=1, default=str))
         return WorkloadError.exit_code if none else 0
     if none:
         reasons = dict.fromkeys(f"{one.device.key}: {one.error}" for one in seen)
@@ -72,6 +84,8 @@ def inspect(
         raise WorkloadError(f"{name} compiles for none of these GPUs.", detail="\n".join(reasons), kind="compile_error")
     out = console()
     inspection.print_inspection(seen, out)
+    if moves:
+        inspection.print_remedies(mended, out)
     for note in _notes(once, seen):
         out.print(note, markup=False, soft_wrap=True)
     return 0

@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelband.explain.inspect import Inspection, Seen
+from kernelband.explain.remedies import Remedy
 from kernelband.hardware.units import duration, operations, size
+from kernelband.search.patches import patch_to_json
 
 Number = TypeVar("Number", int, float)
 
@@ -29,6 +31,22 @@ def render_inspection(found: Sequence[Inspection]) -> RenderableType:
 def print_inspection(found: Sequence[Inspection], console: Console | None = None) -> None:
     """Print it."""
     (console or Console()).print(render_inspection(found))
+
+
+def print_remedies(found: Sequence[Remedy], console: Console) -> None:
+    """Each move with the warning that it is against."""
+    if not found:
+        console.print("No move is known against what was found, or none that compiles without it.")
+        return
+    console.print("Moves that compile, and without the hint before them. Nobody has checked them or timed them: kernelband optimize does.")
+    for remedy in found:
+        console.print(f"  {remedy.code}  {remedy.proposal.what}", markup=False, soft_wrap=True)
+
+
+def remedy_as_json(remedy: Remedy) -> dict[str, Any]:
+    """For ``--json-lines``; ``patch`` is of the program's texts, with offsets in characters."""
+    p = remedy.proposal
+    return {"code": remedy.code, "move": p.key, "what": p.what, "why": p.why, "numerics": p.numerics, "patch": patch_to_json(p.patch)}
 
 
 def _head(one: Inspection) -> Text:
@@ -112,42 +130,3 @@ def _warnings(same: Sequence[Inspection]) -> list[RenderableType]:
         where = "" if len(set(keys)) == len({i.device.key for i in same}) else f" ({', '.join(dict.fromkeys(keys))})"
         out.append(Text.assemble((f"{os.path.relpath(path)}:{line}", "cyan"), f"  {code}{where}  {message}"))
     return out
-
-
-def as_json(found: Sequence[Inspection]) -> list[dict[str, Any]]:
-    """For ``--json``: facts as on the wire, with what was derived from them."""
-    out: list[dict[str, Any]] = []
-    for one in found:
-        row: dict[str, Any] = {
-            "kernel": one.kernel,
-            "path": one.path,
-            "gpu": one.device.key,
-            "case": one.case,
-            "arguments": one.arguments,
-            "label": "predicted",
-            "grid": one.spec["grid"],
-            "constants": one.spec["constants"],
-            "error": one.error,
-        }
-        out.append({**row, **_seen(one.seen)} if one.seen is not None else row)
-    return out
-
-
-def _seen(seen: Seen) -> dict[str, Any]:
-    light = seen.roofline
-    return {
-        "facts": seen.facts,
-        "occupancy": {"fraction": seen.occupancy.fraction, "programs": seen.occupancy.programs, "limiter": seen.occupancy.limiter},
-        "waves": seen.waves.count,
-        "bytes": seen.work.dram_bytes,
-        "cache_bytes": seen.work.moved_bytes,
-        "flops": seen.work.flops,
-        "dot_flops": seen.work.dot_flops,
-        "roofline_us": light.us if light else None,
-        "limit": light.limit if light else None,
-        "instruction_mix": seen.mix,
-        "access_widths": seen.widths,
-        "bottleneck": seen.bottleneck.sentence,
-        "also": list(seen.bottleneck.also),
-        "warnings": list(seen.warnings),
-    }

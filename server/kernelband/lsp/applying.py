@@ -9,9 +9,9 @@ from pathlib import Path
 from attrs import field, frozen
 from lsprotocol import types
 
-from kernelband.errors import SourceError, StaleText
+from kernelband.errors import SourceError, StaleText, UsageError
 from kernelband.lsp.documents import Document
-from kernelband.lsp.findings import Findings
+from kernelband.lsp.findings import Applicable, Findings
 from kernelband.lsp.index import place
 from kernelband.lsp.notebooks import Book
 from kernelband.lsp.placing import place as put
@@ -23,13 +23,16 @@ from kernelband.source.model import Edit, Patch
 
 @frozen
 class Wanted:
-    """A variant of a kernel, to be put where the kernel is now; with ``revert`` the original, where that variant is."""
+    """A variant of a kernel, to be put where the kernel is now; with ``revert`` the original, where that variant is. ``of``: what it is
+    of, where that is no run.
+    """
 
     uri: str
     kernel: str
     run: str
     number: int
     revert: bool = False
+    of: Applicable | None = None
 
 
 @frozen
@@ -114,9 +117,12 @@ def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple
     path = place(wanted.uri)
     if path not in texts:
         raise SourceError(f"{path} isn't open: open it, then take the variant.")
-    applicable = findings.load(wanted.run, [wanted.number])
+    applicable = wanted.of or findings.load(wanted.run, [wanted.number])
+    if wanted.number not in applicable.patches:
+        raise UsageError(f"There is no move {wanted.number} of {wanted.run}: ask for the quick fixes again.")
     now, program_of = at_hand(applicable, path, wanted.kernel, texts)
-    patch, base, since = applicable.patches[wanted.number], applicable.base_texts, f"run {applicable.run}"
+    since = f"run {applicable.run}" if wanted.of is None else "it was inspected"
+    patch, base = applicable.patches[wanted.number], applicable.base_texts
     if wanted.revert:
         edited = {**base, **patch.apply(base)}
         patch, base, since = between(edited, {f.path: base[f.path] for f in patch.files}), edited, "the variant was put in"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError
 from kernelband.explain.hints import Hint, hints
@@ -19,12 +19,22 @@ REST_S = 0.3  # without an edit; a little more than standings, which people wait
 
 
 @frozen
+class Remedy:
+    """A move against a hint, which nobody has checked. ``number``: of its patch in ``Inspected.of``."""
+
+    number: int
+    code: str
+    what: str
+
+
+@frozen
 class Inspected:
     """What an inspection found of a kernel, with the texts that it is of. ``at``: seconds since the epoch."""
 
     of: Applicable
     at: float
     hints: tuple[Hint, ...]
+    remedies: tuple[Remedy, ...] = ()
 
 
 @frozen
@@ -37,10 +47,11 @@ class Known:
 
 @frozen
 class Diagnosis:
-    """Hints with spans of that snapshot's text."""
+    """Hints with spans of that snapshot's text. ``inspected``: by kernel, where they are an inspection's."""
 
     snapshot: Snapshot
     hints: tuple[Placed, ...] = ()
+    inspected: Mapping[str, Inspected] = field(factory=dict[str, Inspected])
 
 
 @define(eq=False)
@@ -78,6 +89,16 @@ class Diagnoses:
         """What is known; None before the first look."""
         return self._known.get(uri)
 
+    def remedies(self, uri: str, kernel: str, code: str) -> tuple[Applicable, tuple[Remedy, ...]] | None:
+        """The moves against a hint that an inspection found; None where a run did."""
+        known = self._known.get(uri)
+        found = known.inspected.get(kernel) if known is not None else None
+        return (found.of, tuple(r for r in found.remedies if r.code == code)) if found is not None else None
+
+    def inspection(self, name: str) -> Applicable | None:
+        """The newest one of a kernel, by its name (``Applicable.run``)."""
+        return next((i.of for i in self._inspected.values() if i.of.run == name), None)
+
     async def codes(self, run: str, variant: int) -> frozenset[str]:
         """Of the hints of a run's variant; none where nothing is known of it."""
         return await asyncio.to_thread(codes_of, self._findings(), run, variant, self._memory)
@@ -105,20 +126,30 @@ class Diagnoses:
         texts = {**self._texts(), place(snapshot.uri): snapshot.text}
         known = Known(self._findings(), dict(self._inspected))
         found: list[Placed] = []
+        inspected: dict[str, Inspected] = {}
         for kernel in snapshot.kernels:
-            found += await asyncio.to_thread(diagnose, known, snapshot, kernel, texts, self._memory)
-        self._known[snapshot.uri] = Diagnosis(snapshot, tuple(found))
+            hints_, of = await asyncio.to_thread(diagnose, known, snapshot, kernel, texts, self._memory)
+            found += hints_
+            if of is not None:
+                inspected[kernel.place.qualname] = of
+        self._known[snapshot.uri] = Diagnosis(snapshot, tuple(found), inspected)
         self._on_change(snapshot.uri)
 
 
-def diagnose(known: Known, snapshot: Snapshot, kernel: Kernel, texts: Mapping[str, str], memory: Seen) -> tuple[Placed, ...]:
-    """Of one kernel; nothing where its text is no longer the one that facts are of. Reads the history and other files: for a thread."""
+def diagnose(
+    known: Known, snapshot: Snapshot, kernel: Kernel, texts: Mapping[str, str], memory: Seen
+) -> tuple[tuple[Placed, ...], Inspected | None]:
+    """Of one kernel, with the inspection that they are of, if it is none of a run; nothing where its text is no longer the one that facts
+    are of. Reads the history and other files: for a thread.
+    """
     memory.trim()
     path, name = place(snapshot.uri), kernel.place.qualname
     for of, found in _sources(known, path, kernel, texts, memory):
         if judged(of, path, name, texts, memory)[0] == 0:
-            return placed(found, (of.path, of.base_texts.get(of.path, "")), kernel, snapshot.kernels, snapshot.lines)
-    return ()
+            newest = known.inspected.get((path, name))
+            hints_ = placed(found, (of.path, of.base_texts.get(of.path, "")), kernel, snapshot.kernels, snapshot.lines)
+            return hints_, newest if newest is not None and newest.of.run == of.run else None
+    return (), None
 
 
 def codes_of(findings: Findings, run: str, variant: int, memory: Seen) -> frozenset[str]:
@@ -139,7 +170,7 @@ def _sources(
     findings, waiting = known.findings, known.inspected.get((path, kernel.place.qualname))
     for run in finding_of(findings, path, kernel, texts, memory).runs:
         if waiting is not None and waiting.at >= run.created:
-            yield waiting.of, waiting.hints
+            yield evolve(waiting.of, patches={}), waiting.hints
             waiting = None
         try:
             of = memory.applicable.get((run.id, ())) or findings.load(run.id, ())
@@ -154,4 +185,4 @@ def _sources(
         if found is not None:  # the original was compiled
             yield of, found
     if waiting is not None:
-        yield waiting.of, waiting.hints
+        yield evolve(waiting.of, patches={}), waiting.hints

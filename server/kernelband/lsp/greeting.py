@@ -22,6 +22,7 @@ COMMANDS = (
     "cancel",
     "stop_all",
     "apply",
+    "applyMove",
     "revert",
     "review",
     "accept",

@@ -15,9 +15,10 @@ from attrs import field, frozen
 from kernelband.errors import UsageError, WorkloadError
 from kernelband.explain.hints import hints, inspected
 from kernelband.lsp.child import Child, Event
-from kernelband.lsp.diagnoses import Inspected
+from kernelband.lsp.diagnoses import Inspected, Remedy
 from kernelband.lsp.findings import Applicable
 from kernelband.lsp.runs import COMMAND
+from kernelband.search.patches import patch_from_json
 from kernelband.source import Workspace, find_program
 
 LIMIT_S = 180.0  # for a program's run under capture and all that is compiled of it
@@ -107,22 +108,28 @@ class Inspections:
             texts = await asyncio.to_thread(_program, ask)
             folder = await asyncio.to_thread(self._prepare, ask)
             try:
-                rows = await self._run(ask, folder)
+                rows, proposed = await self._run(ask, folder)
             finally:
                 self._folders.discard(folder)
                 shutil.rmtree(folder, ignore_errors=True)
         self._count += 1
         material = inspected(rows, ask.kernel)
         found = hints(material) if material is not None else ()
-        return Inspected(Applicable(f"inspection {self._count}", ask.path, ask.kernel, texts, {}), time.time(), found)
+        remedies = tuple(Remedy(n, str(p["code"]), str(p["what"])) for n, p in enumerate(proposed, 1))
+        patches = {n: patch_from_json(p["patch"]) for n, p in enumerate(proposed, 1)}
+        return Inspected(Applicable(f"inspection {self._count}", ask.path, ask.kernel, texts, patches), time.time(), found, remedies)
 
-    async def _run(self, ask: Ask, folder: Path) -> list[Event]:
+    async def _run(self, ask: Ask, folder: Path) -> tuple[list[Event], list[Event]]:
+        """What it says of launches, and of moves."""
         rows: list[Event] = []
+        proposed: list[Event] = []
         problems: list[str] = []
 
         def hear(event: Event) -> None:
             if event["event"] == "inspected":
                 rows.append(event)
+            elif event["event"] == "proposed":
+                proposed.append(event)
             elif event["event"] == "error":
                 problems.append(str(event["message"]))
 
@@ -138,7 +145,7 @@ class Inspections:
             said = [*problems, *(str(r["error"]) for r in rows if r.get("error")), end.problem, *list(child.errors)[-1:]]
             silent = f"The inspection of {ask.kernel} ended with exit code {end.code}: `kernelband inspect` may show why."
             raise WorkloadError(next(filter(None, said), silent))
-        return rows
+        return rows, proposed
 
     def _prepare(self, ask: Ask) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="kernelband-inspect-"))  # 0700; it is also where the process starts
@@ -155,7 +162,7 @@ def _program(ask: Ask) -> dict[str, str]:
 
 def arguments(ask: Ask, folder: Path) -> list[str]:
     """Those of the command line; its overlays stand in ``folder``."""
-    out = ["inspect", "--json-lines", f"{ask.path}::{ask.kernel}"]
+    out = ["inspect", "--json-lines", "--moves", f"{ask.path}::{ask.kernel}"]
     for option, value in {"--entry": ask.entry, "--gpu": ask.gpu, "--worker": ask.worker, "--python": ask.python}.items():
         if value is not None:
             out.append(f"{option}={value}")

@@ -266,6 +266,49 @@ async def test_a_kernel_without_a_run_is_inspected_when_asked(home: Home, profil
             await ed.command("inspect", ed.uri, "no_kernel")
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("profile", [*PROFILES, "no edits"])
+async def test_without_a_run_a_fix_is_a_move_that_nobody_has_verified(home: Home, monkeypatch: pytest.MonkeyPatch, profile: str) -> None:
+    home.file.write_text(FEW)
+    if profile == "no edits":
+        plain = editors.client_capabilities
+
+        def capabilities(name: str) -> Any:
+            found = plain(name)
+            return evolve(found, workspace=evolve(found.workspace, apply_edit=False))
+
+        monkeypatch.setattr(editors, "client_capabilities", capabilities)
+    async with editor(home, PROFILES[0] if profile == "no edits" else profile) as ed:
+        ed.open()
+        answer = await ed.command("inspect", ed.uri, "few_kernel")
+        assert "too-few-programs" in [h["code"] for h in answer["hints"]]
+        await until(ed, lambda found: "too-few-programs" in [code for code, _ in found])
+        found = await quick_fixes(ed, "few_kernel[(")
+        moves = [a for a in found if not a.title.startswith("Silence")]
+        assert len(moves) == 2
+        assert all(re.fullmatch(r"BLOCK 4096 -> \d+.*, with the grid \(unverified\)", a.title) for a in moves)
+        assert all([str(d.code) for d in a.diagnostics or ()] == ["too-few-programs"] for a in moves)
+        before, block = ed.text, re.findall(r"-> (\d+)", moves[0].title)[0]
+
+        async def put_in(action: types.CodeAction) -> None:
+            if action.command is None:
+                take(ed, await ed.client.code_action_resolve_async(action))
+                return
+            params = types.ExecuteCommandParams(action.command.command, action.command.arguments)
+            assert await ed.client.workspace_execute_command_async(params) == {"applied": True}
+
+        await put_in(moves[0])
+        assert ed.text != before
+        assert f"BLOCK={block}" in ed.text
+        await until(ed, lambda found: not found)  # what was inspected is another text
+        with pytest.raises(Exception, match="has changed since it was inspected"):
+            await put_in(moves[1])
+        if profile == PROFILES[0]:  # and then it is judged like any other edit
+            end = await ed.ended((await ed.command("verify", ed.uri, "few_kernel"))["run"])
+            assert end.state == "finished", end.error
+        assert not home.db.exists() or profile == PROFILES[0]
+
+
 WIDE = """import torch
 import triton
 import triton.language as tl

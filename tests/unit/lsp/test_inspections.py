@@ -13,6 +13,8 @@ import pytest
 
 from kernelband.errors import KernelBandError
 from kernelband.lsp.inspections import Ask, Inspections, arguments
+from kernelband.search.patches import patch_to_json
+from kernelband.source import between
 from tests.unit.explain.test_hints import row
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef kernel(x, BLOCK):\n    pass\n"
@@ -49,6 +51,16 @@ def ask(folder: Path, **more: Any) -> Ask:
 
 def nobody(path: str) -> str:
     return ""
+
+
+@pytest.mark.asyncio
+async def test_moves_that_it_names_are_kept_with_their_patches(tmp_path: Path) -> None:
+    path = str(tmp_path / "k.py")
+    patch = patch_to_json(between({path: KERNEL}, {path: KERNEL.replace("BLOCK", "SIZE")}))
+    move = {"event": "proposed", "code": "spills", "move": "tiling.tiles(BLOCK=64)", "what": "BLOCK 128 -> 64.", "patch": patch}
+    found = await Inspections(nobody, program(tmp_path, inspected(), move)).inspect(ask(tmp_path))
+    assert [(r.number, r.code, r.what) for r in found.remedies] == [(1, "spills", "BLOCK 128 -> 64.")]
+    assert found.of.patches[1].apply({path: KERNEL}) == {path: KERNEL.replace("BLOCK", "SIZE")}
 
 
 @pytest.mark.asyncio
@@ -130,6 +142,7 @@ def test_the_command_line_names_texts_and_settings(tmp_path: Path) -> None:
     assert arguments(given, Path("/f")) == [
         "inspect",
         "--json-lines",
+        "--moves",
         f"{path}::kernel",
         "--entry=bench",
         "--gpu=h200",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from attrs import evolve
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError
 from kernelband.lsp.applying import Wanted, variant_edit
-from kernelband.lsp.features.fixes import fixes
+from kernelband.lsp.diagnoses import Remedy
+from kernelband.lsp.features.fixes import fixes, unverified
 from kernelband.lsp.features.lens import resumable
 from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
@@ -41,7 +43,7 @@ def register(server: KernelBandServer) -> None:
         start, end = (view.offset(p, server.encoding) for p in (params.range.start, params.range.end))
         kernels = [k for k in view.snapshot.kernels if k.span.start <= end and start <= k.span.end]
         found = [action for kernel in kernels for action in actions(server, view.snapshot.uri, kernel)]
-        found += await fixes(server, uri, params.range, _variant)
+        found += await fixes(server, uri, params.range, _variant, _move)
         return [a for a in found if _wanted(a, params.context.only)]
 
     @server.feature(types.CODE_ACTION_RESOLVE)
@@ -49,6 +51,7 @@ def register(server: KernelBandServer) -> None:
         if action.data is None and action.command is not None:
             return action  # VS Code asks for each action that has no edit, and this one has none to come
         wanted = _data(action.data)
+        wanted = evolve(wanted, of=server.diagnoses.inspection(wanted.run))
         try:
             edit = await variant_edit(server.findings, server.open_documents(), wanted, server.encoding)
         except KernelBandError as error:
@@ -107,11 +110,20 @@ def _known(server: KernelBandServer, uri: str, kernel: str, standing: Standing) 
 def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunFinding, v: VariantFinding) -> types.CodeAction:
     """With a command where the client lets servers edit: the texts are looked at again then, and it is told which version is meant."""
     action = types.CodeAction(title=title(run.device, v), kind=VARIANT)
+    return _edits(server, action, "apply", (uri, kernel, v.run, v.number))
+
+
+def _move(server: KernelBandServer, uri: str, kernel: str, inspection: str, remedy: Remedy) -> types.CodeAction:
+    """Likewise, of a move that an inspection found."""
+    return _edits(server, types.CodeAction(title=unverified(remedy.what)), "applyMove", (uri, kernel, inspection, remedy.number))
+
+
+def _edits(server: KernelBandServer, action: types.CodeAction, name: str, arguments: tuple[str, str, str, int]) -> types.CodeAction:
     workspace = server.client_capabilities.workspace
     if workspace is not None and workspace.apply_edit:
-        action.command = _command("Apply", "kernelband.server.apply", uri, kernel, v.run, v.number)
+        action.command = _command("Apply", f"kernelband.server.{name}", *arguments)
     else:
-        action.data = {"uri": uri, "kernel": kernel, "run": v.run, "number": v.number}
+        action.data = dict(zip(("uri", "kernel", "run", "number"), arguments, strict=True))
     return action
 
 

@@ -111,6 +111,15 @@ async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, numbe
     return {"applied": True}
 
 
+async def apply_move(server: KernelBandServer, uri: str, kernel: str, inspection: str, number: int) -> dict[str, Any]:
+    """Put a move in that an inspection found: an edit like a person's own, which ``verify`` judges."""
+    of = server.diagnoses.inspection(inspection)
+    if of is None:
+        raise StaleText(f"{kernel} was inspected again since then: ask for the quick fixes again.")
+    await _put(server, Wanted(uri, kernel, inspection, number, of=of), "KernelBand: a move that nobody has verified")
+    return {"applied": True}
+
+
 async def revert(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
     """Put the original back where that variant is."""
     await _put(server, Wanted(uri, kernel, run, number, revert=True), "KernelBand: the original")
@@ -195,6 +204,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     cancel: (str,),
     stop_all: (),
     apply: (str, str, str, int),
+    apply_move: (str, str, str, int),
     revert: (str, str, str, int),
     review: (str, str, str, int),
     accept: (str, int),
@@ -223,6 +233,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
 QUIET: frozenset[Handler] = frozenset({run_report, kernels, list_runs, environment})
 #: Those that aren't called like their handlers.
 NAMES: dict[Handler, str] = {
+    apply_move: "applyMove",
     choose_entry: "chooseEntry",
     choose_device: "chooseDevice",
     optimize_changed: "optimizeChanged",

@@ -1,4 +1,4 @@
-"""Quick fixes of hints: the variants that address them, and a comment that silences them."""
+"""Quick fixes of hints: the variants that address them, or moves that an inspection compiled; and a comment that silences them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from kernelband.explain.hints import MOVES
 from kernelband.lsp.applying import text_edits
+from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.diagnostics import shown
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.ranking import VariantFinding
@@ -22,9 +23,10 @@ MOST_OFFERED = 3  # variants for a hint
 KIND = types.CodeActionKind.QuickFix
 
 Make = Callable[["KernelBandServer", str, str, RunFinding, VariantFinding], types.CodeAction]
+MakeMove = Callable[["KernelBandServer", str, str, str, Remedy], types.CodeAction]
 
 
-async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: Make) -> list[types.CodeAction]:
+async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: Make, make_move: MakeMove) -> list[types.CodeAction]:
     """Those of the hints that a range touches, each with its diagnostics: variants first, then silence.
 
     Args:
@@ -32,6 +34,7 @@ async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: M
         uri: a document.
         range_: in its text of now.
         make: an action that puts a variant in.
+        make_move: one that puts in a move of an inspection.
     """
     groups: dict[tuple[str, str, int], list[types.Diagnostic]] = {}  # by kernel, code and line
     for hint, diagnostic in shown(server, uri):
@@ -40,16 +43,27 @@ async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: M
     out: list[types.CodeAction] = []
     program = server.documents.program(uri)
     for (kernel, code, _), diagnostics in groups.items():
+        own: list[types.CodeAction] = []
         for run, variant in await _variants(server, program, kernel, code):
             action = make(server, program, kernel, run, variant)
             if not variant.verified and not variant.tier:
-                action.title = f"{variant.what} (unverified)"
+                action.title = unverified(variant.what)
+            own.append(action)
+        of = server.diagnoses.remedies(program, kernel, code)
+        if of is not None and not own:
+            own = [make_move(server, program, kernel, of[0].run, remedy) for remedy in of[1]]
+        for action in own:
             action.kind, action.diagnostics = KIND, diagnostics
-            out.append(action)
+        out += own
     for (kernel, code, _), diagnostics in groups.items():
         for title, edit in await _silence(server, uri, kernel, code, diagnostics[0].range):
             out.append(types.CodeAction(title, kind=KIND, diagnostics=diagnostics, edit=edit))
     return out
+
+
+def unverified(what: str) -> str:
+    """The title of what nobody has checked."""
+    return f"{what.rstrip('.')} (unverified)"
 
 
 def _touch(one: types.Range, other: types.Range) -> bool:
