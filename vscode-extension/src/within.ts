@@ -1,12 +1,15 @@
+/** Work that didn't answer in time. */
+export class Late extends Error {}
+
 /**
  * What work answers, where it does so in time.
  *
- * @throws Error when it doesn't; the work itself goes on, and nobody hears how it ends
+ * @throws Late when it doesn't; the work itself goes on, and nobody hears how it ends
  */
 export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${ms / 1000} s`)), ms);
+    timer = setTimeout(() => reject(new Late(`no answer in ${ms / 1000} s`)), ms);
   });
   try {
     return await Promise.race([work, late]);

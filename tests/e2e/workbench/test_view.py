@@ -143,7 +143,6 @@ def test_the_walkthrough_and_its_demo(workbench: Workbench, home: Home) -> None:
     going = screen.eventually(lambda: screen.rows("Runs"), lambda found: bool(found) and "starting" not in found[0], 120)
     assert going[0].startswith("_layer_norm_fwd_kernel"), "the demo's runs are there, though its folder isn't open"
     assert "failed" not in going[0], "its folder is in no open one, and has the user's Python all the same"
-    print("GOING", going)
     screen.palette("KernelBand: Stop all runs")
     screen.eventually(lambda: [text for text in screen.status() if "_layer_norm_fwd_kernel" in text], lambda found: not found, 60)
     assert not [text for text in screen.notifications() if "trusted" in text]
@@ -216,7 +215,7 @@ def test_a_folder_that_is_not_trusted(start_workbench: StartWorkbench, vsix: Pat
     assert screen.rows("Runs") == []
 
     # the search's packages are missing, and nobody is asked for them where nothing can run
-    screen.explore("scale.py")
+    screen.open("scale.py")
     screen.eventually(screen.lenses)
     screen.lens("Optimize").click()
     screen.notification("that folder isn't trusted").wait_for()

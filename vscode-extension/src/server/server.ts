@@ -16,7 +16,7 @@ import type { Interpreters } from "../python/interpreters.ts";
 import { NAMES, programs } from "../python/path.ts";
 import { firstThatServes, type Python } from "../python/probe.ts";
 import type { SearchEnvironment } from "../search/environment.ts";
-import { within } from "../within.ts";
+import { Late, within } from "../within.ts";
 import { Client } from "./client.ts";
 import { launch } from "./launch.ts";
 import { Restarts } from "./restarts.ts";
@@ -137,9 +137,10 @@ export class Server implements vscode.Disposable {
       await within(client.start(), START_MS);
     } catch (error) {
       this.log.error(`The language server did not start: ${String(error)}`);
-      // One that ended while it started has said so, and that it ended too often.
+      // Unless it is known already that it has ended: then another start waits, or it was said that it ended too often.
       if (isCurrent() && this.#client === client && this.#health.state !== "stopped") {
-        this.#stopped(vscode.l10n.t("KernelBand's language server did not start: see the log (KernelBand: Show the log), then restart it."));
+        if (client && !(error instanceof Late)) this.#aside(this.#ended(client));
+        else this.#stopped(vscode.l10n.t("KernelBand's language server did not start: see the log (KernelBand: Show the log), then restart it."));
       }
       this.#client = undefined;
       if (client) await this.#end(client);
