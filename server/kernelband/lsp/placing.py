@@ -5,8 +5,9 @@ The program is kernel, helpers and host functions. What stands elsewhere in a fi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from kernelband.errors import SourceError, StaleText
 from kernelband.history import source_key
 from kernelband.lsp.readings import globals_of
 from kernelband.lsp.silences import Quiet
-from kernelband.source import Workspace, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
+from kernelband.source import Workspace, between, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
 from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 from kernelband.source.tree import BOM
 
@@ -69,8 +70,13 @@ def place(
 
     Raises:
         StaleText: a function of the program, or what it reads, has changed; or an edit stands in text that has. Comments that silence a
-            hint don't count.
+            hint don't count, nor does which line ends all the texts have.
     """
+    was, is_ = _line_end(base_texts.values()), _line_end(current_texts.values())
+    if was and is_ and was != is_:  # such as git's, which may write others at each checkout
+        edited = patch.apply(dict(base_texts))
+        base_texts = {path: text.replace(was, is_) for path, text in base_texts.items()}
+        patch = between(base_texts, {file.path: edited[file.path].replace(was, is_) for file in patch.files})
     before, now = ({path: Quiet.of(text) for path, text in texts.items()} for texts in (base_texts, current_texts))
     if not any(quiet.left_out for quiet in (*before.values(), *now.values())):
         return _place(patch, base_texts, current_texts, program_of, run)
@@ -78,6 +84,17 @@ def place(
     inside = make_patch(small_base, {f.path: [before[f.path].inwards(e) for e in f.edits] for f in patch.files})
     found = _place(inside, small_base, small, program_of, run)
     return make_patch(current_texts, {f.path: [now[f.path].outwards(e) for e in f.edits] for f in found.files})
+
+
+def _line_end(texts: Iterable[str]) -> str:
+    """The one that all lines have; "" where there is none, or where they have several."""
+    found: set[str] = set()
+    for text in texts:
+        paired, lone = text.count("\r\n"), text.count("\r") - text.count("\r\n")
+        found |= {"\r\n"} if paired else set()
+        found |= {"\r"} if lone else set()
+        found |= {"\n"} if text.count("\n") > paired else set()
+    return found.pop() if len(found) == 1 else ""
 
 
 def _place(patch: Patch, base_texts: Mapping[str, str], current_texts: Mapping[str, str], program_of: ProgramOf, run: str) -> Patch:
@@ -116,6 +133,52 @@ def _place(patch: Patch, base_texts: Mapping[str, str], current_texts: Mapping[s
         shift = _Shift(old, new, _units(base, file.path), _units(current, path), _file(path), run)
         edits[path] = [shift.edit(e, mark) for e in file.edits]
     return make_patch(current_texts, edits)
+
+
+def restored(
+    base_texts: Mapping[str, str], edited_texts: Mapping[str, str], current_texts: Mapping[str, str], program_of: ProgramOf
+) -> Patch | None:
+    """The original's functions in place of a variant's that is written otherwise by now, as formatters do; as a patch of the current texts.
+
+    None where they aren't that variant, or the variant isn't made of functions alone.
+
+    Args:
+        base_texts: what the run started from.
+        edited_texts: the same with the variant in them.
+        current_texts: as ``place`` has them.
+        program_of: likewise.
+    """
+    key = form(edited_texts, program_of)
+    if key is None or form(current_texts, program_of) != key:
+        return None
+    base, edited, current = program_of(base_texts), program_of(edited_texts), program_of(current_texts)
+    back, patch = (_functions_of(base, edited, now, texts) for now, texts in ((edited, edited_texts), (current, current_texts)))
+    if back is None or patch is None or {**edited_texts, **back.apply(dict(edited_texts))} != dict(base_texts):
+        return None
+    after = {**current_texts, **patch.apply(dict(current_texts))}
+    return patch if form(after, program_of) == form(base_texts, program_of) else None
+
+
+def _functions_of(base: Program, edited: Program, now: Program, texts: Mapping[str, str]) -> Patch | None:
+    """Those that were edited, from the base into the texts of now; None where one isn't there."""
+    before, there = ({(u.path, u.key): u for u in _functions(p)} for p in (edited, now))
+    names, ends = _paths(base, now), _line_end(texts.values())
+    edits: dict[str, list[Edit]] = {}
+    for unit in _functions(base):
+        where = names.get(unit.path, "")
+        was, here = before.get((unit.path, unit.key)), there.get((where, unit.key))
+        if was is None or here is None:
+            return None
+        if _text(base, unit) != _text(edited, was):
+            mark = len(texts[where]) - len(texts[where].removeprefix(BOM))
+            text = re.sub("\r\n|\r|\n", ends, _text(base, unit)) if ends else _text(base, unit)
+            edits.setdefault(where, []).append(Edit(Span(here.span.start + mark, here.span.end + mark), text))
+    outer = {p: [e for e in es if not any(_holds(o.span, e.span) for o in es if o is not e)] for p, es in edits.items()}
+    return make_patch(texts, outer)
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 @frozen

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import symtable
 from collections.abc import Iterable, Iterator
 from textwrap import dedent
 
 from kernelband.source.model import Span
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def globals_of(text: str, pieces: Iterable[Span]) -> dict[str, tuple[str, ...]]:
@@ -42,8 +45,13 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _free(piece: str) -> set[str]:
-    """Names that the piece takes from the module around it, decorators, defaults and annotations included."""
-    tables = [symtable.symtable(piece, "<piece>", "exec")]
+    """Names that the piece takes from the module around it, decorators, defaults and annotations included. All that it has, where it is
+    none of its own: a method with a string at the left margin, an inner function with names of the outer one.
+    """
+    try:
+        tables = [symtable.symtable(piece, "<piece>", "exec")]
+    except SyntaxError:
+        return set(_WORD.findall(piece))
     names = set[str]()
     while tables:
         table = tables.pop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import PurePath
 
@@ -23,6 +24,8 @@ from kernelband.source.model import Kernel, Patch, Program, text_hash
 MOST_COMPARED = 3  # runs of a kernel, the newest ones
 MOST_KEPT = 500  # of each kind of what is remembered
 REST_S = 0.25  # without an edit, before programs are looked for: that reads other files too
+
+log = logging.getLogger(__name__)
 
 
 @frozen
@@ -114,7 +117,7 @@ class Standings:
         texts = {**self._texts(), path: snapshot.text}
         found: dict[str, Standing] = {}
         for kernel in snapshot.kernels:
-            found[kernel.place.qualname] = await asyncio.to_thread(standing, findings, path, kernel, texts, self._memory)
+            found[kernel.place.qualname] = await asyncio.to_thread(_stands, findings, path, kernel, texts, self._memory)
         self._judged[snapshot.uri] = {k.place.qualname: _own(snapshot, k) for k in snapshot.kernels}
         if found != self._known.get(snapshot.uri):
             self._known[snapshot.uri] = found
@@ -140,6 +143,14 @@ class Memory:
         for kept in (self.keys, self.forms, self.applicable, self.judged, self.copies):
             if len(kept) > MOST_KEPT:
                 kept.clear()
+
+
+def _stands(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Standing:
+    try:
+        return standing(findings, path, kernel, texts, memory)
+    except Exception:  # of one kernel: the others of its file have their own
+        log.exception("How %s in %s stands to the history can't be told.", kernel.place.qualname, path)
+        return Standing(Finding(path, kernel.place.qualname))
 
 
 def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Standing:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelband.errors import StaleText
-from kernelband.lsp.placing import place, program_in, recognise
+from kernelband.lsp.placing import place, program_in, recognise, restored
+from kernelband.lsp.readings import globals_of
 from kernelband.lsp.silences import Quiet
 from kernelband.source import between, make_patch
 from kernelband.source.model import Edit, Patch, Program, Span
@@ -106,9 +107,43 @@ def test_a_function_that_changed_is_named(old: str, new: str, names: str) -> Non
     assert refused.value.message == f"{names} in scale.py has changed since run 1a2b3c4d: verify it again."
 
 
-def test_other_line_ends_are_another_text() -> None:
+@pytest.mark.parametrize(("was", "now"), [("\n", "\r\n"), ("\r\n", "\n"), ("\n", "\r")])
+def test_a_checkout_with_other_line_ends_is_the_same_text(was: str, now: str) -> None:
+    base, wider, current = BASE.replace("\n", was), WIDER.replace("\n", was), BASE.replace("\n", now)
+    patch = place(between({PATH: base}, {PATH: wider}), {PATH: base}, {PATH: current}, find())
+    assert patch.apply({PATH: current})[PATH] == WIDER.replace("\n", now)
+
+
+def test_line_ends_of_several_kinds_are_another_text() -> None:
     with pytest.raises(StaleText, match=r"scale_kernel in scale.py has changed"):
-        placed(BASE.replace("\n", "\r\n"))
+        placed(BASE.replace("\n", "\r\n", 30))
+
+
+HOST = """import torch
+SCALE = 2
+COUNT = 3
+
+
+class Op:
+    def run(self, x):
+        said = f'''
+at the left margin'''
+        times = COUNT
+
+        def again():
+            nonlocal times
+            times -= 1
+
+        return x * SCALE
+"""
+
+
+@pytest.mark.parametrize("begin", ["def run", "def again"])
+def test_a_piece_that_is_no_program_by_itself_reads_all_that_it_names(begin: str) -> None:
+    start = HOST.index(begin)
+    end = HOST.index("\n\n        return") if begin == "def again" else len(HOST)
+    read = globals_of(HOST, [Span(start, end)])
+    assert set(read) == ({"SCALE", "COUNT"} if begin == "def run" else set())
 
 
 def test_a_global_that_the_program_reads_counts_and_another_one_does_not() -> None:
@@ -285,6 +320,29 @@ def test_formatted_text_is_recognised(text: str, number: int) -> None:
     assert who(current_texts={PATH: text}) == number
     assert who(current_texts={PATH: new}) == number
     assert who(current_texts={PATH: new.replace("'", '"').replace("\n", "\r\n")}) == number
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_of_a_formatted_variant_the_functions_go_back(ends: str) -> None:
+    current = formatted(WIDER.replace("return a + 1", "return  a - 1")).replace("\n", ends)
+    patch = restored({PATH: BASE}, {PATH: WIDER}, {PATH: current}, find())
+    assert patch is not None
+    after = patch.apply({PATH: current})[PATH]
+    for name, begin, end in [
+        ("scale_kernel", "@triton.jit\ndef scale_kernel", "\n\n\nclass"),
+        ("run", "    def run", "\n\n\ndef unrelated"),
+    ]:
+        own = BASE[BASE.index(begin) : BASE.index(end)].replace("\n", ends)
+        assert own in after, name
+    assert who(current_texts={PATH: after}) == 0
+    assert "return a - 1" in after  # what is elsewhere stays as it is
+
+
+def test_what_is_no_formatted_variant_is_left_alone() -> None:
+    assert restored({PATH: BASE}, {PATH: WIDER}, {PATH: FASTER}, find()) is None
+    assert restored({PATH: BASE}, {PATH: WIDER}, {PATH: formatted(WIDER).replace("x * 2", "x * 3")}, find()) is None
+    outside = WIDER.replace("WARPS = 4", "WARPS = 8")  # more than functions
+    assert restored({PATH: BASE}, {PATH: outside}, {PATH: formatted(outside)}, find()) is None
 
 
 def test_something_else_is_not_recognised() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from kernelband.history import trials
-from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
+from kernelband.lsp.findings import MOST_OF_A_KERNEL, Applicable, Findings
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.standings import REST_S, Standings
 from kernelband.lsp.text import Lines
@@ -66,6 +66,38 @@ async def test_a_variant_that_is_typed_in_is_none_at_once(tmp_path: Path) -> Non
         assert accepted() is None
     look(VARIANT)
     await until(lambda: accepted() == 1)
+    findings.close()
+
+
+@pytest.mark.asyncio
+async def test_a_kernel_that_no_library_can_read_takes_nothing_from_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, db = tmp_path / "k.py", tmp_path / "history.db"
+    text = TEXT + "\n\n" + TEXT.replace("def add", "def odd").replace("add[", "odd[").replace("def run", "def run_odd")
+    for kernel in ("add", "odd"):
+        patch = patch_to_json(between({str(path): text}, {str(path): text.replace("BLOCK=64", "BLOCK=128")}))
+        rows = trials.Rows(variants=(variant(kernel, 1, patch=patch),), trials=(trial(kernel, 1),), finals=(final(kernel, 1, 1.5),))
+        write(db, measured(kernel, str(path), kernel=kernel), rows, text)
+    findings = Findings(db)
+    findings.refresh()
+    load = findings.load
+
+    def fails(run: str, numbers: Sequence[int]) -> Applicable:
+        if run == "odd":
+            raise ValueError("source code string cannot contain null bytes")
+        return load(run, numbers)
+
+    monkeypatch.setattr(findings, "load", fails)
+    standings = Standings(lambda: findings, lambda: {str(path): text}, lambda: None)
+    standings.look(Snapshot(path.as_uri(), 1, text, Lines(text), find_kernels(str(path), text)))
+    for _ in range(200):
+        if standings.of(path.as_uri(), "odd") is not None:
+            break
+        await asyncio.sleep(0.05)
+    add, odd = standings.of(path.as_uri(), "add"), standings.of(path.as_uri(), "odd")
+    assert add is not None
+    assert add.accepted == 0
+    assert odd is not None
+    assert odd.finding.runs == ()
     findings.close()
 
 
