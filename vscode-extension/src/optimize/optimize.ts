@@ -70,10 +70,10 @@ async function pickBudget(server: Server, state: vscode.Memento, target: Target)
 }
 
 async function typed(): Promise<Budget | undefined> {
-  const comment = ["In English only: trials, s, min."];
-  const wrong = vscode.l10n.t({ message: "This is no budget: write 20 trials, 90 s, 5 min, or two of them with a comma.", comment });
+  // the exporter reads literals only
+  const wrong = vscode.l10n.t({ message: "This is no budget: write 20 trials, 90 s, 5 min, or two of them with a comma.", comment: ["In English only: trials, s, min."] });
   const text = await vscode.window.showInputBox({
-    prompt: vscode.l10n.t({ message: "Trials, seconds or both, such as 20 trials, 90 s or 20 trials, 5 min", comment }),
+    prompt: vscode.l10n.t({ message: "Trials, seconds or both, such as 20 trials, 90 s or 20 trials, 5 min", comment: ["In English only: trials, s, min."] }),
     validateInput: (value) => (read(value) ? undefined : wrong),
   });
   return text === undefined ? undefined : read(text);

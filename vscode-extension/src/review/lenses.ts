@@ -38,7 +38,7 @@ export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable 
     return [
       lens(worth(review), review.open.length ? "next" : "", explained(review)),
       ...(review.open.length ? [lens(left(review), "next", vscode.l10n.t("Go to the next change"))] : []),
-      ...(whole || review.own ? [] : [lens(vscode.l10n.t("Verify this version"), "verify", vscode.l10n.t("Check and time the text as it is against the text from before"))]),
+      ...(whole || review.own?.measured ? [] : [lens(vscode.l10n.t("Verify this version"), "verify", vscode.l10n.t("Check and time the text as it is against the text from before"))]),
       lens(vscode.l10n.t("Accept"), "accept", whole ? vscode.l10n.t("Keep the variant") : vscode.l10n.t("Keep the text as it is")),
       lens(vscode.l10n.t("Reject"), "reject", vscode.l10n.t("Put the original back")),
       lens(vscode.l10n.t("Next variant"), "nextVariant", vscode.l10n.t("Put the original back, and the next variant in")),

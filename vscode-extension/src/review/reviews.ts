@@ -15,6 +15,9 @@ const KEPT = "kernelband.reviews";
 const SAVE_MS = 250; // after a key, until what is under review is kept for a reload
 const RELOADED_MS = 50; // in which a text that a person edited has become unsaved, if it wasn't saved, too
 
+/** The variant is in the text, and somebody edits that. */
+class AlreadyIn extends Error {}
+
 export class Reviews implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<void>();
   readonly #ended = new vscode.EventEmitter<Review>();
@@ -68,7 +71,7 @@ export class Reviews implements vscode.Disposable {
 
   /**
    * Put a variant in as one edit, for a person to look at; in a notebook it is "applied", without a review. Undefined: a person rather kept their text.
-   * A variant that is there goes first, and comes back where this one can't be put in.
+   * A variant that is there goes first, and comes back where this one can't be put in; under review again where it was.
    *
    * @throws Error with a sentence, where the text isn't what the variant was made for, or somebody types
    */
@@ -80,15 +83,25 @@ export class Reviews implements vscode.Disposable {
     if (before && !(await this.reject(before))) return undefined;
     const isBook = inNotebook(uri);
     if (!isBook) await vscode.workspace.openTextDocument(vscode.Uri.parse(uri)); // the server edits what is open
-    const there = before ? undefined : await this.present(uri, kernel, run);
+    const there = await this.present(uri, kernel, run); // also what a review began with may be another run's variant
     if (there) await this.server.command("revert", uri, kernel, there.run, there.number);
     try {
       if (!isBook) return await this.#review(uri, kernel, run, variant);
       await this.server.command("apply", uri, kernel, run, variant);
       return "applied";
     } catch (error) {
-      if (there) await this.server.command("apply", uri, kernel, there.run, there.number);
+      if (!(error instanceof AlreadyIn)) await this.#putBack(uri, kernel, there, before);
       throw error;
+    }
+  }
+
+  /** What hinders it is for the log: why the other one isn't in is told. */
+  async #putBack(uri: string, kernel: string, there: { run: string; number: number } | undefined, before: Review | undefined): Promise<void> {
+    try {
+      if (there) await this.server.command("apply", uri, kernel, there.run, there.number);
+      if (before) await this.#review(uri, kernel, before.told.run, before.told.variant);
+    } catch (error) {
+      this.log.warn(`What was there before can't be put back: ${String(error)}`);
     }
   }
 
@@ -113,7 +126,7 @@ export class Reviews implements vscode.Disposable {
     const edits = answer.files.map(({ uri, hunks }) => [uri, hunks.map((h) => ({ at: h.start, removed: h.end - h.start, lines: h.lines }))] as const);
     if (!(await apply(new Map(edits)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
     if (!documents.every((document) => isAt(review, document))) {
-      throw new Error(vscode.l10n.t("The text changed at once after the variant was put in, so it isn't under review: undo takes it back."));
+      throw new AlreadyIn(vscode.l10n.t("The text changed at once after the variant was put in, so it isn't under review: undo takes it back."));
     }
     this.#begin(review);
     return review;

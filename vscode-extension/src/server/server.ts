@@ -218,7 +218,7 @@ export class Server implements vscode.Disposable {
 
   /** Whether the server refuses to run something of a document, whatever else there is. */
   refuses(uri: string): boolean {
-    return !this.#trust.allows(uri);
+    return this.#trust.refuses(uri);
   }
 
   async #trusted(): Promise<void> {

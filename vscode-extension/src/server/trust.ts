@@ -1,4 +1,4 @@
-/** What may run, as the server is told: folders that are open are the editor's to trust, others the user's, who is asked once in a window. */
+/** What may run, as the server is told: folders that are open are the editor's to trust, others the user's, whose yes counts for the window. */
 import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
@@ -24,6 +24,12 @@ export class Trust {
     return [...this.#others].some((folder) => within(real(file.fsPath), real(folder)));
   }
 
+  /** Whether the server surely refuses: nothing of the window may run, or it is no file. Of other files there may be a word in its own list. */
+  refuses(uri: string): boolean {
+    const file = fileOf(uri);
+    return file.scheme !== "file" || (isOpen(file) && !vscode.workspace.isTrusted);
+  }
+
   /** The folder of a file that is in no open one, for a question; undefined where none is left: it may run, or nothing may in this window. */
   unasked(uri: string): string | undefined {
     const file = fileOf(uri);
@@ -41,10 +47,12 @@ export async function asked(folder: string): Promise<boolean> {
   return (await vscode.window.showInformationMessage(vscode.l10n.t("Let files in {0} run?", folder), { modal: true, detail }, yes)) === yes;
 }
 
-/** Of a notebook's cell the notebook. */
+/** Of a notebook's cell the notebook, which may be no file yet. */
 function fileOf(uri: string): vscode.Uri {
   const parsed = vscode.Uri.parse(uri);
-  return parsed.scheme === "vscode-notebook-cell" ? vscode.Uri.file(parsed.path) : parsed;
+  if (parsed.scheme !== "vscode-notebook-cell") return parsed;
+  const cell = parsed.toString();
+  return vscode.workspace.notebookDocuments.find((book) => book.getCells().some(({ document }) => document.uri.toString() === cell))?.uri ?? parsed;
 }
 
 function isOpen(file: vscode.Uri): boolean {
