@@ -64,6 +64,8 @@ def inspect(
             seen.append(one)
             if as_lines:
                 click.echo(json.dumps({"event": "inspected", **rows([one])[0]}, default=str))
+        if moves and as_lines:
+            click.echo(json.dumps({"event": "proposing"}))  # all that was compiled has been said
         for remedy in remedies(once, seen) if moves and seen else ():
             mended.append(remedy)
             if as_lines:

@@ -36,9 +36,9 @@ def print_inspection(found: Sequence[Inspection], console: Console | None = None
 def print_remedies(found: Sequence[Remedy], console: Console) -> None:
     """Each move with the warning that it is against."""
     if not found:
-        console.print("No move is known against what was found, or none that compiles without it.")
+        console.print("No move is known against what was found, or none that compiles to code without it.")
         return
-    console.print("Moves that compile, and without the hint before them. Nobody has checked them or timed them: kernelband optimize does.")
+    console.print("Moves against hints, which compile. Nobody has checked or timed them: kernelband optimize does.")
     for remedy in found:
         console.print(f"  {remedy.code}  {remedy.proposal.what}", markup=False, soft_wrap=True)
 

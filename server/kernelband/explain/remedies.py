@@ -21,7 +21,8 @@ from kernelband.strategies import STRATEGIES, Facts, Proposal
 
 MOST_OFFERED = 2  # for a hint
 MOST_COMPILED = 4  # for a hint
-SECONDS = 20.0  # for all of them; one that has begun is finished
+SECONDS = 20.0  # for all of them
+LEAST_S = 2.0  # for one that has begun
 
 
 @frozen
@@ -53,7 +54,7 @@ def remedies(once: Once, seen: Sequence[Inspection]) -> Iterator[Remedy]:
         for proposal in islice(proposals(code, once.program, facts), MOST_COMPILED):
             if found == MOST_OFFERED or time.monotonic() > until:
                 break
-            left = _codes(_compiled(once, device, proposal), name)
+            left = _codes(_compiled(once, device, proposal, until), name)
             if left is not None and code not in left:
                 found += 1
                 yield Remedy(code, proposal)
@@ -72,13 +73,18 @@ def _codes(rows: Sequence[Mapping[str, Any]], kernel: str) -> list[str] | None:
     return list(dict.fromkeys(h.code for h in hints(material))) if material is not None else None
 
 
-def _compiled(once: Once, device: Device, proposal: Proposal) -> list[dict[str, Any]]:
-    """As the original's rows, without what was interpreted: that is of the original. None where it can't be specialised."""
+def _compiled(once: Once, device: Device, proposal: Proposal, until: float) -> list[dict[str, Any]]:
+    """As the original's rows, without what was interpreted: that is of the original. None where it can't be specialised, or launched."""
     lab, texts = once.lab, dict(once.program.texts)
-    files = lab.keep({**texts, **proposal.patch.apply(texts)}, [f.path for f in proposal.patch.files])
-    specialise = partial(lab.specialise, files)
     try:
-        found = list(inspect(once.captured.cases, [device], specialise, lab.compilers, variant=files["id"]))
+        files = lab.keep({**texts, **proposal.patch.apply(texts)}, [f.path for f in proposal.patch.files])
+        specialise = partial(lab.specialise, files, seconds=_left(until))
+        seen = inspect(once.captured.cases, [device], specialise, lab.compilers, variant=files["id"], deadline_s=_left(until))
+        rows: list[dict[str, Any]] = [{**row, "warnings": []} for row in as_json(list(seen))]
     except KernelBandError:  # it isn't offered, then
         return []
-    return [{**row, "warnings": []} for row in as_json(found)]
+    return rows if not any(r["error"] is None and r["facts"].get("unusable") for r in rows) else []
+
+
+def _left(until: float) -> float:
+    return max(LEAST_S, until - time.monotonic())

@@ -122,4 +122,6 @@ def _leave_at_signals(server: KernelBandServer) -> None:
             os._exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:  # as nohup has it
+            continue
         asyncio.get_running_loop().add_signal_handler(number, leave, int(number))

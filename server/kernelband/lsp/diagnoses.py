@@ -139,16 +139,17 @@ class Diagnoses:
 def diagnose(
     known: Known, snapshot: Snapshot, kernel: Kernel, texts: Mapping[str, str], memory: Seen
 ) -> tuple[tuple[Placed, ...], Inspected | None]:
-    """Of one kernel, with the inspection that they are of, if it is none of a run; nothing where its text is no longer the one that facts
+    """Of one kernel, with the inspection that they are of, where its moves fit the text; nothing where that is no longer the one that facts
     are of. Reads the history and other files: for a thread.
     """
     memory.trim()
     path, name = place(snapshot.uri), kernel.place.qualname
     for of, found in _sources(known, path, kernel, texts, memory):
-        if judged(of, path, name, texts, memory)[0] == 0:
+        accepted, stale = judged(of, path, name, texts, memory)
+        if accepted == 0:
             newest = known.inspected.get((path, name))
             hints_ = placed(found, (of.path, of.base_texts.get(of.path, "")), kernel, snapshot.kernels, snapshot.lines)
-            return hints_, newest if newest is not None and newest.of.run == of.run else None
+            return hints_, newest if newest is not None and newest.of.run == of.run and not stale else None
     return (), None
 
 

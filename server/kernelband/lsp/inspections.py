@@ -20,7 +20,9 @@ from kernelband.lsp.findings import Applicable
 from kernelband.lsp.runs import COMMAND
 from kernelband.search.patches import patch_from_json
 from kernelband.source import Workspace, find_program
+from kernelband.source.model import text_hash
 
+INSPECTION = "inspection "  # and its number, in place of a run's id, which has no space
 LIMIT_S = 180.0  # for a program's run under capture and all that is compiled of it
 
 
@@ -115,19 +117,23 @@ class Inspections:
         self._count += 1
         material = inspected(rows, ask.kernel)
         found = hints(material) if material is not None else ()
+        proposed = [p for p in proposed if all(f["path"] in texts and text_hash(texts[f["path"]]) == f["base"] for f in p["patch"])]
         remedies = tuple(Remedy(n, str(p["code"]), str(p["what"])) for n, p in enumerate(proposed, 1))
         patches = {n: patch_from_json(p["patch"]) for n, p in enumerate(proposed, 1)}
-        return Inspected(Applicable(f"inspection {self._count}", ask.path, ask.kernel, texts, patches), time.time(), found, remedies)
+        return Inspected(Applicable(f"{INSPECTION}{self._count}", ask.path, ask.kernel, texts, patches), time.time(), found, remedies)
 
     async def _run(self, ask: Ask, folder: Path) -> tuple[list[Event], list[Event]]:
         """What it says of launches, and of moves."""
         rows: list[Event] = []
         proposed: list[Event] = []
+        whole: list[Event] = []  # anything where all that was compiled has been said
         problems: list[str] = []
 
         def hear(event: Event) -> None:
             if event["event"] == "inspected":
                 rows.append(event)
+            elif event["event"] == "proposing":
+                whole.append(event)
             elif event["event"] == "proposed":
                 proposed.append(event)
             elif event["event"] == "error":
@@ -137,6 +143,8 @@ class Inspections:
         env = {**os.environ, **self.trusted(), "PYTHONIOENCODING": "utf-8"}
         command = [*self.command, *arguments(ask, folder)]
         child, end = await Child.to_its_end(command, env, hear, cwd=str(folder), limit_s=self._limit, living=self._children)
+        if whole and any(r.get("facts") for r in rows):  # however the moves went
+            return rows, proposed
         if end is None:
             raise WorkloadError(
                 f"The inspection of {ask.kernel} took longer than {self._limit:.0f} s and was stopped: name a quicker entry."

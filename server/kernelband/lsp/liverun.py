@@ -78,6 +78,7 @@ class LiveRun:
     reason: str = ""
     error: str = ""
     detail: str = ""
+    exit_code: int | None = None  # with which error it ended, as it said
     started: float = field(init=False, default=Factory(lambda self: self.now(), takes_self=True))
     _ended: float | None = None
     _end_state: str | None = None  # as the run itself said
@@ -187,6 +188,7 @@ class LiveRun:
                 self.verified, self.counts = tuple(event["verified"]), dict(event["counts"])
             case "error":
                 self._end_state, self.error, self.detail = "failed", event["message"], event["detail"]
+                self.exit_code = event.get("exit_code")
             case _:
                 return False
         return True

@@ -150,7 +150,8 @@ class KernelBandServer(LanguageServer):
             try:
                 state = await asyncio.to_thread(self.findings.state)
                 if state != seen or loop.time() >= due:
-                    seen, found = state, await self.look()
+                    seen, due = state, loop.time() + LOOK_S  # also where it can't be read
+                    found = await self.look()
                     due = loop.time() + (0.0 if found or self.findings.problem else LOOK_S)  # of a long history a part is read at a time
             except Exception:  # such as a row that makes no sense: the next look may be a better one
                 log.exception("The history can't be looked at.")

@@ -98,10 +98,10 @@ class Trust:
             return f"{os.path.basename(path)} is no file, so nothing of it can be run: save it first."
         real = os.path.realpath(path)
         listed = read(self.path)
+        if listed.problem and permitted([self._said], real) is not False:
+            return listed.problem  # also where the editor trusts it: the list may take that away
         if permitted([self._said, listed.folders], real):
             return ""
-        if listed.problem and permitted([self._said], real) is None:
-            return listed.problem
         folder = real if os.path.isdir(real) else os.path.dirname(real)
         return (
             f"Nothing is run in {folder}, because that folder isn't trusted: trust it in your editor, or with `kernelband trust {folder}`."

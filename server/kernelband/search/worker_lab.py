@@ -202,13 +202,13 @@ class WorkerLab:
     def _files(self, variant: str) -> VariantFiles:
         return self._variants[variant]
 
-    def specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> SpecialiseResult:
+    def specialise(self, files: VariantFiles | None, cases: Sequence[str], seconds: float | None = None) -> SpecialiseResult:
         """What a variant would launch on the cases."""
-        return cast("SpecialiseResult", self._specialise(files, cases).result())
+        return cast("SpecialiseResult", self._specialise(files, cases, seconds).result())
 
-    def _specialise(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[dict[str, Any]]:
+    def _specialise(self, files: VariantFiles | None, cases: Sequence[str], seconds: float | None = None) -> Future[dict[str, Any]]:
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
-        return self.compilers.submit(params, operation="specialise", deadline_s=self._specialise_s)
+        return self.compilers.submit(params, operation="specialise", deadline_s=seconds or self._specialise_s)
 
     def _count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[dict[str, Any]]:
         assert self._counters is not None

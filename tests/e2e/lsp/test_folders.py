@@ -76,3 +76,17 @@ async def test_what_all_would_fail_of_is_told_once(home: Home) -> None:
         assert len({c.kernel for c in ed.changes}) == 1
         (said,) = [m.message for m in ed.client.messages]
         assert "was not optimized" in said
+
+
+@pytest.mark.asyncio
+async def test_a_kernel_without_a_test_keeps_no_other_one_from_its_turn(home: Home) -> None:
+    for file in (home.work / "inner" / "new.py", home.work / "newer.py"):
+        file.write_text(file.read_text().partition("def bench")[0])
+    async with editor(home, PROFILES[0], trials=1) as ed:
+        assert len((await ed.command("optimizeChanged", "HEAD"))["kernels"]) == 2
+
+        async def failed() -> set[str]:
+            return {c.kernel for c in ed.changes if c.state == "failed"}
+
+        assert await ed.eventually(failed, lambda found: len(found) == 2) == {"new_kernel", "newer_kernel"}
+        assert all("No test or bench function was found" in m.message for m in ed.client.messages)

@@ -64,6 +64,24 @@ async def test_moves_that_it_names_are_kept_with_their_patches(tmp_path: Path) -
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+async def test_what_was_compiled_is_said_however_the_moves_went(tmp_path: Path, how: str) -> None:
+    command = program(tmp_path, inspected(), {"event": "proposing"}, code=70 if how == "fails" else 0, seconds=60 if how == "hangs" else 0)
+    found = await Inspections(nobody, command, limit=3.0 if how == "hangs" else 60.0).inspect(ask(tmp_path))
+    assert [h.code for h in found.hints] == ["narrow-access", "mask-always-true", "too-few-programs"]
+    assert found.remedies == ()
+
+
+@pytest.mark.asyncio
+async def test_a_move_of_another_text_is_left_out(tmp_path: Path) -> None:
+    path = str(tmp_path / "k.py")
+    patch = patch_to_json(between({path: "# before\n" + KERNEL}, {path: KERNEL}))
+    move = {"event": "proposed", "code": "spills", "move": "m", "what": "w", "patch": patch}
+    found = await Inspections(nobody, program(tmp_path, inspected(), move)).inspect(ask(tmp_path))
+    assert found.remedies == ()
+
+
+@pytest.mark.asyncio
 async def test_what_it_says_becomes_hints_of_that_text(tmp_path: Path) -> None:
     found = await Inspections(nobody, program(tmp_path, {"event": "noted"}, inspected())).inspect(ask(tmp_path))
     assert [h.code for h in found.hints] == ["narrow-access", "mask-always-true", "too-few-programs"]

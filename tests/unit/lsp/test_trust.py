@@ -107,7 +107,9 @@ def test_a_list_that_can_t_be_read_trusts_nothing_and_says_so(path: Path, work: 
         put(path, str(work), trusted=True)
     assert path.read_bytes() == before
     server.say(str(work), trusted=True)
-    assert server.allows(str(work / "k.py"))
+    assert server.refusal(str(work / "k.py")) == sentence  # a person may have taken that away with the list
+    server.say(str(work), trusted=False)
+    assert "isn't trusted" in server.refusal(str(work / "k.py"))
 
 
 def test_it_is_the_user_s_own_and_replaced_as_a_whole(path: Path, work: Path) -> None:

@@ -8,7 +8,7 @@ from attrs import evolve
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from kernelband.errors import KernelBandError
+from kernelband.errors import KernelBandError, StaleText
 from kernelband.lsp.applying import Wanted, variant_edit
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.fixes import fixes, unverified
@@ -16,6 +16,7 @@ from kernelband.lsp.features.lens import resumable
 from kernelband.lsp.features.offers import offers
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
+from kernelband.lsp.inspections import INSPECTION
 from kernelband.lsp.ranking import VariantFinding
 from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import title
@@ -51,13 +52,25 @@ def register(server: KernelBandServer) -> None:
         if action.data is None and action.command is not None:
             return action  # VS Code asks for each action that has no edit, and this one has none to come
         wanted = _data(action.data)
-        wanted = evolve(wanted, of=server.diagnoses.inspection(wanted.run))
         try:
+            wanted = of_inspection(server, wanted) if wanted.run.startswith(INSPECTION) else wanted
             edit = await variant_edit(server.findings, server.open_documents(), wanted, server.encoding)
         except KernelBandError as error:
             raise Refused(error.message) from error
         action.edit = edit
         return action
+
+
+def of_inspection(server: KernelBandServer, wanted: Wanted) -> Wanted:
+    """With what it is of.
+
+    Raises:
+        StaleText: that was dropped for a newer one.
+    """
+    of = server.diagnoses.inspection(wanted.run)
+    if of is None:
+        raise StaleText(f"{wanted.kernel} was inspected again since then: ask for the quick fixes again.")
+    return evolve(wanted, of=of)
 
 
 class Refused(JsonRpcException):

@@ -14,7 +14,7 @@ from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.asking import request, with_budget
 from kernelband.lsp.features import lens, pages
-from kernelband.lsp.features.actions import Refused, can_name
+from kernelband.lsp.features.actions import Refused, can_name, of_inspection
 from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
@@ -113,10 +113,7 @@ async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, numbe
 
 async def apply_move(server: KernelBandServer, uri: str, kernel: str, inspection: str, number: int) -> dict[str, Any]:
     """Put a move in that an inspection found: an edit like a person's own, which ``verify`` judges."""
-    of = server.diagnoses.inspection(inspection)
-    if of is None:
-        raise StaleText(f"{kernel} was inspected again since then: ask for the quick fixes again.")
-    await _put(server, Wanted(uri, kernel, inspection, number, of=of), "KernelBand: a move that nobody has verified")
+    await _put(server, of_inspection(server, Wanted(uri, kernel, inspection, number)), "KernelBand: a move that nobody has verified")
     return {"applied": True}
 
 

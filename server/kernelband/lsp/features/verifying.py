@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from lsprotocol import types
 
-from kernelband.errors import KernelBandError, UsageError
+from kernelband.errors import KernelBandError, SourceError, UsageError, WorkloadError
 from kernelband.lsp.asking import request, with_base
 from kernelband.lsp.changed import Changed, changed_kernels
 from kernelband.lsp.features.running import start
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun, Request
+from kernelband.lsp.parts import needed
+from kernelband.source import Workspace
+
+OF_ONE_KERNEL = (SourceError.exit_code, WorkloadError.exit_code)
 
 if TYPE_CHECKING:
     from kernelband.lsp.server import KernelBandServer
@@ -39,20 +43,30 @@ async def verify(server: KernelBandServer, uri: str, kernel: str, base: dict[str
     ``base``: what it is judged against instead, texts by the addresses of documents.
     """
     asked = await request(server, uri, kernel, judges=True)
-    if base is not None:
-        asked = with_base(server, asked, base)
-    elif asked.text is None and not asked.overlays:
-        asked = attrs.evolve(asked, base=await _of_last_run(server, asked))
+    asked = with_base(server, asked, base) if base is not None else attrs.evolve(asked, base=await _of_last_run(server, asked))
     return {"run": start(server, asked).id}
 
 
 async def _of_last_run(server: KernelBandServer, asked: Request) -> Mapping[str, str]:
-    """The texts that the kernel's last run began with, by path; none where they are as they were, or it was about another file."""
+    """The texts that the kernel's last run with variants began with, by path. None where the text is one of that run's, however it is
+    written; where it was about another file; or where something is unsaved that matters, which is judged against what is saved.
+    """
     standing = server.standings.of(asked.uri, asked.kernel)
-    run = standing.finding.telling if standing is not None and standing.stale else None
+    run = standing.finding.telling if standing is not None and standing.stale and standing.accepted is None else None
     if run is None or (run.path, run.kernel) != (asked.path, asked.kernel):
         return {}
-    return (await asyncio.to_thread(server.findings.load, run.id, ())).base_texts
+    unsaved = {**asked.overlays, **({asked.path: asked.text} if asked.text is not None else {})}
+
+    def load() -> Mapping[str, str]:
+        began = server.findings.load(run.id, ()).base_texts
+        read, kernel = Workspace.for_file(asked.path).read, asked.kernel
+        matters = any(needed({p: t}, kernel) != needed({p: read(p)}, kernel) for p, t in unsaved.items() if p in began)
+        return {} if matters else began
+
+    try:
+        return await asyncio.to_thread(load)
+    except SourceError:  # a file that isn't there yet
+        return {}
 
 
 async def optimize_changed(server: KernelBandServer, ref: str) -> dict[str, Any]:
@@ -113,5 +127,5 @@ async def _one_by_one(server: KernelBandServer, found: list[Changed]) -> None:
             await asyncio.sleep(0.1)
         if live.stopping:  # by a person: they want no other one either
             return
-        if live.state == "failed" and live.device is None:  # before it began, and the next one would say the same
+        if live.state == "failed" and live.device is None and live.exit_code not in OF_ONE_KERNEL:  # the next one would say the same
             return
