@@ -81,7 +81,7 @@ async def test_what_all_would_fail_of_is_told_once(home: Home) -> None:
 @pytest.mark.asyncio
 async def test_a_kernel_without_a_test_keeps_no_other_one_from_its_turn(home: Home) -> None:
     for file in (home.work / "inner" / "new.py", home.work / "newer.py"):
-        file.write_text(file.read_text().partition("def bench")[0])
+        file.write_text(file.read_text().partition("def test_scale")[0])
     async with editor(home, PROFILES[0], trials=1) as ed:
         assert len((await ed.command("optimizeChanged", "HEAD"))["kernels"]) == 2
 
