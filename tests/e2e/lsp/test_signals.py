@@ -37,7 +37,20 @@ def test_a_signal_ends_the_server_with_its_runs(
     assert len(children) >= 2  # the search and its worker
     assert list(folders.glob("kernelband-run-*"))  # with the unsaved text
     client.process.send_signal(number)
-    assert client.end(2) == 128 + number
-    assert all_end(children, 2)
+    assert client.end(10) == 128 + number
+    assert all_end(children, 5)
     assert not list(folders.glob("kernelband-run-*"))
     assert "Traceback" not in client.stderr
+
+
+def test_under_nohup_it_outlives_its_terminal(tmp_path: Path, worker_python: str) -> None:  # noqa: F811  # the fixture
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        client = Raw(Home(tmp_path, worker_python)).begin()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    client.hover("before")
+    client.process.send_signal(signal.SIGHUP)
+    assert "scale" in client.hover("after")
+    client.process.send_signal(signal.SIGTERM)
+    assert client.end(10) == 128 + signal.SIGTERM
