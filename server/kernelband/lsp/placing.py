@@ -152,24 +152,24 @@ def restored(
     if key is None or form(current_texts, program_of) != key:
         return None
     base, edited, current = program_of(base_texts), program_of(edited_texts), program_of(current_texts)
-    back, patch = (_functions_of(base, edited, now, texts) for now, texts in ((edited, edited_texts), (current, current_texts)))
+    back, patch = (_functions_of(base, now, texts) for now, texts in ((edited, edited_texts), (current, current_texts)))
     if back is None or patch is None or {**edited_texts, **back.apply(dict(edited_texts))} != dict(base_texts):
         return None
     after = {**current_texts, **patch.apply(dict(current_texts))}
     return patch if form(after, program_of) == form(base_texts, program_of) else None
 
 
-def _functions_of(base: Program, edited: Program, now: Program, texts: Mapping[str, str]) -> Patch | None:
-    """Those that were edited, from the base into the texts of now; None where one isn't there."""
-    before, there = ({(u.path, u.key): u for u in _functions(p)} for p in (edited, now))
+def _functions_of(base: Program, now: Program, texts: Mapping[str, str]) -> Patch | None:
+    """Those that are written otherwise, from the base into the texts of now; None where one isn't there."""
+    there = {(u.path, u.key): u for u in _functions(now)}
     names, ends = _paths(base, now), _line_end(texts.values())
     edits: dict[str, list[Edit]] = {}
     for unit in _functions(base):
         where = names.get(unit.path, "")
-        was, here = before.get((unit.path, unit.key)), there.get((where, unit.key))
-        if was is None or here is None:
+        here = there.get((where, unit.key))
+        if here is None:
             return None
-        if _text(base, unit) != _text(edited, was):
+        if _text(base, unit) != _text(now, here):
             mark = len(texts[where]) - len(texts[where].removeprefix(BOM))
             text = re.sub("\r\n|\r|\n", ends, _text(base, unit)) if ends else _text(base, unit)
             edits.setdefault(where, []).append(Edit(Span(here.span.start + mark, here.span.end + mark), text))

@@ -49,6 +49,18 @@ async def said(home: Home, file: Path) -> str:  # noqa: F811  # the fixture's va
         return (await ed.eventually(ed.lenses, lambda found: bool(found) and found[0] != "Optimize"))[0]
 
 
+async def reverted(home: Home) -> bool:  # noqa: F811  # the fixture's value
+    """Whether the original is back after what an action offers, though nobody wrote the variant so; the file stays as it is."""
+    async with editor(home, PROFILES[0]) as ed:
+        ed.open()
+        await ed.eventually(ed.lenses, lambda found: bool(found) and "than the original" in found[0])
+        (back,) = [a for a in await ed.actions("tl.store") if a.title.startswith("Revert ")]
+        assert back.command is not None
+        answer = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(back.command.command, back.command.arguments))
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on"))  # its variants, to be put in
+        return answer == {"applied": True}
+
+
 @pytest.mark.asyncio
 async def test_it_is_known_again(home: Home) -> None:  # noqa: F811  # the fixture
     git(home, "init", "-q", "-b", "main")
@@ -59,6 +71,7 @@ async def test_it_is_known_again(home: Home) -> None:  # noqa: F811  # the fixtu
         subprocess.run([*command, str(home.file)], check=True, capture_output=True, timeout=60)
         assert home.file.read_text() != text, name
         assert await said(home, home.file) == lens, name
+        assert await reverted(home), name
         home.file.write_text(text)
 
     git(home, "commit", "-q", "-a", "-m", "faster")
