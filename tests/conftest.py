@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
+from collections.abc import Generator
+from typing import Any
+
+import pytest
 
 # In the background of a script interrupts are ignored, under nohup the end of the terminal, and every process that a test starts would
 # inherit that: Ctrl-C couldn't be tested.
@@ -17,3 +22,39 @@ with contextlib.suppress(ImportError):
 
     settings.register_profile("kernelband", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("kernelband")
+
+
+class Seconds:
+    """What fixtures and the end of a test took, as properties of the test in JUnit's file: `make test` shows the slowest."""
+
+    def __init__(self) -> None:
+        self.item: pytest.Item | None = None
+
+    def _took(self, what: str, began: float) -> None:
+        if self.item is not None and (seconds := time.monotonic() - began) > 0.5:
+            self.item.user_properties.append((what, f"{seconds:.2f}"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self.item = item
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        began = time.monotonic()
+        try:
+            return (yield)
+        finally:
+            self._took(f"fixture {fixturedef.argname}", began)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self) -> Generator[None, Any, Any]:
+        began = time.monotonic()
+        try:
+            return (yield)
+        finally:
+            self._took("end", began)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Seconds())

@@ -31,7 +31,7 @@ from kernelband_worker.cases.rounding import HALVES, within_rounding
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.exercised import Reached, edited, not_exercised
 from kernelband_worker.state import OperationFailed, State
-from kernelband_worker.tolerances import allowed_error, measure, tolerance
+from kernelband_worker.tolerances import allowed_error, longest_sum, measure, tolerance
 
 
 def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -185,7 +185,8 @@ class _Check:
                 reference = None if reference is None else effects.pick(reference, counted)
                 ignored = torch.zeros_like(mine, dtype=torch.bool)
             empty = effects.unwritten(mine, other) & ~ignored
-            row, wrong = self._row(name, original, mine, ignored=ignored, noise=expected.noise, exact=reference)
+            length = longest_sum(self._float_inputs(), shape)
+            row, wrong = self._row(name, original, mine, ignored=ignored, noise=expected.noise, exact=reference, length=length)
             if row["wrong"] and reference is None and self._as_good(expected, index, original, mine, hidden[index]):
                 row, wrong = {**row, "wrong": 0}, None
             self.outputs.append({**row, "shape": shape})
@@ -213,8 +214,20 @@ class _Check:
             ignored = torch.zeros_like(mine, dtype=torch.bool)
         return within_rounding(original, mine, others, ignored)
 
+    def _float_inputs(self) -> List[List[int]]:
+        """Shapes of the case's floating-point tensors."""
+        return [t["shape"] for t in self.replay.case["tensors"] if "float" in t["dtype"] or "complex" in t["dtype"]]
+
     def _row(
-        self, name: str, original: torch.Tensor, mine: torch.Tensor, *, ignored: torch.Tensor, noise: float, exact: Optional[torch.Tensor]
+        self,
+        name: str,
+        original: torch.Tensor,
+        mine: torch.Tensor,
+        *,
+        ignored: torch.Tensor,
+        noise: float,
+        exact: Optional[torch.Tensor],
+        length: int,
     ) -> Tuple[Dict[str, Any], Optional[str]]:
         """wire.OutputCheck of one output, and what is wrong with it."""
         rms = effects.rms(original, ignored)
@@ -223,7 +236,7 @@ class _Check:
         wrong, total, ratio, worse = found.wrong, found.total, None, False
         if exact is not None:
             ratio = found.error / found.original_error if found.original_error > 0 else (1.0 if found.error == 0 else None)
-            within = found.error <= allowed_error(mine.dtype, found.original_error, rms, close=not found.wrong and not found.odd)
+            within = found.error <= allowed_error(mine.dtype, found.original_error, rms, length)
             worse = self.numerics == "reassociates" and not within
             wrong = 0 if within and not found.odd else wrong
         row = {

@@ -2,13 +2,17 @@
 
 Elementwise ``|variant - original| <= atol + rtol * |original|`` with torch.testing's defaults per dtype, the absolute one scaled by the
 output's root mean square and widened by what two runs of the original differ by. Integers and booleans are exact. Variants that
-declare ``lowers_precision`` are held to what ten bits of mantissa (tf32, float16) can do.
+declare ``lowers_precision`` are held to what ten bits of mantissa (tf32, float16) can do. Where there is a float64 reference, a variant may
+err by twice the original's error, or by what a sum of that length errs in an unlucky order: how lucky the original's own order was
+decides nothing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, Iterator, Optional, Tuple
+from math import prod, sqrt
+from typing import Dict, Iterable, Iterator, Optional, Sequence, Tuple
 
 import torch
 
@@ -33,9 +37,8 @@ LOWERED = (1e-2, 1e-2)
 REASSOCIATED_ATOL: Dict[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
 WIDEN = 2.0  # times the original's noise
 ERROR_RATIO = 2.0  # against float64, over the original's
-#: The same for float32 and wider where every element is within the tolerance of the original's. Half as large a block means twice as many
-#: sums in a row, and no test that compares with torch's tolerances would tell; lower precision is off by a hundred times or more.
-CLOSE_RATIO = 8.0
+#: Standard deviations, about: a sum's error is the largest of many outputs'.
+SUM_LUCK = 4.0
 CHUNK = 1 << 24  # elements compared at a time, so that a comparison needs little memory beside the outputs
 ULPS = 4.0  # an error of so many units in the last place of the RMS is never held against a variant
 
@@ -68,17 +71,41 @@ def tolerance(dtype: torch.dtype, numerics: str, rms: float, noise: float) -> To
     return Tolerance((atol + WIDEN * noise) * rms, rtol)
 
 
-def allowed_error(dtype: torch.dtype, original: float, rms: float, *, close: bool) -> float:
-    """How large the error against float64 may be: a multiple of the original's, never less than a few units in the last place.
+def allowed_error(dtype: torch.dtype, original: float, rms: float, length: int) -> float:
+    """How large the error against float64 may be: twice the original's, or that of a sum in any order, and a few units in the last place.
+
+    The rounding errors of n additions with an accumulator of unit roundoff u add up to about ``u * sqrt(n)`` times the size of the partial
+    sums, with a probability that hangs on the factor before it (N. Higham and T. Mary, "A New Approach to Probabilistic Rounding Error
+    Analysis", SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4). The partial sums are taken to be as large as the outputs; where they are
+    larger, because they cancel out, the original's own error says so.
 
     Args:
-        dtype: of the output.
+        dtype: of the output. Sums are kept in float32, those of 64-bit outputs in float64.
         original: the original's error.
         rms: root mean square of the original's output.
-        close: every element is within the tolerance of the original's.
+        length: of the longest sum behind an element.
     """
     info = torch.finfo(dtype)
-    return (CLOSE_RATIO if close and info.bits >= 32 else ERROR_RATIO) * original + ULPS * info.eps * rms
+    accumulator = torch.finfo(torch.float64 if info.bits == 64 else torch.float32)
+    summing = SUM_LUCK * sqrt(length) * (accumulator.eps / 2) * rms
+    return max(ERROR_RATIO * original, summing) + ULPS * info.eps * rms
+
+
+def longest_sum(inputs: Iterable[Sequence[int]], output: Sequence[int]) -> int:
+    """How many terms the longest sum behind an element of an output may have, as far as shapes tell.
+
+    Those axes of an input are summed over that the output doesn't have. A row or a column may be summed, too, and be kept (a softmax, the
+    product of square matrices): then it is the longest axis. Of one-dimensional buffers that keep their size nothing is known: 1.
+
+    Args:
+        inputs: shapes of the floating-point inputs.
+        output: shape of the output.
+    """
+    longest = 1
+    for shape in inputs:
+        gone = Counter(shape) - Counter(output)
+        longest = max(longest, prod(gone.elements()), max(shape, default=1) if len(shape) > 1 else 1)
+    return longest
 
 
 @dataclass

@@ -17,6 +17,8 @@ import pytest
 from kernelband.errors import WorkloadError
 from kernelband.worker import Worker, WorkerCommand
 from kernelband_worker.wire import ModuleFile
+from tests.e2e.cli_world import Home
+from tests.e2e.searched import Searched
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = {"worker_operations.py": (Path(__file__).parent / "worker_operations.py").read_bytes()}
@@ -30,6 +32,18 @@ def worker_python() -> str:
     if not Path(path).exists():
         pytest.fail(f"{path} isn't there: run `make .worker/ready` or set KERNELBAND_TEST_PYTHON")
     return path
+
+
+@pytest.fixture(scope="session")
+def one_search(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Searched:
+    """A search of the kernel of ``cli_world``, made once for a test process."""
+    return Searched(tmp_path_factory.mktemp("searched"), worker_python)
+
+
+@pytest.fixture
+def searched(one_search: Searched) -> Home:
+    """A home whose history holds that search, as nobody has touched it."""
+    return one_search.again()
 
 
 class Files:

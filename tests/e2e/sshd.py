@@ -20,7 +20,7 @@ def why_not() -> str | None:
     if os.getuid() != 0:
         return "needs root: to add a user and to run sshd for it"
     if not Path(SSHD).exists() or shutil.which("ssh") is None:
-        return "sshd or ssh isn't installed: run tests/e2e/install_system_packages.sh"
+        return "sshd or ssh isn't installed: run `make system`"
     return None
 
 

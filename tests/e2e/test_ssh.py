@@ -85,7 +85,7 @@ def test_large_frames_cross(box: server.Sshd, start: StartWorker) -> None:
 @pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash", "/usr/bin/tcsh", "/bin/csh"])
 def test_any_login_shell(box: server.Sshd, start: StartWorker, shell: str) -> None:
     if not Path(shell).exists():
-        pytest.fail(f"{shell} isn't installed: run tests/e2e/install_system_packages.sh")
+        pytest.fail(f"{shell} isn't installed: run `make system`")
     box.shell(shell)
     box.write(".cshrc", "echo noise from csh\nset prompt='> '\n")
     works(start(behind(box)))

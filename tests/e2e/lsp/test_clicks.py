@@ -68,6 +68,8 @@ async def test_every_lens_answers_a_click(home: Home) -> None:  # noqa: F811  # 
         ed.type("mask=i < n), mask", "mask=i < n) * 2.0, mask")
         home.file.write_text(ed.text)
         git(home, "commit", "-qam", "second")
+        item = types.TextDocumentItem((home.work / "notes.py").as_uri(), types.LanguageKind.Python, 1, "# unsaved, and no part of it\n")
+        ed.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         await ed.eventually(ed.lenses, lambda found: found[0] == "changed since it was optimized · verify again")
         end = await ed.ended((await clicked(ed))["run"])
         assert end.state == "finished", end.error
