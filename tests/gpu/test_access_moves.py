@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.strategies.test_access_results import SAMPLES, run, variants
+from tests.e2e.strategies.comparing import differences
+from tests.e2e.strategies.test_access_results import SAMPLES, variants
 
 pytestmark = [
     pytest.mark.gpu,
@@ -25,6 +26,6 @@ def test_equal_results(name, tmp_path):
     text, given, wanted, (before, after) = SAMPLES[name]
     moves, texts = variants(text, given, tmp_path)
     assert moves >= wanted
-    results = dict(zip([*texts, "broken"], run([*texts.values(), text.replace(before, after)], "cuda", PYTHON), strict=True))
+    results = dict(zip([*texts, "broken"], differences([*texts.values(), text.replace(before, after)], "cuda", PYTHON), strict=True))
     assert results.pop("broken") is not None
     assert {k: r for k, r in results.items() if r is not None} == {}

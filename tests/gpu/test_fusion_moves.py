@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernelband.strategies import strategy
-from tests.e2e.strategies.test_fusion_results import differences
+from tests.e2e.strategies.comparing import differences
 from tests.unit.strategies.fusion_samples import EXAMPLES, SAMPLES, example_variants, sample, sample_facts
 
 pytestmark = [

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.strategies.test_order_results import BROKEN, chosen, interpret
+from tests.e2e.strategies.comparing import differences
+from tests.e2e.strategies.test_order_results import BROKEN, chosen
 from tests.unit.strategies.order_samples import TEXTS
 from tests.unit.strategies.samples import H200, program_of
 
@@ -28,6 +29,6 @@ def test_equal_results(name, tmp_path):
     path = program.kernel.place.path
     proposals = chosen(name, program, device=H200)
     texts = [TEXTS[name], TEXTS[name].replace(*BROKEN[name]), *(p.patch.apply(program.texts)[path] for p in proposals.values())]
-    told = dict(zip(["original", "broken", *proposals], interpret(texts, "cuda", PYTHON), strict=True))
+    told = dict(zip(["original", "broken", *proposals], differences(texts, "cuda", PYTHON), strict=True))
     assert told.pop("broken") is not None
     assert {k: r for k, r in told.items() if r is not None} == {}

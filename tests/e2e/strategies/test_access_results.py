@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from kernelband.strategies import strategy
-from tests.e2e.strategies.test_fusion_results import differences
+from tests.e2e.strategies.comparing import ROOT, differences
 from tests.unit.strategies import access_samples
 from tests.unit.strategies.samples import again, program_of
 
-ROOT = Path(__file__).parents[3]
-PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
 STRATEGIES = ("access_layout", "vectorization")
 SAMPLES = {
     "wide": (access_samples.WIDE, access_samples.wide_facts, {"int32_offsets"}, ("* 2.0", "* 2.1")),
@@ -39,15 +32,6 @@ SAMPLES = {
     ),
     "flash": (access_samples.FLASH, access_samples.flash_facts, {"tensor_descriptors"}, ("* scale", "* scale * 1.1")),
 }
-
-
-def run(texts, device="cpu", python=PYTHON):
-    """What ``outputs()`` of each text differs in from the first's; None where it doesn't."""
-    job = json.dumps({"device": device, "texts": texts})
-    script = str(Path(__file__).with_name("outputs.py"))
-    done = subprocess.run([python, script], input=job, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def proposals(program, given):
@@ -78,7 +62,7 @@ def test_equal_results(name, tmp_path):
     assert moves >= wanted
     broken = text.replace(before, after)
     assert broken != text
-    results = dict(zip([*texts, "broken"], run([*texts.values(), broken]), strict=True))
+    results = dict(zip([*texts, "broken"], differences([*texts.values(), broken]), strict=True))
     assert results.pop("broken") is not None
     assert {k: r for k, r in results.items() if r is not None} == {}
 
@@ -87,7 +71,6 @@ def test_equal_results(name, tmp_path):
 def test_cache_hints_compile(worker, tmp_path):
     """The interpreter has no caches: that Triton takes a hint where it stands, and ptxas the instruction, only a compilation shows."""
     python = str(ROOT / worker / "bin" / "python")
-    run_all = "\n\ndef results():\n    return list(outputs())\n"
     told: set[str] = set()
     for name in ("wide", "persistent rows", "row walk"):
         program = program_of(SAMPLES[name][0], tmp_path)
@@ -98,7 +81,7 @@ def test_cache_hints_compile(worker, tmp_path):
             texts[proposal.key] = child.texts[path]
             more = (p for p in strategy("access_layout").propose(child, given) if p.move == "cache_hints")
             texts |= {f"{proposal.key} + {p.key}": p.patch.apply(child.texts)[path] for p in more}
-        found = differences([text + run_all for text in texts.values()], "sm_90", python)
+        found = differences(list(texts.values()), "sm_90", python)
         assert {k: r for k, r in zip(texts, found, strict=True) if r is not None} == {}
         told |= set(texts)
     assert {k.partition("=")[2] for k in told if "+" not in k} >= {"stream)", "stores)", "stream_and_stores)", "past_l1)"}
@@ -106,4 +89,4 @@ def test_cache_hints_compile(worker, tmp_path):
         "tl.load(x_ptr + offs, mask=mask", 'tl.load(x_ptr + offs, mask, cache_modifier=".cg", eviction_policy="evict_first"'
     )
     assert both != SAMPLES["wide"][0]
-    assert differences([SAMPLES["wide"][0] + run_all, both + run_all], "sm_90", python)[1] is not None
+    assert differences([SAMPLES["wide"][0], both], "sm_90", python)[1] is not None

@@ -8,8 +8,7 @@ from kernelband.strategies import STRATEGIES
 from kernelband.strategies.tiling.by_size import Sides, by_size
 from kernelband.strategies.tiling.parameters import Parameters
 from kernelband.strategies.tiling.two_ways import two_ways
-from tests.e2e.strategies import test_equal_results
-from tests.e2e.strategies.test_order_results import interpret
+from tests.e2e.strategies.comparing import differences
 from tests.unit.strategies.order_samples import HEAD, TEXTS, captured
 from tests.unit.strategies.samples import again, example, example_facts, facts, launch, program_of
 
@@ -74,7 +73,7 @@ def test_both_sides_compute_the_same(name, tmp_path):
     program, (own, other) = pair(TEXTS[name], lambda p: captured(name, p), replacements, tmp_path)
     texts = [TEXTS[name], *(text_of(program, own, other, Sides(size, up_to, 1, 2), small=small) for small in (True, False))]
     assert len(set(texts)) == 3
-    assert interpret(texts) == [None, None, None]
+    assert differences(texts) == [None, None, None]
 
 
 def test_each_size_gets_its_own_side(tmp_path):
@@ -86,7 +85,7 @@ def test_each_size_gets_its_own_side(tmp_path):
     assert "    BLOCK = 64 if n_cols <= 64 else 256  # measured: each the faster on its side\n    grid = (n_rows,)\n" in right
     swapped = text_of(program, large, small, Sides("n_cols", 64, 1, 2), small=True)
     one_more, one_less = (text_of(program, large, small, Sides("n_cols", at, 1, 2), small=False) for at in (65, 63))
-    told = interpret([ROW_SCALE, right, one_less, one_more, swapped])
+    told = differences([ROW_SCALE, right, one_less, one_more, swapped])
     assert told[:3] == [None, None, None]
     assert told[3] is not None  # 65 columns in a block of 64
     assert told[4] is not None
@@ -117,7 +116,7 @@ def test_two_kernels_compute_the_same_on_both_sides(name, tmp_path):
             other = again(program, proposal.patch.apply(program.texts), tmp_path)
             for small in (True, False):
                 texts[f"{proposal.key} {small}"] = both(program, given, other, Sides(size, up_to, 1, 2), small=small)
-    told = dict(zip(texts, test_equal_results.interpret(name, list(texts.values())), strict=True))
+    told = dict(zip(texts, differences(list(texts.values()), example=name), strict=True))
     assert {k: r for k, r in told.items() if r is not None} == {}
     assert len(texts) >= 9
 
@@ -133,5 +132,5 @@ def test_each_size_gets_its_own_kernel(tmp_path):
         both(program, given, other, Sides("n_cols", at, 1, 2), small=small) for at, small in ((64, False), (65, False), (64, True))
     )
     assert "row_scale_kernel_small[grid](x, y, n_cols, BLOCK)" in right
-    told = interpret([ROW_SCALE, narrow, right, one_more, swapped])
+    told = differences([ROW_SCALE, narrow, right, one_more, swapped])
     assert [t is None for t in told] == [True, False, True, False, False]

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from kernelband.strategies import STRATEGIES, strategy
+from tests.e2e.strategies.comparing import ROOT, differences
 from tests.unit.strategies.fusion_samples import EXAMPLES, SAMPLES, example_variants, sample, sample_facts
 from tests.unit.strategies.samples import again
-
-ROOT = Path(__file__).parents[3]
-PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
-DEVICE = os.environ.get("KERNELBAND_TEST_DEVICE", "cpu")
-
-
-def differences(texts, device=DEVICE, python=PYTHON):
-    job = json.dumps({"device": device, "texts": texts})
-    script = str(Path(__file__).with_name("fusion_calls.py"))
-    done = subprocess.run([python, script], input=job, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -70,7 +54,7 @@ def test_moves_compose(name, tmp_path):
 
 @pytest.mark.parametrize("kernel", EXAMPLES)
 def test_variants_of_the_examples_pass_the_examples_own_tests(kernel, tmp_path):
-    variants = example_variants(kernel, tmp_path, DEVICE)
+    variants = example_variants(kernel, tmp_path, "cpu")
     found = differences([text for _, text in variants])
     assert {key: r for (key, _), r in zip(variants, found, strict=True) if r is not None} == {}
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import attrs
 import pytest
 
 from kernelband.strategies import strategy
+from tests.e2e.strategies.comparing import differences
 from tests.unit.strategies.order_samples import TEXTS, captured
 from tests.unit.strategies.samples import H200, again, program_of
 
-ROOT = Path(__file__).parents[3]
-PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
 EACH = 2  # proposals of a move: the first and the last
 SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program takes several tiles of a small input
 OURS = ("tiling", "pipeline", "reordering")
@@ -29,14 +23,6 @@ BROKEN = {
     "rope": ("cos = -cos", "cos = -cos * 1.001"),
     "persistent_matmul": ("range(0, tl.cdiv(K, BLOCK_K))", "range(1, tl.cdiv(K, BLOCK_K))"),
 }
-
-
-def interpret(texts, device="cpu", python=PYTHON):
-    job = json.dumps({"device": device, "texts": texts})
-    script = str(Path(__file__).with_name("order_calls.py"))
-    done = subprocess.run([python, script], input=job, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def chosen(name, program, *, device=SMALL):
@@ -61,7 +47,7 @@ def test_every_move_computes_the_same(name, tmp_path):
     broken = TEXTS[name].replace(*BROKEN[name])
     assert broken != TEXTS[name]
     texts = [TEXTS[name], broken, *(p.patch.apply(program.texts)[path] for p in proposals.values())]
-    told = dict(zip(["original", "broken", *proposals], interpret(texts), strict=True))
+    told = dict(zip(["original", "broken", *proposals], differences(texts), strict=True))
     assert told.pop("broken") is not None
     assert {k: r for k, r in told.items() if r is not None} == {}
     assert len({k.partition("(")[0] for k in proposals}) >= 3, sorted(proposals)
@@ -83,4 +69,4 @@ def test_moves_compose(name, tmp_path):
         told.append(proposal.key)
         program = again(program, {path: texts[-1]}, tmp_path)
     assert len(texts) > 3
-    assert {k: r for k, r in zip(told, interpret(texts), strict=True) if r is not None} == {}
+    assert {k: r for k, r in zip(told, differences(texts), strict=True) if r is not None} == {}
