@@ -180,7 +180,6 @@ def test_a_gpu_that_refuses_does_not_hide_the_others(home: Home) -> None:
 def test_without_the_search_extra(home: Home) -> None:
     code = BLOCKER.format(names=("numpy", "sklearn", "openai", "torch", "triton")) + "from kernelband.cli import main; main()"
     for arguments in (
-        ("inspect", "scale.py", "--gpu", "h100", "--json"),
         ("inspect", "scale.py", "--gpu", "h100", "--json-lines", "--moves"),
         ("capture", "scale.py", "--json"),
         ("doctor", "--json", "--db", str(home.db)),

@@ -59,7 +59,7 @@ def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Itera
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
     with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
         patience.setattr("kernelband.search.ranker.DEADLINE_S", 8.0)
-        patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 30.0)
+        patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 20.0)
         ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
     assert ended.state == "finished"
     with Store.read(home.db) as store:

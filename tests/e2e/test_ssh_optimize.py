@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.timeout(600),  # the first test makes both runs
 ]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "layer_norm.py"
-TRIALS = 4
+TRIALS = 3
 Before = dict[str, tuple[Any, ...]]
 LIMITS = ("--gpu", "h100", "--trials", str(TRIALS), "--policy", "kernelband")
 
@@ -117,9 +117,9 @@ def over_ssh(box: server.Sshd) -> tuple[str, ...]:
     return ("--worker", " ".join(box.prefix()))
 
 
-def optimize(home: Home, name: str, *more: str, seed: int = 1) -> Run:
+def optimize(home: Home, name: str, *more: str) -> Run:
     db = home.db.parent / f"{name}.db"
-    given = ("--seed", str(seed), "--db", str(db), "--python", home.python, "--json", *more)
+    given = ("--seed", "1", "--db", str(db), "--python", home.python, "--json", *more)
     done = home.run("optimize", "norm.py", *LIMITS, *given, seconds=280)
     assert done.code == 0, done.err
     return Run(done, db)
@@ -170,12 +170,16 @@ def test_there_was_something_to_compare(here: Run, there: Run) -> None:
         assert {e["tier"] for e in run.done.named("trial_ended")} > {"unclear"}
 
 
-def test_another_seed_over_there_is_seen(home: Home, here: Run, over_ssh: tuple[str, ...]) -> None:
+def test_another_value_over_there_would_be_seen(here: Run, there: Run) -> None:
     """The comparison can fail: in what was made from what, and in how the choices were made."""
-    other = optimize(home, "other", *over_ssh, seed=2)
-    found = differences(here.facts, other.facts, LEFT_OUT)
-    for expected in (r"runs\[0\]\.seed:", r"variants\[\d\]\.", r"pulls\[\d+\]\."):
-        assert any(re.match(expected, line) for line in found), (expected, found)
+    last = {}
+    for place in sorted(there.facts):
+        last[place.partition("[")[0]] = place
+    for place in ("runs[0].seed", "variants[1].parent", "pulls[0].strategy", last["texts"]):
+        assert place in there.facts
+        (found,) = differences(here.facts, {**there.facts, place: "another"}, LEFT_OUT)
+        assert found.startswith(f"{place}:")
+    assert differences(here.facts, {**there.facts, "trials[9].reward": 1.0}, LEFT_OUT)
 
 
 def test_the_program_ran_as_another_user_who_cannot_read_it(home: Home, box: server.Sshd, here: Run, there: Run) -> None:
@@ -191,12 +195,12 @@ def test_the_program_ran_as_another_user_who_cannot_read_it(home: Home, box: ser
 
 def test_nothing_was_written_beside_the_databases(home: Home, before: Before, here: Run, there: Run) -> None:
     assert state(home) == before
-    assert {p.name.partition(".")[0] for p in home.db.parent.iterdir()} <= {"here", "there", "other"}
+    assert {p.name.partition(".")[0] for p in home.db.parent.iterdir()} <= {"here", "there"}
 
 
 def test_nothing_is_left_over_there(box: server.Sshd, there: Run) -> None:
     uid = pwd.getpwnam(box.user).pw_uid
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while (left := owned(uid)) and time.monotonic() < end:
         time.sleep(0.1)
     assert left == []
@@ -217,7 +221,7 @@ def owned(uid: int) -> list[str]:
     [
         # Seconds; the tail of what the program printed names the user.
         (("capture", "norm.py", "--gpu", "h100"), {"cases.replay_s", "seconds", "output"}),
-        (("inspect", "norm.py", "--gpu", "h100,mi300x"), {"facts.seconds"}),
+        (("inspect", "norm.py", "--gpu", "h100"), {"facts.seconds"}),
     ],
     ids=["capture", "inspect"],
 )
