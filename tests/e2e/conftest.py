@@ -109,7 +109,7 @@ def start() -> Iterator[StartWorker]:
         assert gone(worker.hello["scratch"]) == []
 
 
-def gone(scratch: str, seconds: float = 10.0) -> list[str]:
+def gone(scratch: str, seconds: float = 60.0) -> list[str]:
     """What is left of a worker here after some time: processes with its mark, its supervisor, its guardian, its scratch folder."""
     end = time.monotonic() + seconds
     while (left := _left(scratch)) and time.monotonic() < end:
@@ -135,7 +135,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def all_end(pids: list[int], seconds: float = 10.0) -> bool:
+def all_end(pids: list[int], seconds: float = 60.0) -> bool:
     """Whether all have ended within that time."""
     end = time.monotonic() + seconds
     while any(map(is_alive, pids)) and time.monotonic() < end:

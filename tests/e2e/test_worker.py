@@ -16,8 +16,6 @@ from kernelband.worker import Executor, Worker
 from kernelband_worker.wire import VariantFiles
 from tests.e2e.conftest import Files, Log, StartWorker, command
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def worker(start: StartWorker) -> Worker:
@@ -41,7 +39,7 @@ def test_scratch_honours_tmpdir(start: StartWorker, tmp_path: Path, monkeypatch:
 
 def test_two_hundred_calls_at_once_come_back_each_to_its_own(worker: Worker) -> None:
     futures = [worker.submit("a", "echo", {"n": n}, 20) for n in range(200)]
-    assert [f.result(30)["params"]["n"] for f in futures] == list(range(200))
+    assert [f.result(60)["params"]["n"] for f in futures] == list(range(200))
 
 
 def test_fifty_megabytes_there_and_back(worker: Worker) -> None:
@@ -53,9 +51,9 @@ def test_what_is_printed_is_log_and_never_protocol(start: StartWorker) -> None:
     log = Log()
     worker = start(on_log=log)
     worker.start_executor("a", "cpu")
-    assert worker.call("a", "prints", {}, 10) == {"read": ""}  # nothing to read on stdin either
-    worker.call("a", "echo", {}, 10)
-    end = time.monotonic() + 5
+    assert worker.call("a", "prints", {}, 60) == {"read": ""}  # nothing to read on stdin either
+    worker.call("a", "echo", {}, 60)
+    end = time.monotonic() + 60
     while "käse" not in log.of("a") and time.monotonic() < end:
         time.sleep(0.02)
     assert all(text in log.of("a") for text in ("from print", "from fd 1\nContent-Length: 5", "from a child", "käse"))
@@ -65,9 +63,9 @@ def test_a_flood_of_prints_is_cut_and_the_deadline_holds(start: StartWorker) -> 
     log = Log()
     worker = start(on_log=log)
     worker.start_executor("a", "cpu")
-    worker.call("a", "echo", {}, 10)
+    worker.call("a", "echo", {}, 60)
     with pytest.raises(ExecutorFault, match="took longer"):
-        worker.call("a", "flood", {}, 3)
+        worker.call("a", "flood", {}, 5)
     assert 900_000 < len(log.of("a")) < 1_200_000
     assert "more output of this call is left out" in log.of("a")
 
@@ -80,7 +78,7 @@ def test_executors_are_alone(start: StartWorker, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PLAIN", "stays")
     worker = start()
     worker.start_executor("a", "cpu", environment={"ADDED": "yes", "HF_TOKEN": "given on purpose"})
-    facts = worker.call("a", "facts", {}, 10)
+    facts = worker.call("a", "facts", {}, 60)
     env = facts["environment"]
     assert facts["pid"] == facts["group"] == facts["session"] != worker.hello["pid"]
     assert facts["stdin"] == "/dev/null"
@@ -103,9 +101,9 @@ def test_which_gpu_an_executor_sees(start: StartWorker, monkeypatch: pytest.Monk
         ("d", "gpu", 1, "GPU-abc"),
     ]:
         worker.start_executor(name, role, gpu)
-        facts = worker.call(name, "facts", {}, 10)
+        facts = worker.call(name, "facts", {}, 60)
         assert facts["environment"]["CUDA_VISIBLE_DEVICES"] == seen
-        assert facts["nice"] == (10 if role == "compile" else os.nice(0))
+        assert facts["nice"] == (min(19, os.nice(0) + 10) if role == "compile" else os.nice(0))
     with pytest.raises(WorkerError, match="There is no GPU 2 here"):
         worker.start_executor("e", "gpu", 2)
 
@@ -117,19 +115,19 @@ def test_files_come_by_hash_and_once(start: StartWorker) -> None:
     sha256 = hashlib.sha256(content).hexdigest()
     for name in ("a", "b"):
         worker.start_executor(name, "cpu")
-        found = worker.call(name, "ask", {"method": "module/find", "params": {"name": "user.module"}}, 10)
+        found = worker.call(name, "ask", {"method": "module/find", "params": {"name": "user.module"}}, 60)
         assert found["answer"]["sha256"] == sha256
-        blob = worker.call(name, "ask", {"method": "blob/get", "params": {"sha256": sha256}}, 10)
+        blob = worker.call(name, "ask", {"method": "blob/get", "params": {"sha256": sha256}}, 60)
         assert blob["answer"]["base64"] == "eCA9ICfDvCcNCg=="
     assert files.asked.count(sha256) == 1
-    assert worker.call("a", "ask", {"method": "module/find", "params": {"name": "numpy"}}, 10) == {"answer": None}
+    assert worker.call("a", "ask", {"method": "module/find", "params": {"name": "numpy"}}, 60) == {"answer": None}
 
 
 def test_a_file_that_the_engine_lacks_is_a_sentence(worker: Worker) -> None:
     with pytest.raises(WorkloadError, match="no file with the hash"):
-        worker.call("a", "ask", {"method": "blob/get", "params": {"sha256": "0" * 64}}, 10)
+        worker.call("a", "ask", {"method": "blob/get", "params": {"sha256": "0" * 64}}, 60)
     with pytest.raises(WorkerError, match="doesn't know 'secrets/get'"):
-        worker.call("a", "ask", {"method": "secrets/get", "params": {}}, 10)
+        worker.call("a", "ask", {"method": "secrets/get", "params": {}}, 60)
 
 
 def test_content_with_another_hash_is_refused(start: StartWorker) -> None:
@@ -140,7 +138,7 @@ def test_content_with_another_hash_is_refused(start: StartWorker) -> None:
     worker = start(files=Wrong())
     worker.start_executor("a", "cpu")
     with pytest.raises(WorkerError, match="has another hash"):
-        worker.call("a", "ask", {"method": "blob/get", "params": {"sha256": "0" * 64}}, 10)
+        worker.call("a", "ask", {"method": "blob/get", "params": {"sha256": "0" * 64}}, 60)
 
 
 def test_a_fault_of_the_engine_leaves_nobody_waiting(start: StartWorker) -> None:
@@ -151,13 +149,13 @@ def test_a_fault_of_the_engine_leaves_nobody_waiting(start: StartWorker) -> None
     worker = start(files=Broken())
     worker.start_executor("a", "cpu")
     with pytest.raises(WorkerError, match="ZeroDivisionError"):
-        worker.call("a", "ask", {"method": "module/find", "params": {"name": "x"}}, 10)
+        worker.call("a", "ask", {"method": "module/find", "params": {"name": "x"}}, 60)
 
 
 def test_several_threads_of_a_program_may_ask(start: StartWorker) -> None:
     worker = start(files=Files({f"m{n}": b"" for n in range(20)}))
     worker.start_executor("a", "cpu")
-    assert worker.call("a", "threads", {}, 20) == {"right": True}
+    assert worker.call("a", "threads", {}, 60) == {"right": True}
 
 
 @pytest.mark.parametrize(
@@ -173,22 +171,22 @@ def test_several_threads_of_a_program_may_ask(start: StartWorker) -> None:
 def test_an_operation_that_fails_leaves_its_executor_alive(
     worker: Worker, operation: str, params: dict[str, str], kind: str, words: str
 ) -> None:
-    before = worker.call("a", "echo", {}, 10)["pid"]
+    before = worker.call("a", "echo", {}, 60)["pid"]
     with pytest.raises((WorkerError, WorkloadError), match=words) as caught:
-        worker.call("a", operation, params, 10)
+        worker.call("a", operation, params, 60)
     assert caught.value.kind == kind
-    assert worker.call("a", "echo", {}, 10)["pid"] == before
+    assert worker.call("a", "echo", {}, 60)["pid"] == before
 
 
 def test_a_forked_copy_does_not_answer_twice(worker: Worker) -> None:
-    child = worker.call("a", "forks", {}, 10)["pid"]
+    child = worker.call("a", "forks", {}, 60)["pid"]
     assert child > 0
-    assert worker.call("a", "echo", {}, 10)["pid"] != child
+    assert worker.call("a", "echo", {}, 60)["pid"] != child
 
 
 def test_no_such_executor_and_bad_requests(worker: Worker) -> None:
     with pytest.raises(ExecutorFault, match="No executor 'b' is running"):
-        worker.call("b", "echo", {}, 10)
+        worker.call("b", "echo", {}, 60)
     with pytest.raises(WorkerError, match="one of the roles"):
         worker.start_executor("b", "tpu")
     with pytest.raises(WorkerError, match="positive deadline"):
@@ -197,18 +195,17 @@ def test_no_such_executor_and_bad_requests(worker: Worker) -> None:
 
 
 def test_an_executor_of_the_same_name_replaces_the_old(worker: Worker) -> None:
-    future = worker.submit("a", "sleep", {"seconds": 60}, 60)
-    time.sleep(0.2)
+    future = worker.submit("a", "sleep", {"seconds": 600}, 600)
     worker.start_executor("a", "cpu")
     with pytest.raises(ExecutorFault, match="was stopped"):
-        future.result(5)
-    assert worker.call("a", "echo", {"n": 1}, 10)["params"] == {"n": 1}
+        future.result(60)
+    assert worker.call("a", "echo", {"n": 1}, 60)["params"] == {"n": 1}
 
 
 def test_waiting_behind_another_call_does_not_count(worker: Worker) -> None:
-    first = worker.submit("a", "sleep", {"seconds": 1.0}, 10)
-    second = worker.submit("a", "sleep", {"seconds": 0.1}, 0.8)
-    assert second.result(5) == {"slept": 0.1}
+    first = worker.submit("a", "sleep", {"seconds": 4.0}, 60)
+    second = worker.submit("a", "sleep", {"seconds": 0.1}, 3.0)
+    assert second.result(60) == {"slept": 0.1}
     assert first.done()
 
 
@@ -218,30 +215,30 @@ def test_a_closed_worker_refuses_at_once(start: StartWorker) -> None:
     future = worker.submit("a", "sleep", {"seconds": 60}, 60)
     worker.close()
     with pytest.raises((WorkerError, ExecutorFault)):
-        future.result(1)
+        future.result(50)
     with pytest.raises(WorkerError, match="is gone"):
-        worker.call("a", "echo", {}, 1)
+        worker.call("a", "echo", {}, 60)
 
 
 def test_progress_and_threads_of_the_engine(start: StartWorker) -> None:
     told: list[tuple[str, str]] = []
     worker = start(on_progress=lambda name, text: told.append((name, text)))
     worker.start_executor("a", "cpu")
-    worker.call("a", "echo", {}, 10)
+    worker.call("a", "echo", {}, 60)
     with pytest.raises(ExecutorFault):
-        worker.call("a", "children", {"hang": True}, 3)
+        worker.call("a", "children", {"hang": True}, 6)
     assert len(told[0][1].split()) == 3
     answers: list[int] = []
 
     def use(name: str) -> None:
         worker.start_executor(name, "cpu")
-        answers.extend(worker.call(name, "echo", {"n": n}, 10)["params"]["n"] for n in range(20))
+        answers.extend(worker.call(name, "echo", {"n": n}, 60)["params"]["n"] for n in range(20))
 
     threads = [threading.Thread(target=use, args=(f"t{n}",)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert sorted(answers) == sorted(list(range(20)) * 4)
 
 
@@ -254,20 +251,20 @@ def test_the_handle_is_fresh_for_the_next_call(start: StartWorker) -> None:
 
     worker = start(command())
     with Executor(worker, "a", "cpu", session={"id": "s"}, variants=variants) as executor:
-        first = executor.call("echo", {"variant": "v"}, 10)["pid"]
-        executor.call("echo", {"variant": "v"}, 10)
-        executor.call("echo", {"variant": None}, 10)
+        first = executor.call("echo", {"variant": "v"}, 60)["pid"]
+        executor.call("echo", {"variant": "v"}, 60)
+        executor.call("echo", {"variant": None}, 60)
         assert asked == ["v"]
-        assert executor.call("opened", {}, 10) == {"opened": [{"id": "s"}], "loaded": ["v"]}
+        assert executor.call("opened", {}, 60) == {"opened": [{"id": "s"}], "loaded": ["v"]}
         with pytest.raises(ExecutorFault) as caught:
-            executor.call("spin", {}, 0.5)
+            executor.call("spin", {}, 1.0)
         assert caught.value.fault == "timeout"
-        second = executor.call("echo", {"variant": "v"}, 10)["pid"]
+        second = executor.call("echo", {"variant": "v"}, 60)["pid"]
         assert second != first
         assert asked == ["v", "v"]
         with pytest.raises(ExecutorFault) as caught:
-            executor.call("no_memory", {}, 10)
+            executor.call("no_memory", {}, 60)
         assert caught.value.fault == "oom"
-        assert executor.call("opened", {}, 10) == {"opened": [{"id": "s"}], "loaded": []}
+        assert executor.call("opened", {}, 60) == {"opened": [{"id": "s"}], "loaded": []}
         executor.restart()
-        assert executor.call("echo", {}, 10)["pid"] not in (first, second)
+        assert executor.call("echo", {}, 60)["pid"] not in (first, second)

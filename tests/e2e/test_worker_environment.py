@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -31,14 +30,12 @@ TRITON = {"triton/__init__.py": b"__version__ = '3.6.0'\n"}
 )  # fmt: skip
 @pytest.mark.parametrize("operation", ["environment", "session/open"])
 def test_what_is_missing(start: StartWorker, extra: dict[str, bytes], kind: str, words: str, operation: str) -> None:
-    began = time.monotonic()
     worker = start(WorkerCommand((), sys.executable, extra=extra))
     worker.start_executor("e", "gpu")
     with pytest.raises(WorkerError, match=words) as caught:
-        worker.call("e", operation, {"id": "s", "top_level": []}, 15)
+        worker.call("e", operation, {"id": "s", "top_level": []}, 60)
     assert caught.value.kind == kind
     assert sys.executable in str(caught.value)
-    assert time.monotonic() - began < 15
 
 
 def test_what_is_there(start: StartWorker, worker_python: str) -> None:
@@ -71,5 +68,5 @@ def test_a_session_opens_without_a_gpu(start: StartWorker, worker_python: str, r
         assert found["settings"]["TRITON_CACHE_DIR"] == session.get("cache")
         assert found["gpus"] == []
         with pytest.raises(WorkerError, match="open in this executor already"):
-            worker.call("e", "session/open", session, 10)
+            worker.call("e", "session/open", session, 60)
     assert Path(scratch).exists()

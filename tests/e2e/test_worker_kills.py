@@ -16,8 +16,6 @@ from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.worker import CompilePool
 from tests.e2e.conftest import ROOT, StartWorker, all_end, family, gone, is_alive
 
-pytestmark = pytest.mark.alone
-
 _ENGINE = """
 import sys, time
 sys.path.insert(0, {root!r})
@@ -60,7 +58,7 @@ def test_the_engine_dies(engine: subprocess.Popen[str], how: signal.Signals) -> 
     everybody = set(family(engine.pid)) | set(others)
     assert {supervisor, *others} <= everybody
     engine.send_signal(how)
-    engine.wait(10)
+    engine.wait(60)
     assert all_end(list(everybody))
     assert gone(scratch) == []
 
@@ -80,7 +78,7 @@ def test_the_guardian_dies_and_the_supervisor_still_cleans(start: StartWorker) -
     (guardian,) = [pid for pid in family(worker.hello["pid"]) if pid != worker.hello["pid"]]
     os.kill(guardian, signal.SIGKILL)
     worker.start_executor("a", "cpu")
-    pids = worker.call("a", "children", {}, 10)["pids"]
+    pids = worker.call("a", "children", {}, 60)["pids"]
     worker.close()
     assert all_end(pids)
 
@@ -94,8 +92,8 @@ def test_a_lost_supervisor_fails_every_call_at_once(start: StartWorker) -> None:
     os.kill(worker.hello["pid"], signal.SIGKILL)
     for future in futures:
         with pytest.raises(WorkerError, match="is gone"):
-            future.result(5)
-    assert time.monotonic() - began < 3
+            future.result(50)
+    assert time.monotonic() - began < 30  # each would have slept a minute
     with pytest.raises(WorkerError, match="is gone"):
         worker.start_executor("c", "cpu")
 
@@ -103,37 +101,37 @@ def test_a_lost_supervisor_fails_every_call_at_once(start: StartWorker) -> None:
 def test_a_stopped_supervisor_counts_as_lost(start: StartWorker) -> None:
     worker = start(heartbeat_s=0.5)
     worker.start_executor("a", "cpu")
-    future = worker.submit("a", "sleep", {"seconds": 60}, 60)
+    future = worker.submit("a", "sleep", {"seconds": 600}, 600)
     os.kill(worker.hello["pid"], signal.SIGSTOP)
     with pytest.raises(WorkerError, match="hasn't been heard of"):
-        future.result(10)
+        future.result(120)
 
 
 @pytest.mark.parametrize("operation", ["spin", "sleep_in_c", "stop_itself"])
 def test_deadlines_hold_against_anything(start: StartWorker, operation: str) -> None:
     worker = start()
     worker.start_executor("a", "cpu")
-    pid = worker.call("a", "echo", {}, 10)["pid"]
+    pid = worker.call("a", "echo", {}, 60)["pid"]
     began = time.monotonic()
     with pytest.raises(ExecutorFault) as caught:
-        worker.call("a", operation, {}, 0.5)
+        worker.call("a", operation, {}, 2.0)
     assert caught.value.fault == "timeout"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 60  # it would have gone on for ten minutes, or for ever
     assert not is_alive(pid)
     if operation == "spin":
         assert "in spin" in caught.value.detail  # where it hung
     with pytest.raises(ExecutorFault):  # this one isn't coming back
         worker.call("a", "echo", {}, 5)
     worker.start_executor("a", "cpu")
-    assert worker.call("a", "echo", {}, 10)["pid"] != pid
+    assert worker.call("a", "echo", {}, 60)["pid"] != pid
 
 
 def test_one_that_is_slow_to_say_where_it_hangs_is_heard(start: StartWorker) -> None:
     worker = start()
     worker.start_executor("a", "cpu")
-    worker.call("a", "echo", {}, 10)
+    worker.call("a", "echo", {}, 60)
     with pytest.raises(ExecutorFault, match="took longer") as caught:
-        worker.call("a", "stop_itself", {"seconds": 0.8}, 0.5)
+        worker.call("a", "stop_itself", {"seconds": 2.3}, 2.0)
     assert "in stop_itself" in caught.value.detail
 
 
@@ -141,9 +139,9 @@ def test_a_stopped_executor_with_a_full_pipe_holds_nobody_up(start: StartWorker)
     worker = start()
     worker.start_executor("a", "cpu")
     worker.start_executor("b", "cpu")
-    os.kill(worker.call("a", "echo", {}, 10)["pid"], signal.SIGSTOP)
+    os.kill(worker.call("a", "echo", {}, 60)["pid"], signal.SIGSTOP)
     stuck = worker.submit("a", "large", {"text": "x" * 10_000_000}, 10)
-    assert worker.call("b", "echo", {"n": 1}, 10)["params"] == {"n": 1}
+    assert worker.call("b", "echo", {"n": 1}, 60)["params"] == {"n": 1}
     assert not stuck.done()
     with pytest.raises(ExecutorFault, match="took longer"):
         stuck.result(30)
@@ -158,15 +156,15 @@ def test_an_executor_dies(start: StartWorker, number: signal.Signals) -> None:
         worker.call("a", "die", {"signal": int(number)}, 30)
     assert caught.value.fault == "crashed"
     assert "last words" in caught.value.detail
-    assert worker.call("b", "echo", {}, 10)["role"] == "cpu"
+    assert worker.call("b", "echo", {}, 60)["role"] == "cpu"
 
 
 def test_an_executor_dies_between_calls(start: StartWorker) -> None:
     worker = start()
     worker.start_executor("a", "cpu")
-    os.kill(worker.call("a", "echo", {}, 10)["pid"], signal.SIGKILL)
+    os.kill(worker.call("a", "echo", {}, 60)["pid"], signal.SIGKILL)
     with pytest.raises(ExecutorFault, match="SIGKILL"):
-        worker.call("a", "echo", {}, 10)
+        worker.call("a", "echo", {}, 60)
 
 
 def test_an_executor_exits_or_breaks_the_protocol(start: StartWorker) -> None:
@@ -176,18 +174,18 @@ def test_an_executor_exits_or_breaks_the_protocol(start: StartWorker) -> None:
         began = time.monotonic()
         with pytest.raises(ExecutorFault, match=words):
             worker.call("a", operation, {"code": 4}, 30)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 25  # not at the deadline, but when it happens
 
 
 def test_a_sticky_cuda_error_ends_the_executor(start: StartWorker) -> None:
     worker = start()
     worker.start_executor("a", "gpu")
     with pytest.raises(ExecutorFault, match="CUDA can't be used any more") as caught:
-        worker.call("a", "cuda_is_broken", {}, 10)
+        worker.call("a", "cuda_is_broken", {}, 60)
     assert caught.value.fault == "crashed"
     assert "illegal memory access" in caught.value.detail
     with pytest.raises(ExecutorFault):
-        worker.call("a", "echo", {}, 10)
+        worker.call("a", "echo", {}, 60)
 
 
 @pytest.mark.parametrize("how", ["stop", "deadline", "close"])
@@ -196,12 +194,12 @@ def test_grandchildren_go_along(start: StartWorker, how: str) -> None:
     worker = start(on_progress=lambda _, text: told.append(text))
     worker.start_executor("a", "cpu")
     if how == "deadline":
-        worker.call("a", "echo", {}, 10)
+        worker.call("a", "echo", {}, 60)
         with pytest.raises(ExecutorFault, match="took longer"):
-            worker.call("a", "children", {"hang": True}, 3)
+            worker.call("a", "children", {"hang": True}, 6)
         pids = [int(pid) for pid in told[0].split()]
     else:
-        pids = worker.call("a", "children", {}, 10)["pids"]
+        pids = worker.call("a", "children", {}, 60)["pids"]
         assert all(map(is_alive, pids))
         worker.stop_executor("a") if how == "stop" else worker.close()
     assert all_end(pids)
@@ -210,11 +208,11 @@ def test_grandchildren_go_along(start: StartWorker, how: str) -> None:
 def test_garbage_from_the_engine_ends_the_worker(start: StartWorker) -> None:
     worker = start()
     worker.start_executor("a", "cpu")
-    pid = worker.call("a", "echo", {}, 10)["pid"]
+    pid = worker.call("a", "echo", {}, 60)["pid"]
     worker._connection._stdin.write(b"Content-Length: many\r\n\r\n")  # what no engine sends
     assert all_end([worker.hello["pid"], pid])
     with pytest.raises(WorkerError, match="is gone"):
-        worker.call("a", "echo", {}, 10)
+        worker.call("a", "echo", {}, 60)
 
 
 def test_a_supervisor_that_prints_garbage_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +224,7 @@ def test_a_supervisor_that_prints_garbage_is_lost(tmp_path: Path, monkeypatch: p
     began = time.monotonic()
     with pytest.raises(WorkerError, match="protocol was disturbed"):
         Worker.start(WorkerCommand((), sys.executable, extra={"kernelband_worker/boot.py": boot}), files=Files())
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 40  # it would have slept a minute
 
 
 def test_scratch_folders_of_the_dead_are_swept(start: StartWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,8 +238,8 @@ def test_scratch_folders_of_the_dead_are_swept(start: StartWorker, tmp_path: Pat
     os.utime(old, (0, 0))
     first = start()
     second = start()
-    assert gone(str(dead), 5) == []
-    assert gone(str(old), 5) == []
+    assert gone(str(dead)) == []
+    assert gone(str(old)) == []
     assert sorted(p.name for p in tmp_path.iterdir() if p.name in ("others", fresh.name)) == sorted(["others", fresh.name])
     assert Path(first.hello["scratch"]).exists()
     assert Path(second.hello["scratch"]).exists()
@@ -249,22 +247,24 @@ def test_scratch_folders_of_the_dead_are_swept(start: StartWorker, tmp_path: Pat
 
 def test_a_pool_replaces_the_one_that_hangs(start: StartWorker) -> None:
     worker = start()
-    with CompilePool(worker, {"id": "s"}, size=2, deadline_s=3.0) as pool:
+    with CompilePool(worker, {"id": "s"}, size=2, deadline_s=8.0) as pool:
         jobs = [pool.submit({"n": n}, operation="spin" if n == 3 else "facts") for n in range(8)]
-        results = [job.exception(30) or job.result() for job in jobs]
+        results = [job.exception(120) or job.result() for job in jobs]
         assert isinstance(results[3], ExecutorFault)
         assert results[3].fault == "timeout"
         facts = [r for r in results if isinstance(r, dict)]
         assert len(facts) == 7
-        assert {f["nice"] for f in facts} == {10}
+        assert {f["nice"] for f in facts} == {min(19, os.nice(0) + 10)}
         assert {f["environment"]["CUDA_VISIBLE_DEVICES"] for f in facts} == {""}
         assert len({f["pid"] for f in facts}) <= 3
-        hung = [pool.submit({}, operation="sleep_in_c", deadline_s=60) for _ in range(2)]
+        hung = [pool.submit({}, operation="sleep_in_c", deadline_s=300) for _ in range(2)]
         waiting = pool.submit({}, operation="facts")
-        time.sleep(0.3)
+        end = time.monotonic() + 60
+        while not all(job.running() for job in hung) and time.monotonic() < end:
+            time.sleep(0.02)
         began = time.monotonic()
-    assert time.monotonic() - began < 5
-    assert all(isinstance(job.exception(1), ExecutorFault) for job in hung)
+    assert time.monotonic() - began < 100  # who leaves doesn't wait for the deadlines
+    assert all(isinstance(job.exception(10), ExecutorFault) for job in hung)
     assert waiting.cancelled()
     with pytest.raises(WorkerError, match="pool is closed"):
         pool.submit({})
@@ -273,5 +273,5 @@ def test_a_pool_replaces_the_one_that_hangs(start: StartWorker) -> None:
 def test_a_pool_starts_no_more_than_it_needs(start: StartWorker) -> None:
     worker = start()
     with CompilePool(worker, None, size=4) as pool:
-        pids = {pool.submit({}, operation="facts").result(10)["pid"] for _ in range(5)}
+        pids = {pool.submit({}, operation="facts").result(60)["pid"] for _ in range(5)}
     assert len(pids) == 1

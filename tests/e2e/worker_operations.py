@@ -74,6 +74,15 @@ def sleep(state: State, params: dict[str, Any]) -> dict[str, Any]:
     return {"slept": params["seconds"]}
 
 
+def meet(state: State, params: dict[str, Any]) -> dict[str, Any]:
+    """Say in a folder that this one has begun, and stay until ``go`` is there."""
+    folder = Path(params["folder"])
+    (folder / params["name"]).touch()
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    return {}
+
+
 def stop_itself(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """For good, or until another process has waited that long: as one that gets no turn on a busy machine."""
     if "seconds" in params:
@@ -212,8 +221,8 @@ def threads(state: State, params: dict[str, Any]) -> dict[str, Any]:
 
 
 NAMES = [
-    "echo", "facts", "spin", "sleep_in_c", "sleep", "stop_itself", "die", "leave", "children", "prints", "flood", "large", "ask", "fail",
-    "internal", "quits", "no_memory", "not_json", "garbage", "forks", "cuda_is_broken", "threads",
+    "echo", "facts", "spin", "sleep_in_c", "sleep", "meet", "stop_itself", "die", "leave", "children", "prints", "flood", "large", "ask",
+    "fail", "internal", "quits", "no_memory", "not_json", "garbage", "forks", "cuda_is_broken", "threads",
     "opened",
     "readable",
 ]  # fmt: skip
