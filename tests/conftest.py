@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Generator
@@ -16,11 +17,16 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (getattr(sign
     if number is not None and signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
-# How long an example takes says how busy the machine is. A worker's Python may lack hypothesis: then nothing that runs there needs it.
+# How a person's terminal looks is no matter of the tests', nor of the processes that they start.
+for name in ("FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+
+# Every run has the same examples, whatever the last one left; how long one takes says how busy the machine is. A worker's Python may lack
+# hypothesis: then nothing that runs there needs it.
 with contextlib.suppress(ImportError):
     from hypothesis import HealthCheck, settings
 
-    settings.register_profile("kernelband", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("kernelband", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("kernelband")
 
 

@@ -32,4 +32,5 @@ class Searched:
         """The home as the search left it, whatever the last test did to it."""
         shutil.rmtree(self.home.work.parent)
         shutil.copytree(self._kept, self.home.work.parent, symlinks=True)
+        self.home.file = self.home.work / "scale.py"
         return self.home

@@ -16,6 +16,8 @@ from kernelband.lsp.text import Lines
 from tests.e2e.cli_world import Home
 
 PROFILES = ("visual_studio_code", "neovim@v0.11")
+#: Only something broken takes so long, on the busiest machine too.
+LONG_S, RUN_S = 120.0, 240.0
 T = TypeVar("T")
 
 
@@ -111,21 +113,28 @@ class Editor:
     async def command(self, name: str, *arguments: Any) -> Any:
         return await self.client.workspace_execute_command_async(types.ExecuteCommandParams(f"kernelband.server.{name}", list(arguments)))
 
-    async def eventually(self, look: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = 20.0) -> Any:
+    async def eventually(self, look: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = LONG_S) -> Any:
         """Ask until the answer is wanted."""
         end = time.monotonic() + seconds
         while not wanted(found := await look()):
             assert time.monotonic() < end, f"after {seconds} s still {found!r}"
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.03)
         return found
 
-    async def ended(self, run: str, seconds: float = 120.0) -> Any:
+    async def ended(self, run: str, seconds: float = RUN_S) -> Any:
         """The last that is said of a run."""
 
         async def last() -> Any:
             return next((c for c in reversed(self.changes) if c.run == run), None)
 
         return await self.eventually(last, lambda c: c is not None and c.state != "running", seconds)
+
+    async def optimized(self) -> str:
+        """Search, to the end."""
+        run = (await self.command("optimize", self.uri, "scale_kernel"))["run"]
+        end = await self.ended(run)
+        assert end.state == "finished", end
+        return run
 
 
 @asynccontextmanager

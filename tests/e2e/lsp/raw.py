@@ -12,6 +12,8 @@ from typing import Any
 
 from tests.e2e.cli_world import Home
 
+LONG_S = 120.0  # reached only when something is broken
+
 
 def frame(message: object) -> bytes:
     """As a client sends it; bytes stay what they are."""
@@ -67,7 +69,7 @@ class Raw:
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
-    def until(self, wanted: Any, seconds: float = 20.0) -> dict[str, Any]:
+    def until(self, wanted: Any, seconds: float = LONG_S) -> dict[str, Any]:
         """The first message from now on that is wanted.
 
         Raises:
@@ -89,7 +91,7 @@ class Raw:
             if wanted(message):
                 return message
 
-    def ask(self, msg_id: object, method: str, params: object = None, seconds: float = 20.0) -> dict[str, Any]:
+    def ask(self, msg_id: object, method: str, params: object = None, seconds: float = LONG_S) -> dict[str, Any]:
         """The reply to a request."""
         self.send(request(msg_id, method, params))
         return self.until(lambda m: "method" not in m and m.get("id") == msg_id, seconds)
@@ -112,7 +114,7 @@ class Raw:
     def stderr(self) -> str:
         return self.home.said.read_text(errors="replace")
 
-    def end(self, seconds: float) -> int:
+    def end(self, seconds: float = LONG_S) -> int:
         """The exit code, once it has ended.
 
         Raises:

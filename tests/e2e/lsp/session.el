@@ -5,8 +5,9 @@
 (require 'eglot)
 (require 'json)
 
-(setq eglot-sync-connect 30
-      eglot-connect-timeout 60
+(setq eglot-sync-connect 120
+      eglot-connect-timeout 120
+      jsonrpc-default-request-timeout 120
       eglot-confirm-server-initiated-edits nil
       make-backup-files nil
       create-lockfiles nil)
@@ -34,9 +35,9 @@
 (defun start ()
   "A server for this buffer, as `M-x eglot' starts one."
   (let ((command (append (json-parse-string (getenv "SERVER") :array-type 'list)
-                         (list :initializationOptions (list :python (getenv "WORKER") :trials 3)))))
+                         (list :initializationOptions (list :python (getenv "WORKER") :trials 1)))))
     (eglot '(python-mode) (cons 'transient default-directory) 'eglot-lsp-server command "python")
-    (until 30 "server" #'eglot-current-server)))
+    (until 120 "server" #'eglot-current-server)))
 
 (defun actions ()
   "The actions at the kernel's name."
@@ -65,18 +66,18 @@
         (goto-char (point-min))
         (search-forward "def scale_")
         (eglot-hover-eldoc-function (lambda (doc &rest _) (setq hover (substring-no-properties doc))))
-        (note 'hover (until 30 "hover" (lambda () hover))))
+        (note 'hover (until 120 "hover" (lambda () hover))))
       (note 'run (plist-get (execute (action-like "^Optimize scale_kernel")) :run))
-      (note 'variant (plist-get (until 200 "variant" (lambda () (note 'while-running (vconcat (titles))) (action-like "^Likely faster"))) :title))
+      (note 'variant (plist-get (until 240 "variant" (lambda () (note 'while-running (vconcat (titles))) (action-like "^Likely faster"))) :title))
       ;; What flymake does when it has been idle for a moment.
       (flymake-start)
-      (note 'hints (vconcat (mapcar #'flymake-diagnostic-text (until 30 "hint" #'flymake-diagnostics))))
+      (note 'hints (vconcat (mapcar #'flymake-diagnostic-text (until 120 "hint" #'flymake-diagnostics))))
       (let ((variant (action-like "^Likely faster"))
             (before (text)))
         (undo-boundary)
         (note 'applied (plist-get (execute variant) :applied))
-        (note 'after (until 30 "edit" (lambda () (and (not (equal (text) before)) (text)))))
-        (note 'taken (vconcat (until 30 "way back" (lambda () (and (action-like "^Revert") (titles))))))
+        (note 'after (until 120 "edit" (lambda () (and (not (equal (text) before)) (text)))))
+        (note 'taken (vconcat (until 120 "way back" (lambda () (and (action-like "^Revert") (titles))))))
         (undo-boundary)
         (setq last-command nil)
         (undo)
@@ -93,7 +94,7 @@
         (set-buffer-modified-p nil))
       (eglot-shutdown (eglot-current-server))
       (start)
-      (note 'history (plist-get (until 30 "history" (lambda () (action-like "^Likely faster"))) :title))
+      (note 'history (plist-get (until 120 "history" (lambda () (action-like "^Likely faster"))) :title))
       (eglot-shutdown (eglot-current-server))
       (finish 0))
   (error (note 'failed (format "%S" problem)) (finish 1)))

@@ -1,4 +1,4 @@
-"""Cancel: said at once, and two seconds later nothing of the run is left, here or over there, whatever its program has started."""
+"""Cancel: answered before the run has ended, and then nothing of it is left, here or over there, whatever its program has started."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from lsprotocol import types
 
 from tests.e2e import sshd as server
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import is_alive, worker_python  # noqa: F401  # the fixture
-from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
+from tests.e2e.conftest import is_alive
+from tests.e2e.lsp.editor import LONG_S, PROFILES, Editor, editor
 
-pytestmark = pytest.mark.alone
-
-SAID_S, GONE_S = 0.2, 2.0
 MARK = "KERNELBAND_TEST_CANCEL"  # in the environment of the server, so in that of all that comes of it
 #: A program that starts somebody who leaves its session, before the kernel is compiled.
 LEAVES = """
@@ -52,7 +49,7 @@ def of_user(name: str) -> list[psutil.Process]:
     return [p for p in found if p.info["username"] == name and p.info["status"] != psutil.STATUS_ZOMBIE]
 
 
-async def until(look: Callable[[], object], seconds: float) -> float:
+async def until(look: Callable[[], object], seconds: float = LONG_S) -> float:
     """Seconds until it is so."""
     began = time.monotonic()
     while not look():
@@ -61,17 +58,22 @@ async def until(look: Callable[[], object], seconds: float) -> float:
     return time.monotonic() - began
 
 
-async def cancelled(ed: Editor, run: str, left: Callable[[], object]) -> tuple[float, float]:
-    """Seconds until the command answers, and until nothing is left."""
-    began = time.monotonic()
-    await ed.command("cancel", run)
-    said = time.monotonic() - began
-    await until(lambda: not left(), 15)
-    return said, time.monotonic() - began
+async def cancelled(ed: Editor, run: str, left: Callable[[], object]) -> float:
+    """Seconds until nothing is left, long before anybody would have ended by itself. The answer comes before the end is told."""
+    states: list[set[str]] = []
+
+    def answered(_: object) -> None:  # called when the answer is read, before any later message is
+        states.append({c.state for c in ed.changes if c.run == run})
+
+    params = types.ExecuteCommandParams("kernelband.server.cancel", [run])
+    ed.client.protocol.send_request(types.WORKSPACE_EXECUTE_COMMAND, params, answered)
+    gone = await until(lambda: states and not left())
+    assert states == [{"running"}]
+    return gone
 
 
 @pytest.mark.asyncio
-async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Path) -> None:
     ptxas = tmp_path / "ptxas"
     ptxas.write_text(PTXAS)
     ptxas.chmod(0o755)
@@ -85,21 +87,19 @@ async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Pa
         def sleepers() -> list[psutil.Process]:
             return [p for p in descendants(word) if p.info["name"] in ("sleep", "ptxas")]
 
-        await until(lambda: len(sleepers()) >= 2, 60)  # the program's, and the compiler's
+        await until(lambda: len(sleepers()) >= 2)  # the program's, and the compiler's
         assert any(leads_a_session(p.pid) for p in sleepers())
         everybody = descendants(word)
         assert len(everybody) >= 4
         # Who is ending has no environment any more, and runs for another moment.
-        said, gone = await cancelled(ed, run, lambda: descendants(word) or [p for p in everybody if is_alive(p.pid)])
+        gone = await cancelled(ed, run, lambda: descendants(word) or [p for p in everybody if is_alive(p.pid)])
         end = await ed.ended(run)
         assert (end.state, end.headline) == ("interrupted", "stopped")
-    print(f"cancel: said after {1e3 * said:.0f} ms, all of {len(everybody)} processes gone after {1e3 * gone:.0f} ms")
-    assert said <= SAID_S
-    assert gone <= GONE_S
+    print(f"cancel: all of {len(everybody)} processes gone after {1e3 * gone:.0f} ms")
 
 
 @pytest.fixture(scope="module")
-def box(worker_python: str) -> Iterator[server.Sshd]:  # noqa: F811  # the fixture
+def box(worker_python: str) -> Iterator[server.Sshd]:
     made = server.Sshd.seeing(worker_python)
     yield made
     made.close()
@@ -108,25 +108,23 @@ def box(worker_python: str) -> Iterator[server.Sshd]:  # noqa: F811  # the fixtu
 @pytest.mark.asyncio
 @pytest.mark.skipif(server.why_not() is not None, reason=server.why_not() or "")
 @pytest.mark.parametrize("how", ["cancel", "cut"])
-async def test_over_ssh(home: Home, box: server.Sshd, how: str) -> None:  # noqa: F811  # the fixture
+async def test_over_ssh(home: Home, box: server.Sshd, how: str) -> None:
     """Cancelled; or the connection is cut, as when a laptop is closed: then those over there see its end by themselves."""
     home.file.write_text(home.file.read_text() + LEAVES)
     async with editor(home, PROFILES[0], trials=50, worker=" ".join(box.prefix()), gpu="h100") as ed:
         ed.open()
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
-        await until(lambda: any(p.info["name"] == "sleep" for p in of_user(box.user)), 90)
+        await until(lambda: any(p.info["name"] == "sleep" for p in of_user(box.user)))
         assert len(of_user(box.user)) >= 4
         if how == "cancel":
-            said, gone = await cancelled(ed, run, lambda: of_user(box.user))
-            assert said <= SAID_S
+            gone = await cancelled(ed, run, lambda: of_user(box.user))
         else:
             for process in psutil.process_iter(["name", "cmdline"]):
                 if process.info["name"] == "ssh" and str(box.config) in (process.info["cmdline"] or []):
                     with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
                         process.kill()
-            gone = await until(lambda: not of_user(box.user), 15)
+            gone = await until(lambda: not of_user(box.user))
         print(f"{how} over ssh: nobody is left over there {1e3 * gone:.0f} ms later")
-        assert gone <= GONE_S
         end = await ed.ended(run)
         assert end.state in ("interrupted", "failed")
         if how == "cut":

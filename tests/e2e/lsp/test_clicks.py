@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
+from kernelband.history import Store, runs
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import home, optimized  # noqa: F401  # the fixture
 from tests.e2e.lsp.test_showing import path_of
+from tests.e2e.searched import Searched
 
 
-def git(home: Home, *words: str) -> None:  # noqa: F811  # the fixture's name
+def git(home: Home, *words: str) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     subprocess.run(["git", *who, *words], cwd=home.work, check=True, capture_output=True)
 
@@ -35,25 +35,31 @@ def last_shown(ed: Editor) -> str:
 
 
 @pytest.mark.asyncio
-async def test_every_lens_answers_a_click(home: Home) -> None:  # noqa: F811  # the fixture
-    git(home, "init", "-q")
-    git(home, "add", ".")
-    git(home, "commit", "-qm", "first")
-    async with editor(home, PROFILES[1], trials=3) as ed:
+async def test_lenses_begin_a_run_show_it_and_stop_it(home: Home) -> None:
+    async with editor(home, PROFILES[1], trials=20) as ed:
         ed.open()
-        with pytest.raises(Exception, match="There is no variant of scale_kernel to take: optimize it first"):
+        with pytest.raises(Exception, match="optimize it first"):
             await ed.command("choose", ed.uri, "scale_kernel")
         await ed.command("report", ed.uri, "scale_kernel")
-        assert last_shown(ed) == "# scale\\_kernel\n\nNothing is known of it yet: optimize it.\n"
-        begun = await clicked(ed)
-        await ed.eventually(ed.lenses, lambda found: found[0] not in ("Optimize", "starting"), 60)
+        assert "Nothing is known" in last_shown(ed)
+        run = (await clicked(ed))["run"]
+        await ed.eventually(ed.lenses, lambda found: found[0] not in ("Optimize", "starting"))
         await clicked(ed)  # how it goes
-        assert f"Run {begun['run']} goes on" in last_shown(ed)
-        run = await optimized(ed)
-        assert run == begun["run"]
+        assert f"Run {run} goes on" in last_shown(ed)
+        assert (await ed.lenses())[1] == "Cancel"
+        await clicked(ed, 1)
+        assert (await ed.ended(run)).state == "interrupted"
+
+
+@pytest.mark.asyncio
+async def test_every_lens_of_what_was_found_answers_a_click(searched: Home, one_search: Searched) -> None:
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "first")):
+        git(searched, *words)
+    async with editor(searched, PROFILES[1], trials=1) as ed:
+        ed.open()
         await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on"))
         await ed.command("report", ed.uri, "scale_kernel")
-        assert f"## Run {run}, " in last_shown(ed)
+        assert f"## Run {one_search.run}, " in last_shown(ed)
         assert "- variant 1: Likely faster on NVIDIA H100 SXM (predicted): " in last_shown(ed)
         ed.picks = 0
         assert (await clicked(ed))["applied"]
@@ -66,9 +72,9 @@ async def test_every_lens_answers_a_click(home: Home) -> None:  # noqa: F811  # 
         # changed, saved and committed: there is nothing unsaved, and nothing since the commit, to verify against
         ed.type("2.0 * tl.load", "tl.load")
         ed.type("mask=i < n), mask", "mask=i < n) * 2.0, mask")
-        home.file.write_text(ed.text)
-        git(home, "commit", "-qam", "second")
-        item = types.TextDocumentItem((home.work / "notes.py").as_uri(), types.LanguageKind.Python, 1, "# unsaved, and no part of it\n")
+        searched.file.write_text(ed.text)
+        git(searched, "commit", "-qam", "second")
+        item = types.TextDocumentItem((searched.work / "notes.py").as_uri(), types.LanguageKind.Python, 1, "# unsaved, and no part of it\n")
         ed.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         await ed.eventually(ed.lenses, lambda found: found[0] == "changed since it was optimized · verify again")
         end = await ed.ended((await clicked(ed))["run"])
@@ -76,10 +82,9 @@ async def test_every_lens_answers_a_click(home: Home) -> None:  # noqa: F811  # 
 
 
 @pytest.mark.asyncio
-async def test_the_patch_is_shown(home: Home) -> None:  # noqa: F811  # the fixture
-    async with editor(home, PROFILES[1], trials=3) as ed:
+async def test_the_patch_is_shown(searched: Home) -> None:
+    async with editor(searched, PROFILES[1]) as ed:
         ed.open()
-        await optimized(ed)
         await ed.eventually(ed.lenses, lambda found: len(found) == 2)
         (copy,) = [a.command for a in await ed.actions("tl.store") if a.title == "Copy the patch of the best variant"]
         assert copy is not None
@@ -89,7 +94,7 @@ async def test_the_patch_is_shown(home: Home) -> None:  # noqa: F811  # the fixt
 
 
 @pytest.mark.asyncio
-async def test_the_setting_takes_the_lenses_away_at_once(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_the_setting_takes_the_lenses_away_at_once(home: Home) -> None:
     async with editor(home, PROFILES[0]) as ed:
         ed.open()
         assert await ed.lenses() == ["Optimize"]
@@ -108,20 +113,14 @@ def _is_set(ed: Editor) -> Any:
 
 
 @pytest.mark.asyncio
-async def test_a_copy_offers_no_resume(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_a_copy_offers_no_resume(searched: Home, one_search: Searched) -> None:
     """Its run would be refused: it is about the other file."""
-    async with editor(home, PROFILES[0], trials=20) as ed:
+    with Store.write(searched.db) as store:  # as one that was stopped after three trials of nine
+        runs.update(store, one_search.run, state="interrupted", reason="stopped by you", trials_budget=9)
+    async with editor(searched, PROFILES[0]) as ed:
         ed.open()
-        run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
-
-        async def begun() -> list[str]:
-            return [c.headline for c in ed.changes if c.trials]
-
-        await ed.eventually(begun, bool, 60)
-        await ed.command("cancel", run)
-        await ed.ended(run, 10)
         await ed.eventually(ed.lenses, lambda found: "Resume" in found)
-        copy = home.work / "copy.py"
+        copy = searched.work / "copy.py"
         copy.write_text(ed.text)
         ed.uri = copy.as_uri()
         ed.open(ed.text)

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp import matrix
-from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
 SCRIPT = Path(__file__).with_name("session.el")
 ASK = "(progn (require 'package) (package-initialize) (require 'eglot))"
@@ -28,7 +26,8 @@ def has_eglot() -> bool:
 
 
 @pytest.mark.skipif(not has_eglot(), reason="there is no Emacs with eglot here, and only root can install it")
-def test_a_session_in_emacs(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+@pytest.mark.timeout(600)
+def test_a_session_in_emacs(home: Home, tmp_path: Path) -> None:
     trusted = home.run("trust", str(home.work))
     assert trusted.code == 0, trusted.err
     seen_path = tmp_path / "seen.json"
@@ -46,7 +45,7 @@ def test_a_session_in_emacs(home: Home, tmp_path: Path) -> None:  # noqa: F811  
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=580,
         check=False,
     )
     assert seen_path.exists(), done.stderr
@@ -62,7 +61,7 @@ def test_a_session_in_emacs(home: Home, tmp_path: Path) -> None:  # noqa: F811  
     assert seen["after"] != home.file.read_text()
     assert "Revert scale_kernel to the original" in seen["taken"]
     assert seen["one-undo"] is True
-    assert "scale_kernel in scale.py has changed since run" in seen["refused"]
+    assert "has changed since run" in seen["refused"]
     assert seen["stays"] is True
     assert seen["history"] == seen["variant"]
     seen_of = {

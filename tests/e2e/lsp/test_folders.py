@@ -10,12 +10,11 @@ import pytest
 from lsprotocol import types
 
 from tests.e2e.cli_world import KERNEL, Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, editor
 
 
 @pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixture
+def home(tmp_path: Path, worker_python: str) -> Home:
     """A repository with a committed kernel, and one in a folder of it that is new."""
     home = Home(tmp_path, worker_python)
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "first"]):
@@ -71,8 +70,12 @@ async def test_what_all_would_fail_of_is_told_once(home: Home) -> None:
         async def failed() -> list[str]:
             return [c.kernel for c in ed.changes if c.state == "failed"]
 
+        async def messages() -> list[str]:
+            return [m.message for m in ed.client.messages]
+
         await ed.eventually(failed, bool)
-        await asyncio.sleep(1)
+        await ed.eventually(messages, bool)
+        await asyncio.sleep(1)  # for a second one, that doesn't come
         assert len({c.kernel for c in ed.changes}) == 1
         (said,) = [m.message for m in ed.client.messages]
         assert "was not optimized" in said

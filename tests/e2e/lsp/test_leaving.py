@@ -10,14 +10,9 @@ import psutil
 import pytest
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, editor
 from tests.e2e.lsp.test_cancel import MARK, descendants, until
-from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
-pytestmark = pytest.mark.alone
-
-GONE_S = 2.0
 HEAVY = re.compile(r"torch|triton|libcuda|libamdhip|nvidia")  # of what a process has mapped or open
 
 
@@ -45,17 +40,17 @@ def works(process: psutil.Process) -> bool:
 
 
 @pytest.mark.asyncio
-async def test_nobody_stays_after_a_run(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+async def test_nobody_stays_after_a_run(home: Home, tmp_path: Path) -> None:
     word = str(tmp_path)
     async with editor(home, PROFILES[0], trials=2, env={MARK: word}) as ed:
         ed.open()
         assert await ed.lenses() == ["Optimize"]
         assert descendants(word) == []  # who only looks needs nobody
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
-        await until(lambda: any(map(works, descendants(word))), 60)  # a worker: the check below could fail
+        await until(lambda: any(map(works, descendants(word))))  # a worker: the check below could fail
         end = await ed.ended(run)
         assert end.state == "finished", end
-        gone = await until(lambda: not descendants(word), GONE_S)
+        gone = await until(lambda: not descendants(word))
         await ed.eventually(ed.lenses, lambda found: len(found) == 2)
         assert descendants(word) == []
         assert server(word).children() == []

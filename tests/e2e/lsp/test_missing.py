@@ -13,9 +13,7 @@ import pytest
 from pygls.exceptions import JsonRpcException
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
 #: In front of the path of what the server starts: the search's packages aren't there.
 BLOCKER = """import importlib.abc
@@ -34,7 +32,7 @@ sys.meta_path.insert(0, Blocker())
 
 
 @asynccontextmanager
-async def reading(home: Home, **options: object) -> AsyncGenerator[Editor, None]:  # noqa: F811  # the fixture's value
+async def reading(home: Home, **options: object) -> AsyncGenerator[Editor, None]:
     """An editor with the file open, in which everything that only reads works and nothing has popped up."""
     async with editor(home, PROFILES[0], trials=2, **options) as ed:
         ed.open()
@@ -70,25 +68,25 @@ async def _messages(ed: Editor) -> list[str]:
 
 
 @pytest.mark.asyncio
-async def test_the_interpreter_is_not_there(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_the_interpreter_is_not_there(home: Home) -> None:
     async with reading(home, python="/nowhere/python") as ed:
         assert "/nowhere/python" in await refused(ed)
 
 
 @pytest.mark.asyncio
-async def test_the_worker_is_not_there(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_the_worker_is_not_there(home: Home) -> None:
     async with reading(home, worker="no-such-command-anywhere box") as ed:
         assert "no-such-command-anywhere" in await refused(ed)
 
 
 @pytest.mark.asyncio
-async def test_torch_is_not_there(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_torch_is_not_there(home: Home) -> None:
     async with reading(home, python=sys.executable) as ed:
         assert "torch" in await refused(ed)
 
 
 @pytest.mark.asyncio
-async def test_the_packages_of_the_search_are_not_there(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+async def test_the_packages_of_the_search_are_not_there(home: Home, tmp_path: Path) -> None:
     (tmp_path / "blocked").mkdir()
     (tmp_path / "blocked" / "sitecustomize.py").write_text(BLOCKER)
     async with reading(home, env={"PYTHONPATH": str(tmp_path / "blocked")}) as ed:
@@ -98,7 +96,7 @@ async def test_the_packages_of_the_search_are_not_there(home: Home, tmp_path: Pa
 
 
 @pytest.mark.asyncio
-async def test_the_history_is_damaged(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_the_history_is_damaged(home: Home) -> None:
     home.db.parent.mkdir(parents=True, exist_ok=True)
     home.db.write_bytes(b"no database, " * 1000)
     async with reading(home) as ed:
@@ -107,32 +105,26 @@ async def test_the_history_is_damaged(home: Home) -> None:  # noqa: F811  # the 
 
 
 @pytest.mark.asyncio
-async def test_the_history_is_of_a_newer_version(home: Home) -> None:  # noqa: F811  # the fixture
-    async with editor(home, PROFILES[0], trials=2) as ed:  # makes the database
-        ed.open()
-        await ed.ended((await ed.command("optimize", ed.uri, "scale_kernel"))["run"])
-    with sqlite3.connect(home.db) as database:
+async def test_the_history_is_of_a_newer_version(searched: Home) -> None:
+    with sqlite3.connect(searched.db) as database:
         database.execute(
             "insert into _sqlite_migrations (migration_set, name, applied_at) values ('kernelband', '9999_from_the_future', '')"
         )
     database.close()
-    async with reading(home) as ed:
+    async with reading(searched) as ed:
         assert "newer" in await refused(ed)
 
 
 @pytest.mark.asyncio
-async def test_somebody_holds_the_history(home: Home) -> None:  # noqa: F811  # the fixture
-    async with editor(home, PROFILES[0], trials=2) as ed:  # makes the database
-        ed.open()
-        await ed.ended((await ed.command("optimize", ed.uri, "scale_kernel"))["run"])
-    holder = sqlite3.connect(home.db, isolation_level=None)
+async def test_somebody_holds_the_history(searched: Home) -> None:
+    holder = sqlite3.connect(searched.db, isolation_level=None)
     holder.execute("begin exclusive")
     try:
-        async with reading(home) as ed:
-            assert str(home.db) in await refused(ed)
+        async with reading(searched) as ed:
+            assert str(searched.db) in await refused(ed)
     finally:
         holder.execute("rollback")
         holder.close()
-    async with editor(home, PROFILES[0]) as ed:
+    async with editor(searched, PROFILES[0]) as ed:
         ed.open()
         assert await ed.eventually(ed.lenses, lambda found: any("predicted" in t for t in found))

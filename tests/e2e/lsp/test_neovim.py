@@ -14,15 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp import matrix
-from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
 SCRIPT = Path(__file__).with_name("session.lua")
 
 
 @pytest.mark.skipif(shutil.which("nvim") is None, reason="there is no Neovim here, and only root can install it")
-def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:
     seen_path = tmp_path / "seen.json"
     environment = {
         **home.environment,

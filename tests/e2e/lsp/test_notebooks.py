@@ -9,7 +9,6 @@ import pytest
 from lsprotocol import types
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, editor
 from tests.e2e.lsp.notebook import Notebook, announce
 
@@ -18,7 +17,7 @@ IMPORTS, KERNEL, MAGIC, HOST, BENCH = range(5)
 
 
 @pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixture
+def home(tmp_path: Path, worker_python: str) -> Home:
     home = Home(tmp_path, worker_python)
     shutil.copy(FIXTURE, home.work / "scale.ipynb")  # beside scale.py
     return home
@@ -33,8 +32,8 @@ def offered(lenses: list[str]) -> bool:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_the_journey_of_a_kernel_in_a_notebook(home: Home, profile: str) -> None:
+async def test_the_journey_of_a_kernel_in_a_notebook(home: Home) -> None:
+    profile = PROFILES[0]
     path = home.work / "scale.ipynb"
     raw = path.read_text()
     async with editor(home, profile, trials=6, adapt=announce) as ed:

@@ -11,9 +11,7 @@ import pytest
 from lsprotocol import types
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, editor
-from tests.e2e.lsp.test_session import home, optimized  # noqa: F401  # the fixture
 
 BIN = Path(sys.executable).parent
 FORMATTERS = {
@@ -22,16 +20,15 @@ FORMATTERS = {
 }
 
 
-def git(home: Home, *words: str) -> None:  # noqa: F811  # the fixture's value
+def git(home: Home, *words: str) -> None:
     who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
     subprocess.run(["git", *who, *words], cwd=home.work, check=True, capture_output=True, timeout=60)
 
 
-async def taken(home: Home) -> tuple[str, str]:  # noqa: F811  # the fixture's value
+async def taken(home: Home) -> tuple[str, str]:
     """A file with a variant in it, saved: its text, and what its lens says then."""
-    async with editor(home, PROFILES[0], trials=3) as ed:
+    async with editor(home, PROFILES[0]) as ed:
         ed.open()
-        await optimized(ed)
         await ed.eventually(ed.lenses, lambda found: len(found) == 2)
         best = (await ed.actions("tl.store"))[0]
         assert best.command is not None
@@ -41,7 +38,7 @@ async def taken(home: Home) -> tuple[str, str]:  # noqa: F811  # the fixture's v
         return ed.text, lens
 
 
-async def said(home: Home, file: Path) -> str:  # noqa: F811  # the fixture's value
+async def said(home: Home, file: Path) -> str:
     """The first lens of a file, in a server that has just begun."""
     home.file = file
     async with editor(home, PROFILES[0]) as ed:
@@ -49,7 +46,7 @@ async def said(home: Home, file: Path) -> str:  # noqa: F811  # the fixture's va
         return (await ed.eventually(ed.lenses, lambda found: bool(found) and found[0] != "Optimize"))[0]
 
 
-async def reverted(home: Home) -> bool:  # noqa: F811  # the fixture's value
+async def reverted(home: Home) -> bool:
     """Whether the original is back after what an action offers, though nobody wrote the variant so; the file stays as it is."""
     async with editor(home, PROFILES[0]) as ed:
         ed.open()
@@ -62,7 +59,8 @@ async def reverted(home: Home) -> bool:  # noqa: F811  # the fixture's value
 
 
 @pytest.mark.asyncio
-async def test_it_is_known_again(home: Home) -> None:  # noqa: F811  # the fixture
+async def test_it_is_known_again(searched: Home) -> None:
+    home = searched
     git(home, "init", "-q", "-b", "main")
     git(home, "add", ".")
     git(home, "commit", "-q", "-m", "as it was")

@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.test_emacs import has_eglot
-from tests.e2e.lsp.test_session import home  # noqa: F401  # the fixture
 
 PAGE = Path(__file__).parents[3] / "docs" / "editors.md"
 
@@ -57,7 +55,7 @@ def lines_of(language: str) -> str:
     return found[0]
 
 
-def shown(command: list[str], home: Home, seen: Path) -> list[str]:  # noqa: F811  # the fixture's value
+def shown(command: list[str], home: Home, seen: Path) -> list[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{home.environment['PATH']}"  # where kernelband is
     environment = {**home.environment, "PATH": path, "SEEN": str(seen), "FILE": str(home.file)}
     done = subprocess.run(
@@ -68,14 +66,14 @@ def shown(command: list[str], home: Home, seen: Path) -> list[str]:  # noqa: F81
 
 
 @pytest.mark.skipif(shutil.which("nvim") is None, reason="there is no Neovim here, and only root can install it")
-def test_neovim(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+def test_neovim(home: Home, tmp_path: Path) -> None:
     init = tmp_path / "init.lua"
     init.write_text(lines_of("lua") + LUA)
     assert shown(["nvim", "--headless", "-u", str(init), "-i", "NONE", "-n", str(home.file)], home, tmp_path / "seen.json") == ["Optimize"]
 
 
 @pytest.mark.skipif(not has_eglot(), reason="there is no Emacs with eglot here, and only root can install it")
-def test_emacs(home: Home, tmp_path: Path) -> None:  # noqa: F811  # the fixture
+def test_emacs(home: Home, tmp_path: Path) -> None:
     init = tmp_path / "init.el"
     init.write_text("(require 'package)\n(package-initialize)\n" + lines_of("elisp") + ELISP)
     assert "Optimize scale_kernel" in shown(["emacs", "--batch", "-l", str(init)], home, tmp_path / "seen.json")

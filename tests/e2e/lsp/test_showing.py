@@ -18,22 +18,9 @@ from lsprotocol import types
 
 from kernelband.history import Store, runs
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import BENCH
 
 CONTENT = "workspace/textDocumentContent"
-
-
-@pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Home:  # noqa: F811  # the fixture
-    """A home in which the kernel was searched for variants once; nobody writes to it."""
-    home = Home(tmp_path_factory.mktemp("searched"), worker_python)
-    text = home.file.read_text()
-    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
-    done = home.optimize(f"{home.file}::scale_kernel", "--trials", "3", "--seed", "7")
-    assert done.code == 0, done.err
-    return home
 
 
 def asks_for_content(params: types.InitializeParams) -> None:
@@ -244,7 +231,7 @@ async def test_a_client_that_does_not_show_it_after_all_gets_the_answer(searched
     async with editor(searched, PROFILES[0]) as ed:
         for handler in (lambda _: types.ShowDocumentResult(success=False), fails, late):
             ed.client.protocol.fm.features[types.WINDOW_SHOW_DOCUMENT] = handler
-            answer = await asyncio.wait_for(ed.command("explain", ed.uri, "scale_kernel", "last", 1), 30)
+            answer = await asyncio.wait_for(ed.command("explain", ed.uri, "scale_kernel", "last", 1), 120)
             assert answer["shown"] is False
             assert Path(answer["path"]).exists()
         answered.set()

@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import all_end, family, worker_python  # noqa: F401  # the fixture
+from tests.e2e.conftest import all_end, family
 from tests.e2e.lsp.raw import Raw, notification
-
-pytestmark = pytest.mark.alone
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_with_its_runs(
     tmp_path: Path,
-    worker_python: str,  # noqa: F811  # the fixture
+    worker_python: str,
     number: signal.Signals,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -32,18 +30,18 @@ def test_a_signal_ends_the_server_with_its_runs(
     client.send(notification("kernelband/didChangeTrust", {"folders": [trusted]}), notification("textDocument/didChange", unsaved))
     command = {"command": "kernelband.server.optimize", "arguments": [client.uri, "scale_kernel"]}
     assert "run" in client.ask("o", "workspace/executeCommand", command)["result"]
-    client.until(lambda m: m.get("method") == "kernelband/runChanged" and m["params"]["phase"] == "capture", 60)
+    client.until(lambda m: m.get("method") == "kernelband/runChanged" and m["params"]["phase"] == "capture", 120)
     children = [pid for pid in family(client.process.pid) if pid != client.process.pid]
     assert len(children) >= 2  # the search and its worker
     assert list(folders.glob("kernelband-run-*"))  # with the unsaved text
     client.process.send_signal(number)
-    assert client.end(10) == 128 + number
-    assert all_end(children, 5)
+    assert client.end(60) == 128 + number
+    assert all_end(children)
     assert not list(folders.glob("kernelband-run-*"))
     assert "Traceback" not in client.stderr
 
 
-def test_under_nohup_it_outlives_its_terminal(tmp_path: Path, worker_python: str) -> None:  # noqa: F811  # the fixture
+def test_under_nohup_it_outlives_its_terminal(tmp_path: Path, worker_python: str) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         client = Raw(Home(tmp_path, worker_python)).begin()
@@ -53,4 +51,4 @@ def test_under_nohup_it_outlives_its_terminal(tmp_path: Path, worker_python: str
     client.process.send_signal(signal.SIGHUP)
     assert "scale" in client.hover("after")
     client.process.send_signal(signal.SIGTERM)
-    assert client.end(10) == 128 + signal.SIGTERM
+    assert client.end(60) == 128 + signal.SIGTERM

@@ -22,11 +22,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import BENCH
-
-pytestmark = pytest.mark.alone
 
 SCRIPT = str(Path(sysconfig.get_path("scripts")) / "kernelband")
 #: Modules that a server, a command or a worker might import from the folder it is started in.
@@ -128,14 +124,9 @@ class Traps:
 
 
 @pytest.fixture
-def traps(tmp_path: Path, worker_python: str) -> Traps:  # noqa: F811  # the fixture
+def traps(tmp_path: Path, searched: Home) -> Traps:
     """With a history, so that every feature has something to say."""
-    home = Home(tmp_path, worker_python)
-    text = home.file.read_text()
-    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
-    done = home.optimize("scale.py", "--trials", "3")
-    assert done.code == 0, done.err
-    return Traps(home, tmp_path)
+    return Traps(searched, tmp_path)
 
 
 @contextmanager
@@ -185,7 +176,7 @@ async def asked(ed: Editor, method: str, params: object) -> str:
     if isinstance(params, dict):
         params = ed.client.protocol._converter.structure(params, types.METHOD_TO_TYPES[method][2])
     try:
-        await asyncio.wait_for(ed.client.protocol.send_request_async(method, params), 20)
+        await asyncio.wait_for(ed.client.protocol.send_request_async(method, params), 120)
     except JsonRpcException as error:
         return str(error)
     return ""

@@ -8,13 +8,12 @@ import pytest
 from lsprotocol import types
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import BENCH
+from tests.e2e.searched import BENCH
 
 
 @pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixture
+def home(tmp_path: Path, worker_python: str) -> Home:
     """scale.py holds the kernel, ops.py its host function, bench/bench_scale.py what runs it."""
     home = Home(tmp_path, worker_python)
     text = home.file.read_text()

@@ -8,9 +8,7 @@ import pytest
 from lsprotocol import types
 
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
-from tests.e2e.lsp.test_session import home, optimized  # noqa: F401  # the fixture
 from tests.unit.lsp.test_documents import Client
 
 EDITS = 340  # in each of three encodings
@@ -56,16 +54,15 @@ class Typist:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("encoding", ENCODINGS)
-async def test_a_thousand_edits(home: Home, encoding: types.PositionEncodingKind) -> None:  # noqa: F811  # the fixture
+async def test_a_thousand_edits(searched: Home, encoding: types.PositionEncodingKind) -> None:
     def adapt(params: types.InitializeParams) -> None:
         assert params.capabilities.general is not None
         params.capabilities.general.position_encodings = [encoding]
 
-    home.file.write_text(NOTE.format("first") + home.file.read_text() + "\n\n" + NOTE.format("last").rstrip() + "\n")
-    async with editor(home, PROFILES[0], trials=2, adapt=adapt) as ed:
+    searched.file.write_text(NOTE.format("first") + searched.file.read_text() + "\n\n" + NOTE.format("last").rstrip() + "\n")
+    async with editor(searched, PROFILES[0], adapt=adapt) as ed:
         assert ed.encoding == encoding
         ed.open()
-        await optimized(ed)
         typist = Typist(ed, ENCODINGS.index(encoding))
         for number in range(EDITS):
             typist.type()

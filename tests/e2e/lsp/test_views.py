@@ -13,10 +13,9 @@ from lsprotocol import types
 
 from kernelband.history import Store, runs, trials
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import worker_python  # noqa: F401  # the fixture
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 from tests.e2e.lsp.notebook import Notebook, announce
-from tests.e2e.lsp.test_session import BENCH, optimized
+from tests.e2e.searched import Searched
 
 OTHER = """import triton
 import triton.language as tl
@@ -31,10 +30,8 @@ class Ops:
 
 
 @pytest.fixture
-def home(tmp_path: Path, worker_python: str) -> Home:  # noqa: F811  # the fixture
-    home = Home(tmp_path, worker_python)
-    text = home.file.read_text()
-    home.file.write_text(text[: text.index("\n\ndef test_scale")] + BENCH)
+def home(home: Home) -> Home:
+    """With other files."""
     (home.work / "pkg").mkdir()
     (home.work / "pkg" / "other.py").write_text(OTHER)
     (home.work / "plain.py").write_text("x = 1\n")
@@ -90,13 +87,13 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
         async def tried() -> bool:
             return any(c.run == run and c.trials for c in ed.changes)
 
-        await ed.eventually(tried, bool, 180)
+        await ed.eventually(tried, bool)
         going = await ed.command("runReport", run)
         assert going["run"]["state"] == "running"
         assert (going["live"]["run"], going["live"]["state"]) == (run, "running")
         assert going["counts"]["proposed"] >= going["counts"]["executed"] >= 1
         assert going["arms"]["reason"].endswith("this run goes on.")
-        assert (await ed.ended(run, 180)).state == "finished"
+        assert (await ed.ended(run)).state == "finished"
 
         report = await ed.command("runReport", run)
         assert report["live"] is None
@@ -199,10 +196,10 @@ async def test_the_environment_is_asked_once_and_only_where_code_may_run(home: H
 
 
 @pytest.mark.asyncio
-async def test_runs_of_other_folders_are_not_listed(home: Home, tmp_path: Path) -> None:
-    async with editor(home, PROFILES[0], trials=1) as ed:
+async def test_runs_of_other_folders_are_not_listed(searched: Home, one_search: Searched, tmp_path: Path) -> None:
+    home, run = searched, one_search.run
+    async with editor(home, PROFILES[0]) as ed:
         ed.open()
-        run = await optimized(ed)
         (elsewhere := tmp_path / "elsewhere").mkdir()
         old, new = (types.WorkspaceFolder(f.as_uri(), f.name) for f in (home.work, elsewhere))
         change = types.DidChangeWorkspaceFoldersParams
