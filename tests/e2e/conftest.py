@@ -98,6 +98,7 @@ def start() -> Iterator[StartWorker]:
 
     def begin(made: WorkerCommand | None = None, **options: Any) -> Worker:
         options.setdefault("files", Files())
+        options.setdefault("deadline_s", 120.0)
         worker = Worker.start(made or command(), **options)
         workers.append(worker)
         return worker

@@ -25,8 +25,12 @@ def why_not() -> str | None:
 
 
 def run(*words: str) -> None:
-    """A command that must work."""
-    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    """A command that must work; another test process may have the files of users locked just now."""
+    end = time.monotonic() + 90
+    while (done := subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)).returncode != 0:
+        if "try again later" not in done.stderr or time.monotonic() > end:
+            raise RuntimeError(f"{' '.join(words)}: {done.stderr}")
+        time.sleep(0.1)
 
 
 class Sshd:
@@ -129,13 +133,13 @@ class Sshd:
             self._configure_server()
             with (self.folder / "log").open("wb") as log:
                 self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             while self._process.poll() is None and time.monotonic() < end:
                 if "Server listening on" in self.log():
                     return
                 time.sleep(0.05)
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
         raise RuntimeError(f"sshd doesn't answer: {self.log()}")
 
     def log(self) -> str:
@@ -165,7 +169,7 @@ class Sshd:
         """Stop the server, remove the user and every file."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
         self._refusing.close()
         subprocess.run(["userdel", "--force", "--remove", self.user], capture_output=True, timeout=60, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
