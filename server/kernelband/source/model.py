@@ -62,8 +62,8 @@ class Config:
     """One ``triton.Config`` of an autotune list: its constexprs by name, and num_warps and so on."""
 
     span: Span
-    constants: dict[str, Expression]
-    options: dict[str, Expression]
+    constants: dict[str, Expression] = field(hash=False)
+    options: dict[str, Expression] = field(hash=False)
 
 
 @frozen

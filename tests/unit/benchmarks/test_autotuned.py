@@ -21,7 +21,7 @@ def f(x):
 
 @pytest.mark.parametrize("name", sorted(PLANS))
 def test_every_plan_fits_its_example(name):
-    text = autotuned((EXAMPLES / f"{name}.py").read_text(), PLANS[name])
+    text = autotuned((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"), PLANS[name])
     tree = ast.parse(text)
     for plan in PLANS[name]:
         kernel = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == plan.kernel)

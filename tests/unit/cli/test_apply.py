@@ -34,7 +34,7 @@ def test_git_takes_the_patch_at_its_root(tmp_path: Path, mark: str) -> None:
     kept(database, file, "BLOCK = 64\nWARPS = 4\n", "BLOCK = 128\nWARPS = 4\n")
     done = CliRunner().invoke(apply, ["a1b2c3/1", "--diff", "--db", str(database)])
     assert done.exit_code == 0, done.output
-    subprocess.run(["git", "apply", "-"], input=done.output, text=True, cwd=repository, check=True)
+    subprocess.run(["git", "apply", "-"], input=done.output, encoding="utf-8", cwd=repository, check=True)
     assert file.read_text(encoding="utf-8") == mark + "BLOCK = 128\nWARPS = 4\n"
 
 
@@ -53,7 +53,7 @@ def test_a_variant_goes_into_the_cells_of_a_notebook(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert file.read_bytes() == raw.replace(b"BLOCK=64", b"BLOCK=128").replace(b"2.0 * tl.load", b"2 * tl.load") != raw
     again = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
-    assert "has changed since this variant was made" in str(again.exception)
+    assert "has changed" in str(again.exception)
 
 
 def test_what_is_wrong_or_read_only_stays_out(tmp_path: Path) -> None:
@@ -62,12 +62,12 @@ def test_what_is_wrong_or_read_only_stays_out(tmp_path: Path) -> None:
     kept(database, file, "BLOCK = 64\n", "BLOCK = 128\n")
     file.chmod(0o444)
     done = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
-    assert f"{file} is read-only, so it stays as it is" in str(done.exception)
+    assert f"{file} is read-only" in str(done.exception)
     file.chmod(0o644)
     with Store.write(database) as store:
         trials.write(store, trials.Rows(trials=(evolve(trial_row(), correctness="wrong", performance="not_measured"),)))
     done = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
-    assert "Variant 1 of run a1b2c3 isn't put into your files, because its trial says: wrong" in str(done.exception)
+    assert "its trial says: wrong" in str(done.exception)
     assert file.read_text() == "BLOCK = 64\n"
     with Store.read(database) as store:
         assert trials.decisions(store, "a1b2c3") == ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -97,18 +96,16 @@ def test_a_probe_that_hangs_or_fails_is_said_and_the_others_are_told() -> None:
     never = threading.Event()
 
     def hangs() -> list[Check]:
-        never.wait(20)
+        never.wait(100)
         return []
 
     def fails() -> list[Check]:
         raise RuntimeError("a strange machine\nwith details")
 
-    started = time.monotonic()
-    found = look({"a": hangs, "b": fails, "c": lambda: ok("c")}, 2.0)
+    found = look({"a": hangs, "b": fails, "c": lambda: ok("c")}, 0.5)
     never.set()
-    assert time.monotonic() - started < 15
     assert [(c.name, c.state) for c in found] == [("a", "missing"), ("b", "missing"), ("c", "ok")]
-    assert "no answer within 2 s" in found[0].found
+    assert "no answer within 0.5 s" in found[0].found
     assert "a strange machine" in found[1].found
     assert "details" not in found[1].found
 

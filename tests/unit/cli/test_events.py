@@ -21,7 +21,7 @@ def kinds() -> list[type[Event]]:
 
 
 def test_every_event_and_phase_is_documented() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
     assert len(kinds()) >= 10
     for kind in kinds():
         name = kind.__new__(kind).name
@@ -66,5 +66,5 @@ def test_the_end_without_a_best_names_none() -> None:
         RunEnded("ab12", "finished", "predicted: no candidate I would bet on", None, (), {"proposed": 3}, CLOCK, 9.0, 1.5), Path("/db")
     )
     text = out.getvalue()
-    assert "No candidate I would bet on" in text or "no candidate I would bet on" in text
+    assert "no candidate" in text.lower()
     assert "apply" not in text

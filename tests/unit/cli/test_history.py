@@ -94,8 +94,8 @@ def test_the_list_and_what_is_forgotten(store: Store, tmp_path: Path) -> None:
     (line,) = [line for line in shown.output.splitlines() if line.startswith(RUN)]
     assert "variant 1 verified 1.84x" in line
     other = CliRunner().invoke(history, [*db, "--file", str(tmp_path / "other.py")])
-    assert "No runs are kept of" in other.output
+    assert other.output.startswith("No runs")
     (row,) = json.loads(CliRunner().invoke(history, [*db, "--json"]).output)
     assert row["id"] == RUN
     assert CliRunner().invoke(history, [*db, "--forget", RUN]).output.startswith(f"Forgot run {RUN} (add in ")
-    assert CliRunner().invoke(history, db).output == "No runs are kept.\n"
+    assert CliRunner().invoke(history, db).output.startswith("No runs")

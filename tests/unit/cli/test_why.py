@@ -41,13 +41,13 @@ def test_a_child_says_what_it_stands_on_and_what_moved_by_itself(tmp_path: Path)
     text = shown(database(tmp_path, parent_gains=[OWN], parent_costs=[]))
     assert "made from variant 1" in text
     assert "What: num_warps 4 -> 8.\n  on top of variant 1: BLOCK 64 -> 128.\n" in text
-    assert f"Predicted likely faster, together with the edits of variant 1: {PARENTS}." in text
+    assert "together with the edits of variant 1" in text
     assert text.endswith(f"Against variant 1:\n  + {OWN}\n")
 
 
 def test_an_edit_of_a_model_says_so(tmp_path: Path) -> None:
     text = shown(database(tmp_path, author="model wise"))
-    assert "What: num_warps 4 -> 8. (written by model wise)\n  on top of variant 1: BLOCK 64 -> 128.\n" in text
+    assert "What: num_warps 4 -> 8. (written by model wise)\n" in text
 
 
 def test_the_list_says_the_childs_own_fact_first(tmp_path: Path) -> None:
@@ -58,8 +58,7 @@ def test_the_list_says_the_childs_own_fact_first(tmp_path: Path) -> None:
 
 def test_of_an_older_run_the_parents_fact_is_not_claimed(tmp_path: Path) -> None:
     text = shown(database(tmp_path))
-    assert "together with the edits of variant 1" in text
-    assert "What moved against variant 1 wasn't kept." in text
+    assert "wasn't kept" in text
 
 
 def test_a_variant_of_the_original_reads_as_before(tmp_path: Path) -> None:
@@ -73,4 +72,5 @@ def test_live_says_it_too() -> None:
     trial = TrialEnded(2, 2, 1, "tiling", "num_warps", "likely_faster", "", 0.5, 1, "likely faster", PARENTS, None, (), ())
     with Live(Console(file=out, width=200, highlight=False)) as live:
         live.hear(trial)
-    assert f"because: together with the edits of variant 1, {PARENTS}; against it no fact moved by 10 % or more" in out.getvalue()
+    (because,) = [line for line in out.getvalue().splitlines() if "because:" in line]
+    assert because.index("variant 1") < because.index(PARENTS) < because.index("no fact moved")

@@ -103,7 +103,7 @@ def test_what_is_not_right_has_no_rate(wrong: dict[str, Any]) -> None:
     refused = point(kept({0: [LARGE], 1: [LARGE]}, results={1: timed(300.0)}, finals={1: timed(200.0, **wrong)}), 1)
     for p in (screened, refused):
         assert (p.how, p.stage, p.device_us, p.flops_per_s) == ("predicted", None, None, None)
-        assert p.reason == "It has no time: it wasn't measured, or isn't right."
+        assert "no time" in p.reason
 
 
 def test_a_call_that_launches_other_kernels_has_no_rate() -> None:
@@ -117,7 +117,7 @@ def test_operations_that_were_not_counted_leave_the_bytes() -> None:
     p = point(kept({0: [{**LARGE, "flops": None, "dot_flops": None}]}), 0)
     assert (p.intensity_flop_per_byte, p.flops_per_s) == (None, None)
     assert p.dram_bytes_per_s == pytest.approx(4.8e8 / 240e-6)
-    assert p.reason == "Its operations weren't counted in this case, so its intensity isn't known."
+    assert "weren't counted" in p.reason
 
 
 def test_a_copy_has_no_place_on_a_logarithmic_axis() -> None:
@@ -135,7 +135,7 @@ def test_of_several_cases_one_that_was_counted_is_shown() -> None:
 def test_a_variant_whose_launches_are_not_known_has_words(launches: list[dict[str, Any]] | None) -> None:
     p = point(kept({0: [SMALL, LARGE], 1: launches}), 1)
     assert p.intensity_flop_per_byte is None
-    assert p.reason.startswith("It has no place here: ")
+    assert "no place" in p.reason
 
 
 def test_nothing_is_measured_in_a_prediction() -> None:
@@ -143,5 +143,6 @@ def test_nothing_is_measured_in_a_prediction() -> None:
     tried: tuple[TrialRow, ...] = (evolve(trial_row(RUN, 1), result=timed(300.0)),)
     found = kept({0: [LARGE], 1: [LARGE]}, run=predicted, measurements=(), trials=tried)
     for p in view(found).points:
-        assert (p.how, p.stage, p.device_us, p.flops_per_s, p.reason) == ("predicted", None, None, None, "Nothing was measured.")
+        assert (p.how, p.stage, p.device_us, p.flops_per_s) == ("predicted", None, None, None)
+        assert p.reason
         assert p.limited_by == "memory"

@@ -14,7 +14,7 @@ EXTENSION = Path(__file__).parents[3] / "vscode-extension"
 
 
 def test_every_key_is_told_and_known() -> None:
-    text = (EXTENSION / "src" / "server" / "settings.ts").read_text()
+    text = (EXTENSION / "src" / "server" / "settings.ts").read_text(encoding="utf-8")
     same = re.search(r"const SAME = \[([^\]]*)\]", text)
     others = re.search(r"return \{ \.\.\.told, ([^}]*) \}", text)
     assert same
@@ -25,7 +25,7 @@ def test_every_key_is_told_and_known() -> None:
 
 
 def test_the_defaults_of_the_manifest_are_taken_without_a_word() -> None:
-    properties = json.loads((EXTENSION / "package.json").read_text())["contributes"]["configuration"]["properties"]
+    properties = json.loads((EXTENSION / "package.json").read_text(encoding="utf-8"))["contributes"]["configuration"]["properties"]
     names = {"model.name": "model", "model.baseUrl": "baseUrl"}
     given = {
         names.get(key, key): p["default"]

@@ -113,7 +113,7 @@ def test_who_comes_and_goes_takes_no_log_from_who_stays(tmp_path: Path) -> None:
     path = tmp_path / "h.db"
 
     def others() -> str:
-        return subprocess.run([sys.executable, "-c", LOOKS, path], capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run([sys.executable, "-c", LOOKS, path], capture_output=True, text=True, check=True, timeout=250).stdout
 
     with Store.write(path) as stays:
         runs.begin(stays, run_row(), {})
@@ -157,7 +157,7 @@ def test_several_that_make_it_at_once(tmp_path: Path) -> None:
         process.stdin.write(b"\n")
         process.stdin.flush()
     for process in made:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=250)
         assert process.returncode == 0, errors.decode()
     with Store.read(path) as store:
         assert store.integrity() == "ok"

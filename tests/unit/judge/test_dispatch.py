@@ -10,8 +10,8 @@ import pytest
 from kernelband.judge import Candidate, Judge, Task, final
 from kernelband.judge.dispatch import refusal
 from kernelband.judge.protocol import ORIGINAL, Dispatch, Measurement, Rival, Side
+from tests.unit.judge.pools import ENTRY, Logged, Pool
 from tests.unit.judge.simulation import case, died
-from tests.unit.judge.test_final import ENTRY, Logged, Pool
 
 A, B, C = Rival("a", "variant 3"), Rival("b", "variant 5"), Rival("c", "variant 7")
 SMALL, LARGE = ("s1", "s2"), ("l1",)

@@ -69,7 +69,7 @@ def test_one_value_gives_no_bound():
         assert interval.ratio().high == math.inf
 
 
-def coverage(make, inside, runs=2000):
+def coverage(make, inside, runs=1000):
     rng = random.Random(5)
     return sum(inside(make(rng)) for _ in range(runs)) / runs
 
@@ -135,18 +135,18 @@ def called(runs, seed, baseline_of, variant_of):
     ids=["quiet", "heavy tails", "very noisy"],
 )
 def test_the_same_code_is_not_called_faster(noise):
-    """2,000 A/A runs: under 1 % are called faster, and under 1 % slower."""
+    """500 A/A runs: under 1 % are called faster, and under 1 % slower."""
     one = {"cases": ("c1",), "pairs": 5, **noise}
-    counts = called(2000, 1, lambda r: measurements(r, **one), lambda r: measurements(r, **one))
-    assert counts.get("faster", 0) < 20
-    assert counts.get("slower", 0) < 20
+    counts = called(500, 1, lambda r: measurements(r, **one), lambda r: measurements(r, **one))
+    assert counts.get("faster", 0) < 5
+    assert counts.get("slower", 0) < 5
 
 
 def test_a_real_tenth_is_found():
     """A true 1.10x at 1 % noise is called faster in more than 95 % of the runs."""
     noise = {"pair_noise": 0.01, "process_noise": 0.01, "cases": ("c1",), "pairs": 5}
-    counts = called(500, 2, lambda r: measurements(r, **noise), lambda r: measurements(r, 1.10, **noise))
-    assert counts["faster"] > 475
+    counts = called(200, 2, lambda r: measurements(r, **noise), lambda r: measurements(r, 1.10, **noise))
+    assert counts["faster"] > 190
 
 
 def test_a_real_loss_is_called_slower():

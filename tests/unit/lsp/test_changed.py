@@ -111,8 +111,8 @@ def test_a_helper_counts_by_itself_where_it_is_launched_too(work: Path) -> None:
 
 
 def test_what_isn_t_a_commit_is_said(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with pytest.raises(SourceError, match="There is no commit nowhere"):
+    with pytest.raises(SourceError, match="nowhere"):
         changed_kernels(str(work), "nowhere", {})
-    with pytest.raises(SourceError, match="in no git repository"):
+    with pytest.raises(SourceError, match="git"):
         changed_kernels(str(tmp_path_factory.mktemp("plain")), "HEAD", {})
     assert changed_kernels(str(work), "HEAD", {}) == list[Changed]()

@@ -13,15 +13,21 @@ from typing import Any
 
 import pytest
 
+from kernelband.lsp import child as module
 from kernelband.lsp.child import LOG_BYTES, LOG_LINES, Child, Exit, Lines
 from kernelband_worker import system
 
-#: Before each program: ``say`` prints an event.
+#: Before each program: ``say`` prints an event; ``sleeper`` starts a process, whose environment may be read only a moment after.
 BEGIN = """
 import json, os, signal, subprocess, sys, time
-def say(**event): sys.stdout.write(json.dumps(event) + "\\n"); sys.stdout.flush()  # in one piece: two processes write here
+def say(**event):  # no print: a signal may come in the middle of one, and there can't be another one in it
+    data = json.dumps(event).encode() + b"\\n"
+    while data: data = data[os.write(1, data):]
+def sleeper(**how):
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(250)"], **how)
+    while not open(f"/proc/{process.pid}/environ", "rb").read(): time.sleep(0.01)
+    return process
 """
-SLEEPER = "[sys.executable, '-c', 'import time; time.sleep(100)']"
 
 
 class Heard:
@@ -46,7 +52,7 @@ def begin(program: str, cwd: str | None = None) -> tuple[Child, Heard]:
     return Child.start(command, os.environ, heard.events.append, heard.end, cwd=cwd), heard
 
 
-async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 100.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"
@@ -55,7 +61,7 @@ async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 async def whole(program: str) -> tuple[Child, Heard]:
     child, heard = begin(program)
-    await asyncio.wait_for(heard.ended.wait(), 20)
+    await asyncio.wait_for(heard.ended.wait(), 100)
     return child, heard
 
 
@@ -107,7 +113,7 @@ async def test_the_last_lines_of_stderr_are_kept() -> None:
 @pytest.mark.asyncio
 async def test_it_has_a_session_of_its_own_no_input_and_the_folder_that_is_named(tmp_path: Path) -> None:
     heard = begin("say(event='me', sid=os.getsid(0) == os.getpid(), stdin=sys.stdin.read(), cwd=os.getcwd())", cwd=str(tmp_path))[1]
-    await asyncio.wait_for(heard.ended.wait(), 20)
+    await asyncio.wait_for(heard.ended.wait(), 100)
     assert heard.events == [{"event": "me", "sid": True, "stdin": "", "cwd": str(tmp_path)}]
 
 
@@ -115,18 +121,21 @@ async def test_it_has_a_session_of_its_own_no_input_and_the_folder_that_is_named
 async def test_a_program_that_is_not_there_ends_with_the_reason() -> None:
     heard = Heard()
     child = Child.start(["/nowhere/python", "-c", ""], {}, heard.events.append, heard.end)
-    await asyncio.wait_for(heard.ended.wait(), 20)
-    assert heard.ends == [Exit(None, "/nowhere/python can't be started: No such file or directory")]
+    await asyncio.wait_for(heard.ended.wait(), 100)
+    (end,) = heard.ends
+    assert end.code is None
+    assert "/nowhere/python" in end.problem
     await child.cancel()
 
 
 @pytest.mark.asyncio
-async def test_one_that_listens_to_sigterm_says_its_last_words() -> None:
+async def test_one_that_listens_to_sigterm_says_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE_S", 100.0)  # a busy machine lets it wait
     child, heard = begin("""
         def stop(*_): say(event='run_ended'); sys.exit(130)
         signal.signal(signal.SIGTERM, stop)
         say(event='ready')
-        time.sleep(100)
+        time.sleep(250)
     """)
     await until(lambda: heard.events)
     await child.cancel()
@@ -136,30 +145,28 @@ async def test_one_that_listens_to_sigterm_says_its_last_words() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.skipif(not system.LINUX, reason="processes that left their group are found in /proc")
-async def test_one_that_ignores_sigterm_is_gone_in_two_seconds_with_all_it_started() -> None:
-    child, heard = begin(f"""
+async def test_one_that_ignores_sigterm_is_gone_with_all_it_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How soon is seen by tests/e2e/lsp/test_child.py, which runs alone."""
+    monkeypatch.setattr(module, "GRACE_S", 0.2)
+    child, heard = begin("""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        inside = subprocess.Popen({SLEEPER})
-        outside = subprocess.Popen({SLEEPER}, start_new_session=True)
+        inside = sleeper()
+        outside = sleeper(start_new_session=True)
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
                 signal.signal(signal.SIGHUP, signal.SIG_IGN)
                 say(event='orphan', pid=os.getpid())
-                time.sleep(100)
+                time.sleep(250)
             os._exit(0)
         say(event='ready', pids=[os.getpid(), inside.pid, outside.pid])
-        time.sleep(100)
+        time.sleep(250)
     """)
     await until(lambda: len(heard.events) == 2)
     ready = next(e for e in heard.events if e["event"] == "ready")
     orphan = next(e for e in heard.events if e["event"] == "orphan")
     await until(lambda: set(left(child)) >= {*ready["pids"], orphan["pid"]})
-    start = time.monotonic()
     await child.cancel()
-    took = time.monotonic() - start
-    print(f"all gone after {took:.2f} s")  # tests/e2e/lsp/test_child.py, which runs alone, holds it to two
-    assert took < 10
     await until(lambda: not left(child))
     assert heard.ends == [Exit(-9)]
 
@@ -167,14 +174,12 @@ async def test_one_that_ignores_sigterm_is_gone_in_two_seconds_with_all_it_start
 @pytest.mark.asyncio
 @pytest.mark.skipif(not system.LINUX, reason="processes that left their group are found in /proc")
 async def test_one_that_dies_leaves_nobody_who_holds_its_pipes() -> None:
-    child, heard = begin(f"""
-        outside = subprocess.Popen({SLEEPER}, start_new_session=True)
+    child, heard = begin("""
+        sleeper(start_new_session=True)
         say(event='ready')
         os.kill(os.getpid(), signal.SIGKILL)
     """)
-    start = time.monotonic()
-    await asyncio.wait_for(heard.ended.wait(), 20)
-    assert time.monotonic() - start < 10
+    await asyncio.wait_for(heard.ended.wait(), 100)  # who holds its pipes would sleep for longer
     assert heard.names() == ["ready"]
     assert heard.ends == [Exit(-9)]
     await until(lambda: not left(child))
@@ -183,19 +188,19 @@ async def test_one_that_dies_leaves_nobody_who_holds_its_pipes() -> None:
 @pytest.mark.asyncio
 @pytest.mark.skipif(not system.LINUX, reason="processes that left their group are found in /proc")
 async def test_kill_needs_no_loop() -> None:
-    child, heard = begin(f"outside = subprocess.Popen({SLEEPER}, start_new_session=True)\nsay(event='ready')\ntime.sleep(100)")
+    child, heard = begin("sleeper(start_new_session=True)\nsay(event='ready')\ntime.sleep(250)")
     await until(lambda: heard.events)
     child.kill()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 100
     while left(child) and time.monotonic() < end:
         time.sleep(0.01)  # the loop stands still
     assert left(child) == []
-    await asyncio.wait_for(heard.ended.wait(), 20)
+    await asyncio.wait_for(heard.ended.wait(), 100)
 
 
 @pytest.mark.asyncio
 async def test_cancel_at_once_and_twice() -> None:
-    child, heard = begin("time.sleep(100)")
+    child, heard = begin("time.sleep(250)")
     await asyncio.gather(child.cancel(), child.cancel())
     await child.cancel()
     assert heard.ends == [Exit(-15)]
@@ -215,7 +220,7 @@ async def test_a_listener_that_fails_stops_no_other_event() -> None:
 
     command = [sys.executable, "-c", BEGIN + "for i in range(4): say(event='tick', i=i)"]
     Child.start(command, os.environ, hear, lambda _: ended.set())
-    await asyncio.wait_for(ended.wait(), 20)
+    await asyncio.wait_for(ended.wait(), 100)
     assert seen == [0, 2, 3]
     assert [type(e) for e in reported] == [KeyError]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from lsprotocol import converters
 from pytest_lsp import client_capabilities
 
 from kernelband.lsp.frames import Frames
@@ -56,7 +57,7 @@ class Server:
 
 
 def plain(profile: str) -> dict[str, Any]:
-    return Server().protocol._converter.unstructure(client_capabilities(profile))
+    return converters.get_converter().unstructure(client_capabilities(profile))
 
 
 CLIENTS: dict[str, Any] = {

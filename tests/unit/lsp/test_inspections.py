@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kernelband.errors import KernelBandError
+from kernelband.errors import KernelBandError, WorkloadError
 from kernelband.lsp.inspections import Ask, Inspections, arguments
 from kernelband.search.patches import patch_to_json
 from kernelband.source import between
@@ -20,16 +21,16 @@ from tests.unit.explain.test_hints import row
 KERNEL = "import triton\n\n\n@triton.jit\ndef kernel(x, BLOCK):\n    pass\n"
 
 
-def program(folder: Path, *events: Any, code: int = 0, seconds: float = 0.0, last: str = "") -> tuple[str, ...]:
-    """A command that says these events and ends; it writes down when it began and ended."""
+def program(folder: Path, *events: Any, code: int = 0, waits: bool = False, last: str = "") -> tuple[str, ...]:
+    """A command that says these events and ends, or waits for a file called go; it writes down when it began and ended."""
     times = folder / "times"
     text = "\n".join(
         [
-            "import pathlib, sys, time",
+            "import os, pathlib, sys, time",
             f"times = pathlib.Path({str(times)!r})",
             "open(times, 'a').write(f'+{time.time()}\\n')",
             *(f"print({json.dumps(json.dumps(e))}, flush=True)" for e in events),
-            f"time.sleep({seconds})",
+            f"while {waits} and not os.path.exists({str(folder / 'go')!r}): time.sleep(0.01)",
             "open(times, 'a').write(f'-{time.time()}\\n')",
             f"print({last!r}, file=sys.stderr)",
             f"sys.exit({code})",
@@ -37,6 +38,12 @@ def program(folder: Path, *events: Any, code: int = 0, seconds: float = 0.0, las
     )
     (folder / "command.py").write_text(text)
     return sys.executable, str(folder / "command.py")
+
+
+def signs(folder: Path) -> str:
+    """A plus for each that began, a minus for each that ended, in their order."""
+    path = folder / "times"
+    return "".join(line[0] for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")) if path.exists() else ""
 
 
 def inspected(**more: Any) -> dict[str, Any]:
@@ -66,8 +73,12 @@ async def test_moves_that_it_names_are_kept_with_their_patches(tmp_path: Path) -
 @pytest.mark.asyncio
 @pytest.mark.parametrize("how", ["fails", "hangs"])
 async def test_what_was_compiled_is_said_however_the_moves_went(tmp_path: Path, how: str) -> None:
-    command = program(tmp_path, inspected(), {"event": "proposing"}, code=70 if how == "fails" else 0, seconds=60 if how == "hangs" else 0)
-    found = await Inspections(nobody, command, limit=3.0 if how == "hangs" else 60.0).inspect(ask(tmp_path))
+    command = program(tmp_path, inspected(), {"event": "proposing"}, code=70 if how == "fails" else 0, waits=how == "hangs")
+    found, limit = None, 0.5 if how == "hangs" else 200.0
+    while found is None:  # on a busy machine it may come to say nothing in so short a time
+        with contextlib.suppress(WorkloadError):
+            found = await Inspections(nobody, command, limit=limit).inspect(ask(tmp_path))
+        limit *= 4
     assert [h.code for h in found.hints] == ["narrow-access", "mask-always-true", "too-few-programs"]
     assert found.remedies == ()
 
@@ -83,10 +94,11 @@ async def test_a_move_of_another_text_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_it_says_becomes_hints_of_that_text(tmp_path: Path) -> None:
+    begin = time.time()
     found = await Inspections(nobody, program(tmp_path, {"event": "noted"}, inspected())).inspect(ask(tmp_path))
     assert [h.code for h in found.hints] == ["narrow-access", "mask-always-true", "too-few-programs"]
     assert found.of.base_texts == {str(tmp_path / "k.py"): KERNEL}
-    assert time.time() - 60 < found.at <= time.time()
+    assert begin <= found.at <= time.time()
 
 
 @pytest.mark.asyncio
@@ -97,16 +109,14 @@ async def test_what_it_says_becomes_hints_of_that_text(tmp_path: Path) -> None:
         ({"code": 4, "events": [inspected(facts=None, error="No room.")]}, "No room."),
         ({"code": 70, "events": [], "last": "It met a problem."}, "It met a problem."),
         ({"code": 9, "events": []}, "ended with exit code 9"),
-        ({"events": [], "seconds": 60.0}, "took longer than 1 s and was stopped"),
+        ({"events": [], "waits": True}, "took longer"),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
     events = options.pop("events")
-    limit = 1.0 if "seconds" in options else 60.0
-    begin = time.monotonic()
+    limit = 0.2 if "waits" in options else 200.0
     with pytest.raises(KernelBandError, match=sentence):
         await Inspections(nobody, program(tmp_path, *events, **options), limit=limit).inspect(ask(tmp_path))
-    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.asyncio
@@ -132,26 +142,31 @@ async def test_nothing_starts_where_it_may_not_run(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_one_at_a_time(tmp_path: Path) -> None:
-    inspections = Inspections(nobody, program(tmp_path, inspected(), seconds=0.3))
-    await asyncio.gather(*(inspections.inspect(ask(tmp_path)) for _ in range(3)))
-    signs = [line[0] for line in (tmp_path / "times").read_text().splitlines()]
-    assert signs == ["+", "-"] * 3
+    inspections = Inspections(nobody, program(tmp_path, inspected(), waits=True))
+    tasks = [asyncio.ensure_future(inspections.inspect(ask(tmp_path))) for _ in range(3)]
+    while not signs(tmp_path):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)  # time for the others to begin, if they did
+    assert signs(tmp_path) == "+"
+    (tmp_path / "go").touch()
+    await asyncio.gather(*tasks)
+    assert signs(tmp_path) == "+-" * 3
 
 
 @pytest.mark.asyncio
 async def test_closing_ends_those_of_the_document_only(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    inspections = Inspections(nobody, program(tmp_path, inspected(), seconds=1.0))
+    inspections = Inspections(nobody, program(tmp_path, inspected(), waits=True))
     one, other = ask(tmp_path), ask(tmp_path / "other")
     tasks = [asyncio.ensure_future(inspections.inspect(a)) for a in (one, other)]
-    while not (tmp_path / "times").exists() or "\n" not in (tmp_path / "times").read_text():
-        await asyncio.sleep(0.02)
+    while not signs(tmp_path):
+        await asyncio.sleep(0.01)
     inspections.closed(one.uri)
-    with pytest.raises(KernelBandError, match="its document was closed"):
+    with pytest.raises(KernelBandError, match="closed"):
         await tasks[0]
+    (tmp_path / "go").touch()
     assert (await tasks[1]).of.path == other.path
-    signs = [line[0] for line in (tmp_path / "times").read_text().splitlines()]
-    assert signs == ["+", "+", "-"]  # the first never came to its end
+    assert signs(tmp_path) == "++-"  # the first never came to its end
 
 
 def test_the_command_line_names_texts_and_settings(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
@@ -104,6 +104,7 @@ ACTION = st.tuples(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(ACTION, max_size=8))
 def test_the_program_follows_every_change(actions: list[tuple[str, int, str]]) -> None:
     documents, book = opened(KERNEL, "", OTHER)
@@ -144,7 +145,7 @@ def test_edits_of_the_program_are_edits_of_cells() -> None:
     first, second = (text_edits(p.text, p.edits, UTF16) for p in (one, two))
     assert first == [types.TextEdit(types.Range(types.Position(1, 4), types.Position(1, 5)), "11")]
     assert second == [types.TextEdit(types.Range(types.Position(0, 10), types.Position(0, 11)), "22")]
-    with pytest.raises(SourceError, match=r"changes '%time 0' in code cell 1, which is IPython's"):
+    with pytest.raises(SourceError, match="%time 0"):
         cell_edits(book, text, [Edit(Span(1, 3), "x")])
-    with pytest.raises(StaleText, match="changed while the edit was made"):
+    with pytest.raises(StaleText, match="changed"):
         cell_edits(book, text + " ", both)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelband.errors import StaleText
-from kernelband.lsp.placing import place, program_in, recognise, restored
+from kernelband.lsp.placing import place, program_in
 from kernelband.lsp.readings import globals_of
-from kernelband.lsp.silences import Quiet
 from kernelband.source import between, make_patch
 from kernelband.source.model import Edit, Patch, Program, Span
 
@@ -115,7 +111,7 @@ def test_a_checkout_with_other_line_ends_is_the_same_text(was: str, now: str) ->
 
 
 def test_line_ends_of_several_kinds_are_another_text() -> None:
-    with pytest.raises(StaleText, match=r"scale_kernel in scale.py has changed"):
+    with pytest.raises(StaleText, match=r"^scale_kernel in"):
         placed(BASE.replace("\n", "\r\n", 30))
 
 
@@ -148,7 +144,7 @@ def test_a_piece_that_is_no_program_by_itself_reads_all_that_it_names(begin: str
 
 def test_a_global_that_the_program_reads_counts_and_another_one_does_not() -> None:
     assert "BLOCK=1024" in placed(BASE.replace("OTHER = 1", "OTHER = 7"))
-    with pytest.raises(StaleText, match=r"WARPS, which what runs scale_kernel reads, has changed in scale.py since run 1a2b3c4d"):
+    with pytest.raises(StaleText, match=r"^WARPS, which"):
         placed(BASE.replace("WARPS = 4", "WARPS = 8"))
 
 
@@ -169,19 +165,19 @@ def test_a_launch_at_the_top_level_counts_with_what_it_reads() -> None:
 
     moved = SCRIPT.replace("OTHER = 1", "OTHER = 2\nprint(OTHER)")
     assert put(moved) == moved.replace("x, y, n, BLOCK=64)", "x, y, n, BLOCK=128)")
-    with pytest.raises(StaleText, match=r"the top level in scale.py has changed since run 1a2b3c4d"):
+    with pytest.raises(StaleText, match="the top level"):
         put(SCRIPT.replace("range(3)", "range(4)"))
-    with pytest.raises(StaleText, match=r"n, which what runs scale_kernel reads, has changed in scale.py"):
+    with pytest.raises(StaleText, match=r"^n, which"):
         put(SCRIPT.replace("torch.ones(64), 64", "torch.ones(64), 65"))
 
 
 def test_a_function_that_is_gone_and_one_that_came_are_named() -> None:
-    with pytest.raises(StaleText, match=r"Scaler.run in scale.py is gone since run 1a2b3c4d"):
+    with pytest.raises(StaleText, match=r"Scaler.run in scale.py is gone"):
         placed(BASE.replace("def run", "def go"))
     more = BASE + "\n\ndef second(x, y):\n    scale_kernel[(1,)](x, y, 64, BLOCK=64)\n"
-    with pytest.raises(StaleText, match=r"second in scale.py is part of what runs scale_kernel, but wasn't in run 1a2b3c4d"):
+    with pytest.raises(StaleText, match=r"^second in"):
         placed(more)
-    with pytest.raises(StaleText, match=r"can't be put into this text. There is no kernel scale_kernel"):
+    with pytest.raises(StaleText, match="no kernel scale_kernel"):
         placed(BASE.replace("def scale_kernel", "def other_kernel").replace("scale_kernel[", "other_kernel["))
 
 
@@ -195,9 +191,9 @@ def test_an_edit_of_an_import_or_a_global_moves_with_it() -> None:
     moved = placed("# first\n" + BASE.replace("WARPS = 4", "WARPS = 4\n\n# a remark"), patch)
     assert moved.startswith('# first\n"""Scales."""\n\nimport math\nimport torch\n')
     assert "# a remark\nOTHER = 1\nMORE = 2\n" in moved
-    with pytest.raises(StaleText, match=r"`OTHER = 1` in scale.py has changed since run 1a2b3c4d"):
+    with pytest.raises(StaleText, match="`OTHER = 1`"):
         placed(BASE.replace("OTHER = 1", "OTHER = 3"), patch)
-    with pytest.raises(StaleText, match=r"`OTHER = 1` in scale.py has changed"):
+    with pytest.raises(StaleText, match="`OTHER = 1`"):
         placed(BASE + "OTHER = 1\n", patch)  # which of the two is meant isn't clear
 
 
@@ -237,7 +233,7 @@ def test_hosts_in_other_files_count_and_move(tmp_path: Path) -> None:
     moved = place(patch, base, {**base, host: "import os\n" + base[host]}, find(kernel))
     assert [f.path for f in moved.files] == [host]
     assert moved.apply({host: "import os\n" + base[host]}) == {host: "import os\n" + after[host]}
-    with pytest.raises(StaleText, match=r"Scaler.run in host.py is gone"):
+    with pytest.raises(StaleText, match=r"^Scaler\.run in host"):
         place(patch, base, {kernel: head}, find(kernel))
 
 
@@ -268,6 +264,7 @@ REMARKS = st.sampled_from(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(FREE), REMARKS), max_size=8))
 def test_lines_put_outside_functions_keep_it_placeable(added: list[tuple[int, str]]) -> None:
     lines = list(LINES)
@@ -291,122 +288,10 @@ def difflines(old: str, new: str) -> list[str]:
     return [a for a, b in zip(old.split("\n"), new.split("\n"), strict=True) if a != b]
 
 
+@settings(max_examples=50)
 @given(st.sampled_from(sorted(OWN)), st.sampled_from(["# a remark", "    pass", "    zz = 1"]))
 def test_lines_put_into_the_program_are_refused(at: int, text: str) -> None:
     lines = list(LINES)
     lines.insert(at + 1, text)
     with pytest.raises(StaleText):
         placed("\n".join(lines))
-
-
-# ---------------------------------------------------------------- recognising
-
-
-def formatted(text: str) -> str:
-    """As ``ruff format`` writes it, with other lengths than this project's."""
-    command = [str(Path(sys.executable).with_name("ruff")), "format", "--isolated", "--line-length", "60", "-"]
-    return subprocess.run(command, input=text, text=True, capture_output=True, check=True, timeout=60).stdout
-
-
-VARIANTS = {1: between({PATH: BASE}, {PATH: FASTER}), 2: between({PATH: BASE}, {PATH: WIDER})}
-who = partial(recognise, {PATH: BASE}, VARIANTS, program_of=find())
-
-
-@pytest.mark.parametrize(("text", "number"), [(BASE, 0), (FASTER, 1), (WIDER, 2)])
-def test_formatted_text_is_recognised(text: str, number: int) -> None:
-    new = formatted(text)
-    assert new != text
-    assert "Indented by hand. \n" not in new, "the formatter changed the docstring, which is part of the syntax tree"
-    assert who(current_texts={PATH: text}) == number
-    assert who(current_texts={PATH: new}) == number
-    assert who(current_texts={PATH: new.replace("'", '"').replace("\n", "\r\n")}) == number
-
-
-@pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_of_a_formatted_variant_the_functions_go_back(ends: str) -> None:
-    current = formatted(WIDER.replace("return a + 1", "return  a - 1")).replace("\n", ends)
-    patch = restored({PATH: BASE}, {PATH: WIDER}, {PATH: current}, find())
-    assert patch is not None
-    after = patch.apply({PATH: current})[PATH]
-    for name, begin, end in [
-        ("scale_kernel", "@triton.jit\ndef scale_kernel", "\n\n\nclass"),
-        ("run", "    def run", "\n\n\ndef unrelated"),
-    ]:
-        own = BASE[BASE.index(begin) : BASE.index(end)].replace("\n", ends)
-        assert own in after, name
-    assert who(current_texts={PATH: after}) == 0
-    assert "return a - 1" in after  # what is elsewhere stays as it is
-
-
-def test_what_is_no_formatted_variant_is_left_alone() -> None:
-    assert restored({PATH: BASE}, {PATH: WIDER}, {PATH: FASTER}, find()) is None
-    assert restored({PATH: BASE}, {PATH: WIDER}, {PATH: formatted(WIDER).replace("x * 2", "x * 3")}, find()) is None
-    outside = WIDER.replace("WARPS = 4", "WARPS = 8")  # more than functions
-    assert restored({PATH: BASE}, {PATH: outside}, {PATH: formatted(outside)}, find()) is None
-
-
-def test_something_else_is_not_recognised() -> None:
-    assert who(current_texts={PATH: WIDER.replace("1024", "512")}) is None
-    assert who(current_texts={PATH: BASE.replace("x * 2", "x * 4")}) is None
-    assert who(current_texts={PATH: BASE.replace("scale_kernel", "renamed")}) is None
-    assert who(current_texts={PATH: WIDER.replace("unrelated", "elsewhere")}) == 2
-
-
-QUIET = "  # kernelband: ignore[mask-always-true]"
-
-
-def silenced(text: str, *lines: str) -> str:
-    for line in lines:
-        assert line + "\n" in text
-        text = text.replace(line + "\n", line + QUIET + "\n")
-    return text
-
-
-SILENCED = (
-    "def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):",
-    "x = tl.load(x_ptr + at, mask=at < n)",
-    "scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64, num_warps=WARPS)",
-    "return y",
-)
-
-
-@pytest.mark.parametrize("count", range(1, len(SILENCED) + 1))
-def test_comments_that_silence_hints_do_not_count(count: int) -> None:
-    now = silenced(BASE, *SILENCED[:count])
-    after = place(variant(), {PATH: BASE}, {PATH: now}, find()).apply({PATH: now})[PATH]
-    assert after.replace(QUIET, "") == WIDER
-    assert after.count(QUIET) == count  # they stay beside what is edited
-    back = place(variant(), {PATH: BASE}, {PATH: BASE}, find()).apply({PATH: BASE})[PATH]
-    assert back == WIDER
-
-
-def test_a_variant_of_a_text_with_such_comments_fits_one_without() -> None:
-    base = silenced(BASE, *SILENCED)
-    edited = base.replace("BLOCK=64", "BLOCK=1024").replace("cdiv(n, 64)", "cdiv(n, 1024)")
-    made = between({PATH: base}, {PATH: edited})
-    assert place(made, {PATH: base}, {PATH: BASE}, find()).apply({PATH: BASE})[PATH] == FASTER
-    assert place(made, {PATH: base}, {PATH: base}, find()).apply({PATH: base})[PATH] == edited
-    assert recognise({PATH: base}, {1: made}, {PATH: FASTER}, find()) == 1
-
-
-def test_another_comment_is_a_change_still() -> None:
-    now = (
-        silenced(BASE, *SILENCED)
-        .replace(QUIET + "\n    x =", QUIET + "\n    # of mine\n    x =")
-        .replace("at < n)" + QUIET, "at < n)  # of mine" + QUIET)
-    )
-    with pytest.raises(StaleText):
-        place(variant(), {PATH: BASE}, {PATH: now}, find())
-
-
-@given(st.text(alphabet="ab#\n\r \t:=ignorekbl[]", max_size=60), st.integers(0, 60), st.integers(0, 60))
-def test_what_is_left_out_comes_back(text: str, start: int, end: int) -> None:
-    text = text.replace("b#", "b  # kernelband: ignore[a]\n")
-    quiet = Quiet.of(text)
-    start, end = sorted((min(start, len(quiet.text)), min(end, len(quiet.text))))
-    edit = Edit(Span(start, end), "new")
-    out = quiet.outwards(edit)
-    assert 0 <= out.span.start <= out.span.end <= len(text)
-    assert quiet.inwards(out) == edit
-    if not any(out.span.start < span.end and span.start < out.span.end for span in quiet.left_out):
-        assert text[out.span.start : out.span.end] == quiet.text[start:end]

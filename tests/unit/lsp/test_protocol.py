@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol import types
+from lsprotocol import converters, types
 from pygls.lsp.server import LanguageServer
 from pytest_lsp import client_capabilities
 
@@ -97,7 +99,7 @@ def test_only_values_of_the_right_kind_are_taken() -> None:
 def test_the_capabilities_of_real_editors_are_taken() -> None:
     for name in ("visual_studio_code", "neovim@v0.11", "emacs"):
         client = Client(initialized=False)
-        capabilities = client.protocol._converter.unstructure(client_capabilities(name))
+        capabilities = converters.get_converter().unstructure(client_capabilities(name))
         assert "result" in client.ask(types.INITIALIZE, {"processId": None, "rootUri": None, "capabilities": capabilities})
     assert Client(initialized=False).ask(types.INITIALIZE, {"capabilities": {"textDocument": {"hover": {"contentFormat": ["x"]}}}})["error"]
 
@@ -135,29 +137,47 @@ def test_an_answer_that_makes_no_sense_ends_the_wait_for_it() -> None:
     assert future.result(0).applied
 
 
+async def turns() -> None:
+    """Of the loop, more than any handler here takes."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+class Kept(dict[str, int]):
+    """What a handler gives; it lives as long as anything holds it."""
+
+
 def test_nothing_of_what_was_handled_is_kept() -> None:
     """pygls keeps the futures of notifications, and of what commands call, for good: an editor sends one with each key."""
+    given: list[weakref.ref[Kept]] = []
 
-    async def live() -> set[int | str]:
+    def kept() -> Kept:
+        made = Kept(x=1)
+        given.append(weakref.ref(made))
+        return made
+
+    async def live() -> None:
         client = Client()
 
         @client.server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-        async def opened(_: types.DidOpenTextDocumentParams) -> None:
+        async def opened(_: types.DidOpenTextDocumentParams) -> Kept:
             await asyncio.sleep(0)
+            return kept()
 
         @client.server.command("text")
-        async def text() -> str:
-            return "x"
+        async def text() -> Kept:
+            return kept()
 
         document = {"uri": "file:///u", "languageId": "python", "version": 1, "text": ""}
         for number in range(3):
             client.tell(method=types.TEXT_DOCUMENT_DID_OPEN, params={"textDocument": document})
             client.tell(id=number, method="workspace/executeCommand", params={"command": "text"})
-        await asyncio.sleep(0.01)
-        assert [r["result"] for r in client.said[1:]] == ["x", "x", "x"]
-        return set(client.protocol._request_futures)
+        await turns()
+        assert [r["result"] for r in client.said[1:]] == [{"x": 1}] * 3
+        gc.collect()
+        assert [ref() for ref in given] == [None] * 6
 
-    assert asyncio.run(live()) == set()
+    asyncio.run(live())
 
 
 def test_shutdown_cancels_what_runs() -> None:
@@ -176,7 +196,7 @@ def test_shutdown_cancels_what_runs() -> None:
         client.tell(id="c", method="workspace/executeCommand", params={"command": "wait"})
         await asyncio.sleep(0)
         client.tell(id="s", method="shutdown")
-        await asyncio.sleep(0.01)
+        await turns()
         return client.said[1:]
 
     replies = {r["id"]: r.get("error", {}).get("code") for r in asyncio.run(live())}

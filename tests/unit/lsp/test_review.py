@@ -40,7 +40,7 @@ def variants(name: str) -> tuple[Program, tuple[Patch, ...]]:
     return program, tuple({p.key.partition("(")[0]: p.patch for p in found}.values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     name=st.sampled_from(NAMES),
     which=st.integers(0, 100),

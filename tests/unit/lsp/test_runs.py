@@ -15,6 +15,7 @@ import pytest
 from kernelband.cli import app
 from kernelband.cli.failure import run_and_exit
 from kernelband.errors import UsageError
+from kernelband.lsp import child
 from kernelband.lsp.runs import LiveRun, Request, Runs
 
 PROGRAM = """
@@ -26,10 +27,10 @@ def end(state): say("run_ended", state=state, reason="why", best=None, verified=
 def stop(*_): end("interrupted"); sys.exit(130)
 signal.signal(signal.SIGTERM, stop)
 overlays = [arguments[i + 1] for i, a in enumerate(arguments) if a == "--overlay"]
-texts = [[x.partition("=")[0], open(x.partition("=")[2], newline="").read(), x.partition("=")[2]] for x in overlays]
+texts = [[x.partition("=")[0], open(x.partition("=")[2], newline="", encoding="utf-8").read(), x.partition("=")[2]] for x in overlays]
 say("run_started", run="", mode="predicted", device="H100", entry="", trials=20, seconds=None)
 say("noted", text=json.dumps({"arguments": arguments, "texts": texts, "cwd": os.getcwd(), "path": sys.path[0]}))
-if any("wait" in a for a in arguments): time.sleep(100)
+if any("wait" in a for a in arguments): time.sleep(250)
 if any("fail" in a for a in arguments): print("It broke.", file=sys.stderr); sys.exit(70)
 if any("usage" in a for a in arguments): say("error", message="No.", detail="", exit_code=2); sys.exit(2)
 end("finished")
@@ -43,6 +44,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr(child, "GRACE_S", 100.0)  # a busy machine lets a program wait for its last words
     return Runs(trusted, (sys.executable, str(program)))
 
 
@@ -57,14 +59,14 @@ def request(kernel: str = "k", **more: Any) -> Request:
 async def ended(runs: Runs, live: LiveRun) -> LiveRun:
     over = asyncio.Event()
     runs.on_change.append(lambda of: over.set() if of is live and of.ended else None)
-    await asyncio.wait_for(over.wait(), 20)
+    await asyncio.wait_for(over.wait(), 100)
     return live
 
 
 async def begun(runs: Runs, live: LiveRun) -> None:
     there = asyncio.Event()
     runs.on_change.append(lambda of: there.set() if of is live and of.notes else None)
-    await asyncio.wait_for(there.wait(), 20)
+    await asyncio.wait_for(there.wait(), 100)
 
 
 def given(live: LiveRun) -> dict[str, Any]:
@@ -162,7 +164,7 @@ async def test_a_resumed_run_keeps_its_id_and_its_texts(runs: Runs) -> None:
     assert live.id == "0123abcd"
     assert given(live)["arguments"] == ["optimize", "--json", "/w/k.py::k", "--trials=30", "--resume=0123abcd"]
     for wrong in ("last", "0123", "0123abcd/3", "0123ABCD", "--help00"):
-        with pytest.raises(UsageError, match="is not the id of a run"):
+        with pytest.raises(UsageError, match=wrong):
             runs.start(request(resume=wrong))
 
 
@@ -190,7 +192,7 @@ async def test_stopped_before_it_began(runs: Runs, tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_run_that_is_not_ours_is_not_stopped(runs: Runs) -> None:
-    with pytest.raises(UsageError, match="Run 0123abcd was not started here"):
+    with pytest.raises(UsageError, match="0123abcd"):
         await runs.cancel("0123abcd")
 
 
@@ -207,7 +209,8 @@ async def test_no_room_for_the_texts_is_said(runs: Runs, tmp_path: Path) -> None
     (tmp_path / "tmp").rmdir()
     live = runs.start(request(text="x"))
     await ended(runs, live)
-    assert (live.state, live.error) == ("failed", "The unsaved texts can't be written to a temporary file: No such file or directory.")
+    assert live.state == "failed"
+    assert "can't be written" in live.error
 
 
 @pytest.mark.asyncio
@@ -218,7 +221,7 @@ async def test_a_missing_extra_is_the_command_line_s_sentence(tmp_path: Path, mo
     live = runs.start(Request("", str(tmp_path / "k.py"), "k", db=str(tmp_path / "h.db")))
     await ended(runs, live)
     assert live.state == "failed"
-    assert live.error == "Searching needs sklearn, which this Python lacks: pip install 'kernelband[search]'."
+    assert "kernelband[search]" in live.error
 
 
 @pytest.mark.parametrize("given", [["--run-id", "../../x"], ["--run-id", "0123abc"], ["--run-id", "0123abcd", "--resume", "last"]])
@@ -226,7 +229,7 @@ def test_an_id_that_can_t_be_a_run_s_is_refused(given: list[str], capsys: pytest
     with pytest.raises(SystemExit) as end:
         run_and_exit(app, ["optimize", "k.py", *given])
     assert end.value.code == 2
-    assert "give a new run an id of 8 hexadecimal digits, and a resumed one none" in capsys.readouterr().err
+    assert "8 hexadecimal digits" in capsys.readouterr().err
 
 
 @pytest.mark.asyncio

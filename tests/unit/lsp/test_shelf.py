@@ -34,9 +34,9 @@ def test_a_file_is_read_only_and_may_become_another(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceError, match="can't be written: Not a directory"):
+    with pytest.raises(SourceError, match="can't be written"):
         Shelf(tmp_path / "file").put(("a",), "text")
-    with pytest.raises(SourceError, match="can't be written: File name too long"):
+    with pytest.raises(SourceError, match="can't be written"):
         Shelf(tmp_path).put(("a" * 300,), "text")
 
 

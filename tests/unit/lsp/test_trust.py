@@ -32,9 +32,7 @@ def work(tmp_path: Path) -> Path:
 
 def test_nothing_is_trusted_at_first(path: Path, work: Path) -> None:
     assert not Trust().allows(str(work / "k.py"))
-    assert Trust().refusal(str(work / "k.py")) == (
-        f"Nothing is run in {work}, because that folder isn't trusted: trust it in your editor, or with `kernelband trust {work}`."
-    )
+    assert f"`kernelband trust {work}`" in Trust().refusal(str(work / "k.py"))
     assert not path.exists()
 
 
@@ -101,8 +99,7 @@ def test_a_list_that_can_t_be_read_trusts_nothing_and_says_so(path: Path, work: 
     server = Trust()
     assert not server.allows("/")
     sentence = server.refusal(str(work / "k.py"))
-    assert sentence.startswith(f"The list of trusted folders, {path}, can't be used (")
-    assert "mend it, or delete it" in sentence
+    assert f"{path}, can't be used" in sentence
     with pytest.raises(UsageError, match="can't be used"):
         put(path, str(work), trusted=True)
     assert path.read_bytes() == before
@@ -137,17 +134,21 @@ def run(capsys: pytest.CaptureFixture[str], command: object, *arguments: str) ->
 
 
 def test_the_commands(path: Path, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, trust) == (0, "No folder is trusted: `kernelband trust DIR` trusts one.\n", "")
-    assert run(capsys, trust, str(work / "inner" / "..")) == (0, f"Trusted: {work} and what is below it.\n", "")
+    code, out, err = run(capsys, trust)
+    assert (code, err) == (0, "")
+    assert "`kernelband trust DIR`" in out
+    code, out, err = run(capsys, trust, str(work / "inner" / ".."))
+    assert (code, err) == (0, "")
+    assert f"Trusted: {work} " in out
     assert run(capsys, untrust, str(work / "inner")) == (0, f"Not trusted: {work / 'inner'}.\n", "")
     run(capsys, trust, str(work / "inner" / "deep"))
     assert run(capsys, trust)[1] == f"{work}\n{work / 'inner'}  (not trusted)\n{work / 'inner' / 'deep'}\n"
-    assert run(capsys, untrust, str(work))[1] == f"Not trusted: {work}.\nStill trusted below it: {work / 'inner' / 'deep'}.\n"
-    assert run(capsys, trust, str(work / "gone")) == (
-        2,
-        "",
-        f"{work / 'gone'} is no folder, so it can't be trusted: name a folder that is there.\n",
-    )
+    _, still = run(capsys, untrust, str(work))[1].splitlines()
+    assert str(work / "inner" / "deep") in still
+    code, out, err = run(capsys, trust, str(work / "gone"))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{work / 'gone'} is no folder" in err
+    assert read(path).folders == {str(work): False, str(work / "inner"): False, str(work / "inner" / "deep"): True}
     path.write_text("?")
     code, out, err = run(capsys, trust)
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -103,18 +102,14 @@ def test_when_to_ask_again() -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_server_that_stalls(stream: bool) -> None:
-    start = time.monotonic()
-    found = fault(Says("late", stall_s=30), stream=stream, timeout_s=0.5)
-    assert time.monotonic() - start < 5
+    found = fault(Says("late", stall_s=250), stream=stream, timeout_s=0.5)  # whoever waits gets an answer, and no fault
     assert found.again
-    assert "within 0 s" in found.sentence or "within 1 s" in found.sentence or "within 0.5 s" in found.sentence
+    assert "answer within" in found.sentence  # none, or none that is complete
 
 
 def test_a_stream_that_trickles_for_ever() -> None:
-    start = time.monotonic()
-    found = fault(Says("x" * 1000, trickle_s=0.1), timeout_s=1.0)
-    assert time.monotonic() - start < 5
-    assert "no complete answer within 1 s" in found.sentence
+    found = fault(Says("x" * 2500, trickle_s=0.1), timeout_s=0.5)  # whoever reads on gets it all, and no fault
+    assert "answer within" in found.sentence  # none, or none that is complete
 
 
 def test_a_stream_that_breaks_off() -> None:
@@ -122,15 +117,21 @@ def test_a_stream_that_breaks_off() -> None:
 
 
 def test_the_end_of_a_run_waits_for_no_answer() -> None:
-    with serving(lambda _: Says("late", stall_s=30)) as server:
+    closing: list[threading.Thread] = []
+
+    def answer(_: dict[str, Any]) -> Says:  # the run ends once the question is there
+        closing.append(threading.Thread(target=asked.close))
+        closing[-1].start()
+        return Says("late", stall_s=250)
+
+    with serving(answer) as server:
         asked = client(server)
-        threading.Timer(0.3, asked.close).start()
-        start = time.monotonic()
         with pytest.raises(ModelFault, match="The run ended"):
-            asked.ask(TALK, 500, 30)
-        assert time.monotonic() - start < 5
+            asked.ask(TALK, 500, 250)
+        closing[0].join()
         with pytest.raises(ModelFault, match="The run ended"):
-            asked.ask(TALK, 500, 30)
+            asked.ask(TALK, 500, 250)
+    assert len(server.asked) == 1
 
 
 def test_nobody_is_there() -> None:

@@ -28,12 +28,11 @@ def test_it_says_when_nothing_is_left(tmp_path):
 
 
 def test_same_arguments_same_draft(tmp_path):
-    program = example("layer_norm", tmp_path)
-    given = example_facts("layer_norm", program)
+    program = example("vector_add", tmp_path)
+    given = example_facts("vector_add", program)
     for strategy in STRATEGIES:
-        assert Rewriter().write(program, strategy.card.name, given, set(), 50) == Rewriter().write(
-            program, strategy.card.name, given, set(), 50
-        )
+        first, second = (Rewriter().write(program, strategy.card.name, given, set(), 50) for _ in range(2))
+        assert first == second
 
 
 def test_a_variant_is_a_parent(tmp_path):

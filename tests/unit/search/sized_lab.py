@@ -92,7 +92,7 @@ class SizedLab(FakeLab):
                 }
             )
         specialised: Any = {"launches": launches, "host_hash": {"k:copy": text_hash(text)}}
-        out.set_result(Built(specialised, {x["key"]: self._facts(x, x["key"]) for x in launches}))
+        out.set_result(Built(specialised, {x["key"]: self.facts_of(x, x["key"]) for x in launches}))
         return out
 
 

@@ -13,7 +13,7 @@ import pytest
 from kernelband.search._lab import Built
 
 from .fake_lab import FakeAuthor, FakeExecutor, FakeLab
-from .test_run import World, rows, world  # noqa: F401 - the fixture
+from .world import World, rows
 
 
 def many(_: FakeLab) -> int:
@@ -43,7 +43,7 @@ class Builds:
         class Waits(FakeExecutor):
             def call(self, operation: str, *rest: Any, **more: Any) -> dict[str, Any]:
                 if operation == "time" and not outer.before:
-                    outer.reached.wait(5)
+                    outer.reached.wait(120)
                     outer.before = outer.asked
                 return super().call(operation, *rest, **more)
 
@@ -51,14 +51,14 @@ class Builds:
 
 
 @pytest.mark.parametrize(("builders", "before"), [(8, 4), (1, 1)])
-def test_the_arms_of_the_original_are_compiled_while_it_is_timed(world: World, builders: int, before: int) -> None:  # noqa: F811
+def test_the_arms_of_the_original_are_compiled_while_it_is_timed(world: World, builders: int, before: int) -> None:
     builds = Builds(before)
     ended = world.run(build=builds.build, measuring=builds.measuring, builders=lambda _: builders)
     assert builds.before == before  # the original itself, two of tiling, one of pipeline; fusion's is the original's text
     assert ended.verified
 
 
-def test_each_proposal_is_counted_and_told_once(world: World) -> None:  # noqa: F811
+def test_each_proposal_is_counted_and_told_once(world: World) -> None:
     ended = world.run(world.options(trials=20), builders=many, author=FakeAuthor(("compile_error", "wrong")))
     pulls = rows(world, ended.run)["pulls"]
     keys = [(p.parent, p.key) for p in pulls if p.key]
@@ -70,13 +70,13 @@ def test_each_proposal_is_counted_and_told_once(world: World) -> None:  # noqa: 
     assert ended.counts["executed"] == sum(p.executed for p in pulls)
 
 
-def test_a_policy_that_pays_for_failures_looks_at_what_it_chose_only(world: World) -> None:  # noqa: F811
+def test_a_policy_that_pays_for_failures_looks_at_what_it_chose_only(world: World) -> None:
     builds = Builds(1)
     world.run(world.options(policy="paper"), builders=many, build=builds.build, measuring=builds.measuring)
     assert builds.before == 1
 
 
-def test_arms_that_turned_out_empty_cost_no_step(world: World) -> None:  # noqa: F811
+def test_arms_that_turned_out_empty_cost_no_step(world: World) -> None:
     ended = world.run(world.options(trials=6), builders=many)
     pulls = rows(world, ended.run)["pulls"]
     empty = {p.strategy for p in pulls if p.outcome == "nothing_left" and p.parent == 0}  # of a new leader it may be known too late
@@ -84,7 +84,7 @@ def test_arms_that_turned_out_empty_cost_no_step(world: World) -> None:  # noqa:
     assert len({p.strategy for p in pulls if p.executed}) >= 2
 
 
-def test_the_next_choice_knows_the_forecasts_of_what_waits_and_not_of_what_runs(world: World) -> None:  # noqa: F811
+def test_the_next_choice_knows_the_forecasts_of_what_waits_and_not_of_what_runs(world: World) -> None:
     from kernelband.search.policies.kernelband import KernelBand
 
     seen: list[dict[str, float]] = []

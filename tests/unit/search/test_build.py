@@ -7,52 +7,89 @@ from concurrent.futures import Future
 import pytest
 
 from kernelband.errors import WorkloadError
-from kernelband.hardware import find_device
-from kernelband.search.worker_lab import WorkerLab, _Build
+from kernelband.search import worker_lab
+from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace
+
+CASES = [{"id": "c", "replayable": True, "role": "time"}]
 
 
 class Opened:
-    """A worker that notes the sessions of its executors."""
+    """A worker without a GPU that notes the sessions of its executors."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.hello = {"scratch": "/scratch/run", "cpus": 4}
-        self.sessions: dict[str, dict] = {}
+        self.sessions = {}
 
-    def start_executor(self, name, *_):
+    def start_executor(self, *_):
+        pass
+
+    def stop_executor(self, *_):
         pass
 
     def call(self, name, operation, params, *_, **__):
         if operation == "session/open":
             self.sessions[name] = params
-        return {}
+        return {"gpus": []}
 
 
-def test_all_configurations_of_an_autotuned_variant_compete_in_the_final_only(tmp_path):
-    (tmp_path / "k.py").write_text("import triton\n")
-    worker = Opened()
-    lab = WorkerLab(worker, Workspace.for_file(str(tmp_path / "k.py"), {}), 0)
-    for executor in (lab._executor("main", "gpu"), lab.fresh("final-0")):
-        executor.call("check", {}, 1.0)
-    assert "tuning" not in worker.sessions["main"]
-    assert worker.sessions["final-0"] == {**worker.sessions["main"], "tuning": "all"}
+class Jobs:
+    """A compile pool that leaves its jobs to the test: what was asked, and the answer to come."""
 
+    size = 1
 
-class Pool:
-    def __init__(self) -> None:
-        self.jobs: list[Future] = []
+    def __init__(self, *_, **__):
+        self.asked, self.jobs = [], []
 
-    def submit(self, params, **more):
+    def submit(self, params, **_):
+        self.asked.append(params)
         self.jobs.append(Future())
         return self.jobs[-1]
 
 
-def test_jobs_that_are_cancelled_by_the_first_failure_end_the_build_once(caplog):
-    pool, out = Pool(), Future()
-    specialised = {"launches": [{"key": name} for name in "abc"], "host_hash": {}}
-    _Build(pool, find_device("h200"), None, specialised, out).begin()
-    pool.jobs[0].set_exception(WorkloadError("It doesn't compile.", kind="compile_error"))
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A lab whose ``worker`` and pool of ``compilers`` are these."""
+    worker = Opened()
+    monkeypatch.setattr(worker_lab.Worker, "start", lambda *_, **__: worker)
+    monkeypatch.setattr(worker_lab, "CompilePool", Jobs)
+    (tmp_path / "k.py").write_text("import triton\n")
+    workspace = Workspace.for_file(str(tmp_path / "k.py"), {})
+    made = WorkerLab.start(workspace, worker=None, python=None, gpu="h200", seed=0, on_log=lambda *_: None)
+    made.worker = worker
+    return made
+
+
+def build(lab, launches):
+    """A build that has got as far as its compile jobs: its result, and the jobs by launch."""
+    out = lab.build(None, CASES)
+    lab.compilers.jobs[0].set_result({"launches": [{"key": name} for name in launches], "host_hash": {}})
+    jobs = dict(zip((asked["launch"]["key"] for asked in lab.compilers.asked[1:]), lab.compilers.jobs[1:], strict=True))
+    assert list(jobs) == list(launches)
+    return out, jobs
+
+
+def test_all_configurations_of_an_autotuned_variant_compete_in_the_final_only(lab):
+    for executor in (lab.measuring(), lab.fresh("final-0")):
+        executor.call("check", {}, 1.0)
+    sessions = lab.worker.sessions
+    assert "tuning" not in sessions["main"]
+    assert sessions["final-0"] == {**sessions["main"], "tuning": "all"}
+
+
+def test_jobs_that_are_cancelled_by_the_first_failure_end_the_build_once(lab, caplog):
+    out, jobs = build(lab, "abc")
+    jobs["a"].set_exception(WorkloadError("It doesn't compile.", kind="compile_error"))
     with pytest.raises(WorkloadError):
         out.result(0)
-    assert all(job.cancelled() for job in pool.jobs[1:])
+    assert jobs["b"].cancelled()
+    assert jobs["c"].cancelled()
     assert "exception calling callback" not in caplog.text
+
+
+def test_facts_are_in_the_order_of_the_launches(lab):
+    """Not in that of the compilers coming back: strategies read the first, and the database keeps the order."""
+    out, jobs = build(lab, ("first", "second", "third"))
+    for name in reversed(jobs):
+        jobs[name].set_result({"key": name})
+    assert tuple(out.result(0).facts) == ("first", "second", "third")

@@ -23,9 +23,9 @@ from .fake_lab import TEXT, FakeAuthor, FakeLab
 class SpillingLab(FakeLab):
     """Fewer bytes spill the larger the block: BLOCK=16 spills 800, 256 and more nothing."""
 
-    def _facts(self, launch: Any, text: str) -> Any:
+    def facts_of(self, launch: Any, text: str) -> Any:
         block = int(re.findall(r"BLOCK=(\d+)", text)[-1])
-        return super()._facts(launch, text) | {"spill_store_bytes": spilled(block)}
+        return super().facts_of(launch, text) | {"spill_store_bytes": spilled(block)}
 
 
 def spilled(block: int) -> int:

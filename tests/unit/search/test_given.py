@@ -76,14 +76,14 @@ def test_a_faster_edit_is_verified_and_kept_as_a_run(world: World) -> None:
         assert final.verified
         assert outcome(store, row).startswith("your edit: verified ")
         assert again(row, {}, {}).command == f"kernelband verify {world.file}::k --against HEAD --objective device --seed 0"
-    with pytest.raises(HistoryError, match="judged one edit, so there is nothing to resume"):
+    with pytest.raises(HistoryError, match="nothing to resume"):
         peek(world.db, ended.run)
 
 
 def test_a_slower_edit_is_measured_by_the_final_all_the_same(world: World) -> None:
     ended = world.judge(edited(8))
     assert (ended.best, ended.verified) == (None, ())
-    assert re.match(r"your edit of k is slower: 0\.\d\dx \(0\.\d\d to 0\.\d\d\) against HEAD on NVIDIA H200", ended.reason)
+    assert re.search(r"slower: 0\.\d\dx \(0\.\d\d to 0\.\d\d\)", ended.reason)
     with Store.read(world.db) as store:
         (final,) = trials.finals(store, ended.run)
         assert final.result["stage"] == "final"
@@ -130,13 +130,13 @@ class HeldOut(FakeLab):
 def test_an_edit_that_only_the_final_finds_wrong_says_where(world: World) -> None:
     ended = world.judge(edited(256), lab=HeldOut)
     assert (ended.best, ended.verified) == (None, ())
-    said = "your edit of k computes something else than HEAD: on x: float32[100] the largest error of return is 0.25; 1 of 9 is wrong"
-    assert ended.reason == said
+    assert "something else than HEAD" in ended.reason
+    assert ended.reason.endswith("0.25; 1 of 9 is wrong")
 
 
 def test_where_nothing_is_measured_no_figure_is_said(world: World) -> None:
     ended = world.judge(edited(256), measured=False)
-    assert re.match(r"predicted, not measured: your edit of k is (neither|likely)", ended.reason)
+    assert ended.reason.startswith("predicted, not measured: ")
     assert not re.search(r"\d(x|×|\.\d)", ended.reason)
     with Store.read(world.db) as store:
         assert trials.finals(store, ended.run) == ()
@@ -147,9 +147,8 @@ def test_where_nothing_is_measured_no_figure_is_said(world: World) -> None:
 def test_an_edit_that_compiles_to_the_same_is_not_measured(world: World, measured: bool) -> None:
     options = world.options(edited={str(world.file): TEXT + "# nothing"}, against="old.py", trials=1)
     ended = world.judge(TEXT, options=options, measured=measured)
-    assert ended.reason == (
-        "your edit of k changes nothing that runs: it launches the same machine code, in the same way, as the original (old.py)"
-    )
+    assert "the same machine code" in ended.reason
+    assert ended.reason.endswith("(old.py)")
     assert world.labs[0].calls.count("check") == 0
     with Store.read(world.db) as store:
         assert outcome(store, runs.find(store, ended.run)) == "your edit: equal"
@@ -209,9 +208,9 @@ def test_the_original_may_be_texts_that_are_nowhere(world: World) -> None:
     assert (found.against, found.overlays[path], found.edited) == ("the text before the edit", edited(32), {path: TEXT})
     unsaved = given_edit(world.options(overlays={path: edited(64)}), None, {path: edited(32)})
     assert (unsaved.overlays[path], unsaved.edited[path]) == (edited(32), edited(64))
-    with pytest.raises(UsageError, match="k is the same as in the text before the edit"):
+    with pytest.raises(UsageError, match="the same as"):
         given_edit(world.options(), None, {path: TEXT + "# more\n"})
-    with pytest.raises(UsageError, match="The original is said twice: give --against or --against-overlay"):
+    with pytest.raises(UsageError, match="said twice"):
         given_edit(world.options(), "HEAD", {path: edited(32)})
     kernel, host = TEXT.split("\n\ndef copy", 1)
     hosts = world.folder / "hosts.py"
@@ -224,10 +223,10 @@ def test_the_original_may_be_texts_that_are_nowhere(world: World) -> None:
 
 
 def test_what_can_t_be_compared_is_said(world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with pytest.raises(UsageError, match="k is the same as in HEAD"):
+    with pytest.raises(UsageError, match="the same as in HEAD"):
         given_edit(world.options(), None)
     world.file.write_text(TEXT + "\n# a comment\n")
-    with pytest.raises(UsageError, match="there is nothing to verify"):
+    with pytest.raises(UsageError, match="nothing to verify"):
         given_edit(world.options(), None)
     world.file.write_text(edited(32))
     for ref in ("nowhere", "--output=x", "HEAD~5", ""):
@@ -235,14 +234,14 @@ def test_what_can_t_be_compared_is_said(world: World, tmp_path_factory: pytest.T
             given_edit(world.options(), ref)
     new = world.folder / "new.py"
     new.write_text(TEXT)
-    with pytest.raises(SourceError, match=r"new\.py is not in HEAD, so there is nothing to compare with"):
+    with pytest.raises(SourceError, match=r"new\.py is not in HEAD"):
         given_edit(Options(str(new)), None)
     world.file.write_text(edited(32).replace("def k(", "def renamed(").replace("k[(", "renamed[("))
-    with pytest.raises(SourceError, match="The original of renamed can't be found in HEAD"):
+    with pytest.raises(SourceError, match="original of renamed"):
         given_edit(world.options(), None)
     elsewhere = tmp_path_factory.mktemp("plain") / "k.py"
     elsewhere.write_text(TEXT)
-    with pytest.raises(SourceError, match="is in no git repository"):
+    with pytest.raises(SourceError, match="no git repository"):
         given_edit(Options(str(elsewhere)), None)
 
 

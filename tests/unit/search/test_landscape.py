@@ -32,7 +32,7 @@ def script() -> Any:
 def plan(**more: Any) -> argparse.Namespace:
     values = {
         "entry": None,
-        "seconds": 60.0,
+        "seconds": 250.0,
         "gpu": None,
         "worker": None,
         "python": None,

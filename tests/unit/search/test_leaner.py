@@ -18,7 +18,7 @@ from kernelband.source.model import Edit, Patch, Program, Span
 from kernelband.strategies import Facts, Proposal
 
 from .fake_lab import TEXT
-from .test_run import World, interrupted, rows, world  # noqa: F401 - the fixture
+from .world import World, interrupted, rows
 
 
 def trial(number: int, parent: int) -> Trial:
@@ -94,7 +94,7 @@ class Layers:
         return Draft(tuple(new[:limit]), exhausted=len(new) <= limit)
 
 
-def test_the_last_trial_takes_the_needless_edit_back(world: World) -> None:  # noqa: F811
+def test_the_last_trial_takes_the_needless_edit_back(world: World) -> None:
     ended = world.run(world.options(trials=8), author=Layers())
     found = rows(world, ended.run)
     best = found["variants"][ended.verified[0]]
@@ -112,19 +112,19 @@ def test_the_last_trial_takes_the_needless_edit_back(world: World) -> None:  # n
     assert "fusion.comment" in choice.reason
 
 
-def test_an_edit_that_another_needs_stays(world: World) -> None:  # noqa: F811
+def test_an_edit_that_another_needs_stays(world: World) -> None:
     ended = world.run(world.options(trials=8), author=Layers(needed=True))
     best = rows(world, ended.run)["variants"][ended.verified[0]]
     assert "without" not in best.parameters
     assert best.parameters["BLOCK"] == 256
 
 
-def test_policies_as_published_are_left_as_they_are(world: World) -> None:  # noqa: F811
+def test_policies_as_published_are_left_as_they_are(world: World) -> None:
     ended = world.run(world.options(trials=8, policy="paper"), author=Layers())
     assert all("without" not in v.parameters for v in rows(world, ended.run)["variants"])
 
 
-def test_a_resumed_run_has_its_chain(world: World) -> None:  # noqa: F811
+def test_a_resumed_run_has_its_chain(world: World) -> None:
     from kernelband.search.resume import options_of
 
     first = interrupted(world, "trial_ended", 3, world.options(trials=8), author=Layers())

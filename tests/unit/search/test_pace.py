@@ -11,18 +11,14 @@ from typing import Any
 
 import pytest
 
-from kernelband.hardware import find_device
 from kernelband.propose import Draft
 from kernelband.search._lab import Built
-from kernelband.search.worker_lab import _Build
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies import Facts, Proposal
 
 from .fake_lab import FakeAuthor, FakeExecutor, FakeLab
-from .test_run import World, rows
-
-LAUNCHES = ("first", "second", "third")
+from .world import World, rows
 
 
 class TwoAtATime(FakeAuthor):
@@ -73,21 +69,3 @@ def test_what_is_tried_next_does_not_depend_on_who_was_ready_first(tmp_path: Pat
         found.append([(p.step, p.parent, p.strategy, p.key, p.outcome) for p in rows(world, ended.run)["pulls"]])
     assert [p[-1] for p in found[0]].count("wrong") == 2
     assert found[0] == found[1]
-
-
-def test_facts_are_in_the_order_of_the_launches() -> None:
-    """Not in that of the compilers coming back: strategies read the first, and the database keeps the order."""
-    jobs: list[Future[dict[str, Any]]] = []
-
-    class Pool:
-        def submit(self, params: Any) -> Future[dict[str, Any]]:
-            jobs.append(Future())
-            return jobs[-1]
-
-    out: Future[Built] = Future()
-    specialised: Any = {"launches": [{"key": name} for name in LAUNCHES], "host_hash": {}}
-    pool: Any = Pool()
-    _Build(pool, find_device("h100"), None, specialised, out).begin()
-    for name, job in reversed([*zip(LAUNCHES, jobs, strict=True)]):
-        job.set_result({"key": name})
-    assert tuple(out.result(5).facts) == LAUNCHES

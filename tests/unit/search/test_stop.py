@@ -12,7 +12,7 @@ from kernelband.search.budget import Budget
 from kernelband.search.stop import PATIENCE, Progress, percent_of_light, why_stop
 
 from .fake_lab import CASE, FakeAuthor, FakeExecutor, FakeLab
-from .test_run import World, world  # noqa: F401 - the fixture
+from .world import World
 
 
 class Clock:
@@ -89,7 +89,7 @@ def test_products_of_matrices_take_their_time_too() -> None:
         ({"trials": None, "seconds": 100.0}, "nothing is left to try"),
     ],
 )
-def test_a_run_says_why_it_ended(world: World, more: Any, said: str) -> None:  # noqa: F811
+def test_a_run_says_why_it_ended(world: World, more: Any, said: str) -> None:
     class Tired(FakeAuthor):
         """Writes for the original only."""
 
@@ -104,7 +104,7 @@ def test_a_run_says_why_it_ended(world: World, more: Any, said: str) -> None:  #
         assert runs.find(store, ended.run).reason == ended.reason
 
 
-def test_a_run_ends_near_the_speed_of_light(world: World) -> None:  # noqa: F811
+def test_a_run_ends_near_the_speed_of_light(world: World) -> None:
     class Light(FakeExecutor):
         """450 MB must be moved: 94 us at full rate, 500 us in the original, 100 us in the best variant."""
 

@@ -72,7 +72,7 @@ def test_git_applies_the_diff_to_the_very_bytes(tmp_path: Path, coding: str, end
     patch = make_patch(program.texts, {str(path): edits})
     text = unified_diff(program.texts, patch, str(tmp_path), marked=space.marked(program.texts))
     done = subprocess.run(
-        ["git", "apply", "--verbose", "-"], cwd=tmp_path, input=text.encode(coding), capture_output=True, check=False, timeout=60
+        ["git", "apply", "--verbose", "-"], cwd=tmp_path, input=text.encode(coding), capture_output=True, check=False, timeout=250
     )
     assert done.returncode == 0, done.stderr.decode() + text
     assert path.read_bytes() == space.encoding(str(path)).encode(patch.apply(program.texts)[str(path)], "k.py")
@@ -85,7 +85,7 @@ def test_odd_file_names_in_a_diff(tmp_path: Path, name: str) -> None:
     texts = {str(path): "x = 1\n"}
     patch = between(texts, {str(path): "x = 2\n"})
     text = unified_diff(texts, patch, str(tmp_path))
-    done = subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=text.encode(), capture_output=True, check=False, timeout=60)
+    done = subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=text.encode(), capture_output=True, check=False, timeout=250)
     assert done.returncode == 0, done.stderr.decode() + text
     assert path.read_text() == "x = 2\n"
 
@@ -115,7 +115,7 @@ def test_utf8_text_comes_back(text: str) -> None:
     "data", [b"# coding: nonsense\n", b"\xff\xfe", b"# coding: ascii\nx = '\xe9'\n", b"\xef\xbb\xbf# coding: latin-1\n"]
 )
 def test_text_that_python_would_not_read(data: bytes) -> None:
-    with pytest.raises(SourceError, match=r"k\.py isn't text that Python can read"):
+    with pytest.raises(SourceError, match=r"k\.py isn't text"):
         decode(data, "k.py")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,19 +86,16 @@ def large() -> str:
         + "    x = tl.load(x_ptr + tl.arange(0, BLOCK), mask=n > 3)\n" * 40
     )
     host = "\n\ndef host_{0}(x):\n    BLOCK = 128\n    kernel_{0}[(1,)](x, 4, BLOCK=BLOCK)\n\n\n"
-    return "import triton\nimport triton.language as tl\n\n\n" + "".join((kernel + host).format(i) for i in range(100))
+    return "import triton\nimport triton.language as tl\n\n\n" + "".join((kernel + host).format(i) for i in range(20))
 
 
-def test_a_text_of_5000_lines_is_parsed_once() -> None:
+def test_a_text_is_parsed_once_and_read_once_for_each_file() -> None:
     text = large()
-    assert text.count("\n") > 5000
     before = parse.cache_info().misses
-    assert len(find_kernels("/w/large.py", text)) == 100
-    assert len(find_kernels("/w/other.py", text)) == 100
+    found = find_kernels("/w/large.py", text)
+    assert len(found) == len(find_kernels("/w/other.py", text)) == 20
     assert parse.cache_info().misses == before + 1
-    start = time.perf_counter()
-    find_kernels("/w/large.py", text)
-    assert time.perf_counter() - start < 0.005
+    assert find_kernels("/w/large.py", text) is found
 
 
 def test_walk_is_in_source_order() -> None:

@@ -117,7 +117,7 @@ def test_modules_as_python_finds_them(tmp_path: Path) -> None:
         "    except ModuleNotFoundError: s = None\n"
         "    print(n, None if s is None else s.origin if s.has_location else list(s.submodule_search_locations)[0])\n"
     )
-    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60).stdout
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=250).stdout
     mine = [space.find_module(n) for n in names]
     assert [f"{n} {None if f is None else f['path']}" for n, f in zip(names, mine, strict=True)] == told.splitlines()
     assert [f["package"] for f in mine if f is not None] == [False, False, True, False, True, False, True, True, True]

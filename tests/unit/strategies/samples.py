@@ -8,7 +8,7 @@ from typing import Any
 from kernelband.hardware import Device
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
-from kernelband.strategies import Facts
+from kernelband.strategies import STRATEGIES, Facts, Proposal
 from tests import captured_examples
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -54,6 +54,12 @@ def again(program: Program, texts: dict[str, str], tmp_path: Path) -> Program:
     """The program of edited texts, as the search reads a variant before it becomes a parent."""
     path = program.kernel.place.path
     return find_program(Workspace.for_file(path, texts), path, program.kernel.place.qualname)
+
+
+def made_by(move: str, program: Program, given: Facts) -> list[Proposal]:
+    """What one move proposes. The others of its strategy are asked too: whatever the text is, none may raise."""
+    owner = next(s for s in STRATEGIES if any(m.name == move for m in s.moves))
+    return [p for p in owner.propose(program, given) if p.move == move]
 
 
 def launch(

@@ -7,12 +7,12 @@ import pytest
 
 from kernelband.strategies import strategy
 from tests.unit.strategies.access_samples import BATCHED, FLASH, batched_facts, flash_facts
-from tests.unit.strategies.samples import H200, again, example, example_facts, program_of
+from tests.unit.strategies.samples import H200, again, example, example_facts, made_by, program_of
 from tests.unit.strategies.test_edits import changed, proposal
 
 
 def descriptors(program, given):
-    return [p for p in strategy("access_layout").propose(program, given) if p.move == "tensor_descriptors"]
+    return made_by("tensor_descriptors", program, given)
 
 
 def test_golden_matmul(tmp_path):
@@ -67,6 +67,7 @@ REFUSED = {
     "a pointer moved before the load": ("        a = tl.load", "        a_ptrs += BLOCK_SIZE_K * stride_ak\n        a = tl.load"),
     "wrapped rows are stored": ("mask=c_mask", "mask=None"),
     "rows are summed after they wrapped": ("c = accumulator", "c = tl.sum(accumulator, axis=0)[None, :] + accumulator"),
+    "a stride comes from a call": ("a.stride(0)", "next(strides)"),
     "the mask says something else": ("< K - k * BLOCK_SIZE_K", "< K - k * 8"),
     "a program id that changes in between": (
         "    accumulator = tl.zeros",

@@ -7,12 +7,12 @@ import pytest
 
 from kernelband.strategies import strategy
 from tests.unit.strategies.access_samples import ROW_WALK, row_facts
-from tests.unit.strategies.samples import again, example, example_facts, program_of
+from tests.unit.strategies.samples import again, example, example_facts, made_by, program_of
 from tests.unit.strategies.test_edits import changed, proposal
 
 
 def made(program, given, move):
-    return [p for p in strategy("access_layout").propose(program, given) if p.move == move]
+    return made_by(move, program, given)
 
 
 def test_golden_unmasked_body(tmp_path):
@@ -106,7 +106,7 @@ def test_other_moves_go_on_from_there(tmp_path):
         assert not made(child, given, move)
         tiles = [p.parameters for p in strategy("tiling").propose(child, given)]
         assert max(p.get("BLOCK_SIZE_K", 0) for p in tiles) >= 64  # whole blocks stay whole with another block
-        assert [p for p in strategy("pipeline").propose(child, given) if p.move == "loop_stages"]
+        assert made_by("loop_stages", child, given)
 
 
 def test_a_mask_keeps_the_part_that_the_loop_does_not_prove(tmp_path):

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband.strategies import strategy
 from tests.captured_examples import NAMES
 from tests.unit.strategies.access_samples import ROW_WALK, row_facts
-from tests.unit.strategies.samples import again, example, example_facts, program_of
+from tests.unit.strategies.samples import again, example, example_facts, made_by, program_of
 from tests.unit.strategies.test_edits import changed
+
+
+def hints(program, given):
+    return made_by("cache_hints", program, given)
 
 
 def plans(name, tmp_path):
     program = example(name, tmp_path)
-    found = [p for p in strategy("access_layout").propose(program, example_facts(name, program)) if p.move == "cache_hints"]
-    return {p.parameters["plan"]: "\n".join(changed(program, p)) for p in found}
+    return {p.parameters["plan"]: "\n".join(changed(program, p)) for p in hints(program, example_facts(name, program))}
 
 
 @pytest.mark.parametrize(
@@ -53,18 +55,14 @@ def test_past_l1(tmp_path):
     )
 
 
-def hints(program, given):
-    return [p for p in strategy("access_layout").propose(program, given) if p.move == "cache_hints"]
-
-
 @pytest.mark.parametrize("name", ["layer_norm", "vector_add", *NAMES])
 def test_an_access_gets_one_hint(name, tmp_path):
     """A modifier and a policy on the same access do not compile; each plan, and each plan on top of each."""
     program = example(name, tmp_path)
     given, path = example_facts(name, program), program.kernel.place.path
-    proposals = hints(program, given)
-    assert len(proposals) <= 5
-    children = [again(program, p.patch.apply(program.texts), tmp_path) for p in proposals]
+    found = hints(program, given)
+    assert len(found) <= 5
+    children = [again(program, p.patch.apply(program.texts), tmp_path) for p in found]
     texts = [c.texts[path] for c in children]
     texts += [p.patch.apply(c.texts)[path] for c in children for p in hints(c, given)]
     assert not [line for text in texts for line in text.splitlines() if "cache_modifier" in line and "eviction_policy" in line]

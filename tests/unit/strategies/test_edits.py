@@ -10,7 +10,7 @@ import pytest
 
 from kernelband.hardware import Device
 from kernelband.strategies import strategy
-from tests.unit.strategies.samples import H200, example, example_facts, facts, launch, program_of
+from tests.unit.strategies.samples import H200, example, example_facts, facts, launch, made_by, program_of
 
 
 def changed(program, proposal):
@@ -262,6 +262,14 @@ def test_two_dimensional_grid_is_grouped_along_the_axis_that_runs_fastest(tmp_pa
     assert changed(program, found) == ["+    pid_n, pid_m = tl.swizzle2d(pid_n, pid_m, tl.num_programs(1), tl.num_programs(0), 4)"]
 
 
+def test_a_grid_that_says_no_rows_is_divided_into_them(tmp_path):
+    text = example("matmul", tmp_path).texts[str((tmp_path / "matmul.py").resolve())]
+    text = text.replace("(triton.cdiv(M, BLOCK_SIZE_M) * triton.cdiv(N, BLOCK_SIZE_N),)", "(tiles(M, N),)")
+    program = program_of(text, tmp_path, "tiles.py")
+    found = proposal(program, example_facts("matmul", program), "reordering.grouped_order(group=4)")
+    assert changed(program, found) == ["+    pid_m, pid_n = tl.swizzle2d(pid_m, pid_n, tl.num_programs(0) // num_pid_n, num_pid_n, 4)"]
+
+
 def test_a_group_that_is_there_gets_another_size(tmp_path):
     text = example("matmul", tmp_path).texts[str((tmp_path / "matmul.py").resolve())]
     text = text.replace("BLOCK_SIZE_K: tl.constexpr,\n", "BLOCK_SIZE_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,\n")
@@ -274,7 +282,7 @@ def test_a_group_that_is_there_gets_another_size(tmp_path):
 def test_warp_specialisation_is_for_blackwell(tmp_path):
     program = example("matmul", tmp_path)
     given = example_facts("matmul", program)
-    assert not [p for p in strategy("pipeline").propose(program, given) if p.move == "warp_specialize"]
+    assert not made_by("warp_specialize", program, given)
     blackwell: Device = attrs.evolve(H200, arch=100)
     found = proposal(program, attrs.evolve(given, device=blackwell), "pipeline.warp_specialize()")
     assert changed(program, found)[1] == "+    for k in tl.range(0, tl.cdiv(K, BLOCK_SIZE_K), warp_specialize=True):"

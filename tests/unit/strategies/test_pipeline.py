@@ -8,9 +8,8 @@ import re
 import attrs
 import pytest
 
-from kernelband.strategies import strategy
 from tests.unit.strategies.order_samples import TEXTS, captured
-from tests.unit.strategies.samples import H200, program_of
+from tests.unit.strategies.samples import H200, made_by, program_of
 
 BLACKWELL = attrs.evolve(H200, arch=100)
 
@@ -23,7 +22,7 @@ def changed(program, proposal):
 
 def moves(name, tmp_path, move, *, text=None, **more):
     program = program_of(text or TEXTS[name], tmp_path, f"{name}.py")
-    return program, [p for p in strategy("pipeline").propose(program, captured(name, program, **more)) if p.move == move]
+    return program, made_by(move, program, captured(name, program, **more))
 
 
 def compiled(program, registers, spilled=0, shared=1024):

@@ -8,9 +8,8 @@ import re
 import attrs
 import pytest
 
-from kernelband.strategies import strategy
 from tests.unit.strategies.order_samples import TEXTS, captured
-from tests.unit.strategies.samples import H200, example, example_facts, program_of
+from tests.unit.strategies.samples import H200, example, example_facts, made_by, program_of
 
 
 def changed(program, proposal):
@@ -24,7 +23,7 @@ def moves(name, tmp_path, move, *, text=None, grid=None, **more):
     given = captured(name, program, **more)
     if grid is not None:
         given.cases[0]["launches"][0]["grid"] = grid
-    return program, [p for p in strategy("reordering").propose(program, given) if p.move == move]
+    return program, made_by(move, program, given)
 
 
 # ---------------------------------------------------------------- heavy_first
@@ -94,7 +93,7 @@ def test_axes_trade_places_in_a_function_of_meta(tmp_path):
 
 def test_rows_and_columns_of_one_id_trade_places(tmp_path):
     program = example("matmul", tmp_path)
-    found = [p for p in strategy("reordering").propose(program, example_facts("matmul", program)) if p.move == "swap_axes"]
+    found = made_by("swap_axes", program, example_facts("matmul", program))
     assert changed(program, found[0]) == [
         "-    num_pid_n = tl.cdiv(N, BLOCK_SIZE_N)",
         "-    pid_m = pid // num_pid_n",
@@ -103,6 +102,16 @@ def test_rows_and_columns_of_one_id_trade_places(tmp_path):
         "+    pid_m = pid % num_pid_m",
         "+    pid_n = pid // num_pid_m",
     ]
+
+
+def test_columns_that_are_read_elsewhere_stay_where_a_line_can_follow(tmp_path):
+    text = example("matmul", tmp_path).texts[str((tmp_path / "matmul.py").resolve())]
+    text = text.replace("    pid_n = pid % num_pid_n\n", "    pid_n = pid % num_pid_n\n    last = num_pid_n\n")
+    for name, crowded, wanted in (("one", "", ["+    num_pid_m = tl.cdiv(M, BLOCK_SIZE_M)"]), ("two", "; seen = 0", [])):
+        line = "    num_pid_n = tl.cdiv(N, BLOCK_SIZE_N)"
+        program = program_of(text.replace(line, line + crowded), tmp_path, f"{name}.py")
+        found = made_by("swap_axes", program, example_facts("matmul", program))
+        assert [row for p in found for row in changed(program, p) if "cdiv" in row] == wanted
 
 
 @pytest.mark.parametrize(

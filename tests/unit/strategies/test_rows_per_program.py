@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband.strategies import strategy
-from tests.unit.strategies.samples import example, example_facts, facts, launch, program_of
+from tests.unit.strategies.samples import example, example_facts, facts, launch, made_by, program_of
 from tests.unit.strategies.test_edits import changed, proposal
 
 GOLDEN = [
@@ -141,7 +140,7 @@ REFUSED = {
 def _several(text, tmp_path, rows=9000):
     program = program_of(text, tmp_path)
     given = facts(launch(program, [rows, 1, 1], {"BLOCK": 256}, {"n_cols": 500}, {"x_ptr": ([rows, 500], "float32")}))
-    return [p for p in strategy("vectorization").propose(program, given) if p.move == "rows_per_program"]
+    return made_by("rows_per_program", program, given)
 
 
 def test_a_loop_with_a_block_as_its_accumulator(tmp_path):

@@ -7,9 +7,9 @@ import ast
 import attrs
 import pytest
 
-from kernelband.strategies import strategy
-from tests.unit.strategies.fusion_samples import PRODUCT, SCALED_PRODUCTS, row_facts
-from tests.unit.strategies.samples import H200, again, example, example_facts, program_of
+from tests.unit.strategies.fusion_samples import row_facts
+from tests.unit.strategies.fusion_texts import PRODUCT, SCALED_PRODUCTS
+from tests.unit.strategies.samples import H200, again, example, example_facts, made_by, program_of
 from tests.unit.strategies.test_edits import changed
 
 FEW = {"columns": 512, "block": 32, "dtype": "float16"}  # 16 tiles of a result, 16 of K
@@ -17,8 +17,7 @@ FEW = {"columns": 512, "block": 32, "dtype": "float16"}  # 16 tiles of a result,
 
 def splits(text, tmp_path, *, device=H200, **sizes):
     program = program_of(text, tmp_path)
-    found = strategy("fusion").propose(program, row_facts(program, **{**FEW, **sizes}, device=device))
-    return [p.parameters["split"] for p in found if p.move == "split_k"]
+    return [p.parameters["split"] for p in made_by("split_k", program, row_facts(program, **{**FEW, **sizes}, device=device))]
 
 
 SPOILED = {
@@ -123,7 +122,7 @@ def test_ways_to_write_a_grid(how, tmp_path):
     new = f"    product_kernel[{grid}](" if grid.startswith("(") else f"    {grid}\n    product_kernel[grid]("
     assert old in PRODUCT
     program = program_of(PRODUCT.replace(old, new), tmp_path)
-    found = [p for p in strategy("fusion").propose(program, row_facts(program, **FEW)) if p.move == "split_k"]
+    found = made_by("split_k", program, row_facts(program, **FEW))
     if wanted == [None, None]:
         assert not found
     else:
@@ -136,7 +135,7 @@ def test_a_grid_function_may_stand_before_the_blocks(tmp_path):
     grid = '    grid = lambda m: (triton.cdiv(M, m["BLOCK_M"]) * triton.cdiv(N, m["BLOCK_N"]),)\n'
     text = text.replace("    c = torch.empty(", f"{grid}    c = torch.empty(")
     program = program_of(text, tmp_path)
-    found = next(p for p in strategy("fusion").propose(program, row_facts(program, **FEW)) if p.move == "split_k")
+    found = made_by("split_k", program, row_facts(program, **FEW))[0]
     after = found.patch.apply(program.texts)[program.kernel.place.path]
     assert (
         after.index("BLOCK_M, BLOCK_N, BLOCK_K = 32")
@@ -156,17 +155,17 @@ def test_the_number_of_parts_follows_what_is_idle(tmp_path):
 
 def test_parts_are_for_sizes_of_which_the_cases_know(tmp_path):
     program = example("matmul", tmp_path)
-    assert not [p for p in strategy("fusion").propose(program, example_facts("matmul", program)) if p.move == "split_k"]
+    assert not made_by("split_k", program, example_facts("matmul", program))
     program = example("batched_matmul", tmp_path)  # autotuned, and its grid has all three axes
     given = attrs.evolve(example_facts("batched_matmul", program), device=attrs.evolve(H200, multiprocessors=10**6))
-    assert not [p for p in strategy("fusion").propose(program, given) if p.move == "split_k"]
+    assert not made_by("split_k", program, given)
 
 
-def child_of(text, tmp_path, name, move):
+def child_of(text, tmp_path, move):
     """The program that a move makes of the text, and the facts of a capture of the text: 64 programs, 64 tiles of K."""
     program = program_of(text, tmp_path)
     given = row_facts(program, **{**FEW, "columns": 2048})
-    found = next(p for p in strategy(name).propose(program, given) if p.move == move)
+    found = made_by(move, program, given)[0]
     return again(program, found.patch.apply(program.texts), tmp_path), given, found
 
 
@@ -175,23 +174,23 @@ TEXTS = pytest.mark.parametrize("text", [PRODUCT, SCALED_PRODUCTS], ids=["produc
 
 @TEXTS
 def test_a_child_is_tiled_and_pipelined(text, tmp_path):
-    child, given, _ = child_of(text, tmp_path, "fusion", "split_k")
-    assert not [p for p in strategy("fusion").propose(child, given) if p.move == "split_k"]
-    tiles = {k for p in strategy("tiling").propose(child, given) if p.move == "tiles" for k in p.parameters}
+    child, given, _ = child_of(text, tmp_path, "split_k")
+    assert not made_by("split_k", child, given)
+    tiles = {k for p in made_by("tiles", child, given) for k in p.parameters}
     assert tiles >= {"BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages"}
-    found = next(p for p in strategy("pipeline").propose(child, given) if p.move == "loop_stages")
+    found = made_by("loop_stages", child, given)[0]
     assert "SPLIT_K" in changed(child, found)[1]
 
 
 @TEXTS
 def test_a_tiled_parent_is_split_by_its_own_blocks(text, tmp_path):
-    child, given, tiled = child_of(text, tmp_path, "tiling", "tiles")
-    found = next(p for p in strategy("fusion").propose(child, given) if p.move == "split_k")
+    child, given, tiled = child_of(text, tmp_path, "tiles")
+    found = made_by("split_k", child, given)[0]
     least = max(8, found.parameters["split"]) * tiled.parameters["BLOCK_K"]
     assert f"+    SPLIT_K = {found.parameters['split']} if tiles < 132 and K >= {least} else 1" in changed(child, found)
 
 
 def test_a_pipelined_parent_keeps_its_stages(tmp_path):
-    child, given, _ = child_of(PRODUCT, tmp_path, "pipeline", "loop_stages")
-    found = next(p for p in strategy("fusion").propose(child, given) if p.move == "split_k")
+    child, given, _ = child_of(PRODUCT, tmp_path, "loop_stages")
+    found = made_by("split_k", child, given)[0]
     assert "+    for k in tl.range(pid_k, tl.cdiv(K, BLOCK_K), SPLIT_K, num_stages=2):" in changed(child, found)

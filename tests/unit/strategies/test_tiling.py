@@ -13,12 +13,12 @@ import pytest
 from kernelband.strategies import strategy
 from kernelband.strategies.tiling import space
 from tests.unit.strategies.order_samples import TEXTS, captured
-from tests.unit.strategies.samples import H200, facts, launch, program_of
+from tests.unit.strategies.samples import H200, facts, launch, made_by, program_of
 
 
 def proposals(name, tmp_path, *, text=None, move="tiles", **more):
     program = program_of(text or TEXTS[name], tmp_path, f"{name}.py")
-    found = [p for p in strategy("tiling").propose(program, captured(name, program, **more)) if p.move == move]
+    found = made_by(move, program, captured(name, program, **more))
     return program, found
 
 
@@ -52,7 +52,7 @@ def test_attention_with_a_wide_head_takes_eight_warps(tmp_path):
     given = captured("attention", program)
     launch = given.cases[0]["launches"][0]
     launch["constants"]["HEAD_DIM"] = 128
-    first = next(p for p in strategy("tiling").propose(program, given) if p.move == "tiles")
+    first = made_by("tiles", program, given)[0]
     assert first.parameters["BLOCK_M"] == 128
     assert first.parameters["num_warps"] == 8
 
@@ -147,11 +147,11 @@ def test_a_block_with_a_fixed_side_counts_the_whole_rectangle(tmp_path):
     program = program_of(DECODE, tmp_path)
     tensors = {"q_ptr": ([64, 128], "float32"), "k_ptr": ([4096, 128], "float32")}
     given = facts(launch(program, [64, 1, 1], {"D": 128, "BLOCK_N": 32}, {"n": 4096}, tensors))
-    found = [p for p in strategy("tiling").propose(program, given) if p.move == "tiles"]
+    found = made_by("tiles", program, given)
     sizes = {p.parameters.get("BLOCK_N", 32) for p in found}
     assert max(sizes) <= 64
     assert min(sizes) <= 8
-    assert not [p for p in strategy("fusion").propose(program, given) if p.move == "one_block"]
+    assert not made_by("one_block", program, given)
 
 
 CEILING = SimpleNamespace(cdiv=lambda a, b: -(-a // b))

@@ -6,9 +6,8 @@ import attrs
 import pytest
 
 from kernelband.hardware.occupancy import occupancy
-from kernelband.strategies import strategy
 from tests.unit.strategies.order_samples import TEXTS, captured
-from tests.unit.strategies.samples import H200, program_of
+from tests.unit.strategies.samples import H200, made_by, program_of
 from tests.unit.strategies.test_tiling import changed, proposals
 
 
@@ -16,7 +15,7 @@ def few(tmp_path, name, grid, **more):
     program = program_of(TEXTS[name], tmp_path, f"{name}.py")
     given = captured(name, program, **more)
     given.cases[0]["launches"][0]["grid"] = grid
-    return program, [p for p in strategy("tiling").propose(program, given) if p.move == "more_programs"]
+    return program, made_by("more_programs", program, given)
 
 
 def test_more_programs_shrinks_the_blocks_that_the_grid_counts(tmp_path):

@@ -97,7 +97,7 @@ def test_real_shells_pass_the_program_on(shell: str, tmp_path: Path) -> None:
         pytest.skip(f"{shell} isn't installed")
     script = base64.b64encode(b"import sys; print('through', sys.argv[0])").decode()
     line = " ".join(quote(word) for word in ["python3", "-u", "-c", LAUNCH, script])
-    done = subprocess.run([shell, "-c", line], capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    done = subprocess.run([shell, "-c", line], capture_output=True, text=True, timeout=250, check=False, cwd=tmp_path)
     assert done.stdout.split() == ["through", "-c"], done.stderr
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from kernelband.worker import CompilePool
 
+PATIENCE_S = 120.0  # only a failure waits so long
+
 
 class Notebook:
     """Stands for a Worker: every executor starts and every call is answered after a moment."""
@@ -43,11 +45,11 @@ def test_a_warm_pool_has_started_before_the_first_job() -> None:
     notebook = Notebook()
     with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
         pool.warm()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_S
         while len(notebook.calls) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert sorted(notebook.started) == ["compile-0", "compile-1", "compile-2"]
-        pool.submit({"launch": 1}).result(5)
+        pool.submit({"launch": 1}).result(PATIENCE_S)
         assert len(notebook.started) == 3
 
 
@@ -61,7 +63,7 @@ def test_the_next_job_goes_to_the_one_that_has_just_ended() -> None:
 
     with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
         pool.submit({}).add_done_callback(go_on)
-        second.get(timeout=10).result(10)
+        second.get(timeout=PATIENCE_S).result(PATIENCE_S)
         assert notebook.started == ["compile-0"]
 
 
@@ -69,5 +71,5 @@ def test_a_cold_pool_starts_as_jobs_come() -> None:
     notebook = Notebook()
     with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
         assert notebook.started == []
-        pool.submit({}).result(5)
+        pool.submit({}).result(PATIENCE_S)
         assert notebook.started == ["compile-0"]

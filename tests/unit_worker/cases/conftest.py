@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ class Run:
         ids = [c["id"] for c in self.cases if c["replayable"]]
         return check(self.state, {"variant": variant, "cases": ids, "input_sets": [0, 1], "numerics": numerics, **more})
 
-    def run_entry(self, module, entry, kind="callable", variant=None, seconds=30.0):
+    def run_entry(self, module, entry, kind="callable", variant=None, seconds=250.0):
         named = {"kind": kind, "module": module, "path": self.served.find(module)["path"], "name": entry}
         return run_entry(self.state, {"variant": variant, "entry": named, "seconds": seconds})
 
@@ -84,5 +85,41 @@ def make(shim, tmp_path):
         return run
 
     yield build
+    for run in made:
+        run.loader.uninstall()
+
+
+@pytest.fixture(scope="module")
+def captures(shim, tmp_path_factory):
+    """The store and the cases of a capture of the fixtures, made once for all tests of a file that don't change it."""
+    made = {}
+
+    def captured(*what):
+        key = repr(what)
+        if key not in made:
+            store = tmp_path_factory.mktemp("store")
+            run = Run(shim, store)
+            try:
+                made[key] = (store, run.capture(*what))
+            finally:
+                run.loader.uninstall()
+        return made[key]
+
+    return captured
+
+
+@pytest.fixture
+def replay(shim, captures):
+    """A fresh state over a capture that is made once."""
+    made = []
+
+    def start(*what):
+        store, cases = captures(*what)
+        run = Run(shim, store)
+        made.append(run)
+        run.cases = copy.deepcopy(cases)
+        return run
+
+    yield start
     for run in made:
         run.loader.uninstall()

@@ -133,64 +133,52 @@ BAD["random"] = (
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good(make, name):
+def test_good(replay, name):
     captured, numerics, edits = GOOD[name]
-    run = make()
-    run.capture(*captured)
-    result = run.check(run.variant("a" * 64, *edits), numerics)
+    run = replay(*captured)
+    result = run.check(run.variant("a" * 64, *edits), numerics, input_sets=[0])
     assert [c["reason"] for c in result["cases"] if not c["ok"]] == []
     assert result["interpreted"]
     assert result["not_exercised"] == []
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad(make, name):
+def test_bad(replay, name):
     captured, numerics, edits, words = BAD[name]
-    run = make()
-    run.capture(*captured)
-    result = run.check(run.variant("b" * 64, *edits), numerics)
+    run = replay(*captured)
+    result = run.check(run.variant("b" * 64, *edits), numerics, input_sets=[0])
     reasons = [c["reason"] for c in result["cases"] if not c["ok"]]
     assert reasons, name
     assert any(words in r for r in reasons), reasons
 
 
-def test_two_runs_that_differ_are_not_deterministic(make):
+def test_two_runs_that_differ_are_not_deterministic(replay):
     captured, numerics, edits, _ = BAD["random"]
-    run = make()
-    run.capture(*captured)
-    assert not all(c["deterministic"] for c in run.check(run.variant("c" * 64, *edits), numerics)["cases"])
+    run = replay(*captured)
+    assert not all(c["deterministic"] for c in run.check(run.variant("c" * 64, *edits), numerics, input_sets=[0])["cases"])
 
 
-def test_the_original_passes_against_itself(make):
-    run = make()
-    run.capture(*STATIC)
-    assert all(c["ok"] and c["deterministic"] for c in run.check(None, "reassociates")["cases"])
+def test_the_original_passes_against_itself_and_a_float64_reference_that_it_takes(replay):
+    cases = replay(*STATIC).check(None, "reassociates")["cases"]
+    assert all(c["ok"] and c["deterministic"] for c in cases)
+    assert {o["error_ratio"] for c in cases for o in c["outputs"]} == {1.0}
+    assert {c["input_set"] for c in cases} == {0, 1}
 
 
-def test_a_float64_reference_is_used_where_the_original_takes_one(make):
-    run = make()
-    run.capture(*STATIC)
-    rows = [o for c in run.check(None, "reassociates")["cases"] for o in c["outputs"]]
-    assert all(o["error_ratio"] == pytest.approx(1.0) for o in rows)
-
-
-def test_an_edited_function_that_no_case_reaches_is_told(make):
-    run = make()
-    run.capture(*FORWARD)
+def test_an_edited_function_that_no_case_reaches_is_told(replay):
+    run = replay(*FORWARD)
     edits = edit("autograd", ("dy * (sig + x * sig * (1.0 - sig))", "dy * (sig + x * (sig * (1.0 - sig)))"))
     assert run.check(run.variant("d" * 64, *edits))["not_exercised"] == ["swish_bwd_kernel"]
 
 
-def test_comments_are_no_edits(make):
-    run = make()
-    run.capture(*FORWARD)
+def test_comments_are_no_edits(replay):
+    run = replay(*FORWARD)
     edits = edit("autograd", ("    dy = tl.load", "    # the gradient\n    dy = tl.load"))
     assert run.check(run.variant("e" * 64, *edits))["not_exercised"] == []
 
 
-def test_an_unknown_variant_or_case_is_refused(make):
-    run = make()
-    run.capture(*CLOSURE)
+def test_an_unknown_variant_or_case_is_refused(replay):
+    run = replay(*CLOSURE)
     with pytest.raises(OperationFailed, match="isn't loaded"):
         run.check("f" * 64)
     run.cases[0]["id"] = "0" * 16

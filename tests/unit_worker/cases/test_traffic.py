@@ -47,16 +47,20 @@ def bench_broken():
 }
 
 
+#: Enough of a capture for what is asked here: interpreting takes its time.
+FEW = {"input_sets": 1, "neighbours": False, "programs": 16}
+
+
 def named(run, name):
     return {"kind": "callable", "module": "rows", "path": run.served.find("rows")["path"], "name": name}
 
 
 def test_a_second_entry_adds_its_sizes_for_the_forecast(make):
     run = make(FILES)
-    cases = run.capture("rows", "kernel", ["center"], "test_small", input_sets=1, sizes=named(run, "bench_large"), neighbours=False)
+    cases = run.capture("rows", "kernel", ["center"], "test_small", sizes=named(run, "bench_large"), **FEW)
     assert [(c["tensors"][0]["shape"], c["role"]) for c in cases] == [([5, 100], "check"), ([512, 256], "time")]
     assert all(c["replayable"] and c["replay_s"] > 0 for c in cases)
-    checked = run.check(None)
+    checked = run.check(None, programs=16)
     assert [c["ok"] for c in checked["cases"]] == [True, True]
     assert {case: [x["grid"] for x in launches] for case, launches in checked["launches"].items()} == {
         cases[0]["id"]: [[5, 1, 1]],
@@ -66,13 +70,13 @@ def test_a_second_entry_adds_its_sizes_for_the_forecast(make):
 
 def test_a_second_entry_that_fails_is_a_note(make):
     run = make(FILES)
-    cases = run.capture("rows", "kernel", ["center"], "test_small", input_sets=1, sizes=named(run, "bench_broken"), neighbours=False)
+    cases = run.capture("rows", "kernel", ["center"], "test_small", sizes=named(run, "bench_broken"), **FEW)
     assert [c["role"] for c in cases] == ["time"]
 
 
 def test_traffic_of_a_variant(make):
     run = make(FILES)
-    cases = run.capture("rows", "kernel", ["center"], "bench_large", input_sets=1, neighbours=False)
+    cases = run.capture("rows", "kernel", ["center"], "bench_large", **FEW)
     large = next(c for c in cases if c["tensors"][0]["shape"] == [512, 256])
     whole = 512 * 256 * 4
     (before,) = traffic(run.state, {"variant": None, "cases": [large["id"]]})["launches"][large["id"]]

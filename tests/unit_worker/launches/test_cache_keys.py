@@ -38,7 +38,7 @@ def keys(edited, ids):
         input=json.dumps([FILES, edited, ids]),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
         env=environment,
         check=True,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
@@ -75,13 +76,20 @@ class KernelView:
     unwrapped: dict[str, frozenset[str]] = field(repr=False)  # the same, without what a ``%`` wraps round
 
     @classmethod
+    @lru_cache(maxsize=16)
     def read(cls, module: Module, model: Kernel) -> KernelView | None:
+        """Read once for all moves; None when the function isn't there, or the module doesn't import the language."""
         node = module.function(model.place.qualname)
         language = _language(module.tree)
         if node is None or language is None:
             return None
         empty = cls(module, model, node, language, {}, {})
         return cls(module, model, node, language, empty.flow(wrap=True), empty.flow(wrap=False))
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """The function and everything in it: moves ask again and again."""
+        return tuple(ast.walk(self.node))
 
     # ------------------------------------------------------------ names
 
@@ -101,22 +109,27 @@ class KernelView:
 
     def calls(self, names: frozenset[str] | set[str]) -> list[ast.Call]:
         """Calls of those language functions, in source order; ``x.sum()`` counts as ``tl.sum(x)``."""
-        found: list[ast.Call] = []
-        for node in ast.walk(self.node):
+        return [call for name, call in self._calls if name in names]
+
+    @cached_property
+    def _calls(self) -> list[tuple[str, ast.Call]]:
+        """Every call of a language function, by its name, in source order."""
+        found: list[tuple[str, ast.Call]] = []
+        for node in self.nodes:
             if not isinstance(node, ast.Call):
                 continue
             name = self.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) and node.func.attr in REDUCTIONS else None)
-            if name in names:
-                found.append(node)
-        return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+            if name is not None:
+                found.append((name, node))
+        return sorted(found, key=lambda x: (x[1].lineno, x[1].col_offset))
 
     def bindings(self, name: str) -> list[ast.stmt]:
         """Statements of the kernel that bind ``name``."""
-        return [s for s in ast.walk(self.node) if isinstance(s, ast.stmt) and s is not self.node and name in bound_names(s)]
+        return binding(self.node).get(name, [])
 
     def free_name(self, wanted: str) -> str:
         """``wanted``, with underscores until nothing in the kernel is called that."""
-        taken = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)} | set(self.parameters)
+        taken = {n.id for n in self.nodes if isinstance(n, ast.Name)} | set(self.parameters)
         while wanted in taken:
             wanted += "_"
         return wanted
@@ -129,7 +142,7 @@ class KernelView:
         changed = True
         while changed:
             changed = False
-            for statement in ast.walk(self.node):
+            for statement in self.nodes:
                 for name, reads in self._bound(statement, known, wrap=wrap):
                     merged = known.get(name, frozenset()) | reads
                     if merged != known.get(name):
@@ -214,7 +227,7 @@ class KernelView:
     def extents(self, block: str) -> frozenset[str]:
         """Run-time parameters that the indices over ``block`` end at: a mask, a ``%``, ``cdiv(N, BLOCK)``, a loop in steps of it."""
         token, ends = f"#{block}", list[ast.expr]()
-        for node in ast.walk(self.node):
+        for node in self.nodes:
             if isinstance(node, ast.Compare) and token in self.tokens(node.left):
                 ends += node.comparators
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and token in self.tokens(node.left):
@@ -229,11 +242,20 @@ class KernelView:
                 found |= tokens & (frozenset(self.parameters) - self.constexprs)
         return found
 
+    @cached_property
+    def ends(self) -> dict[str, frozenset[str]]:
+        """``extents`` of each side of the tile."""
+        return {side: self.extents(side) for side in self.aranges()}
+
     def loops(self) -> list[Loop]:
         """The counted loops, in source order."""
+        return list(self._loops)
+
+    @cached_property
+    def _loops(self) -> list[Loop]:
         accesses = self.accesses()
         found: list[Loop] = []
-        for node in ast.walk(self.node):
+        for node in self.nodes:
             if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call) or not isinstance(node.target, ast.Name):
                 continue
             call = node.iter
@@ -293,6 +315,17 @@ def bound_names(statement: ast.AST) -> list[str]:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
     return []
+
+
+@lru_cache(maxsize=64)
+def binding(scope: ast.AST) -> dict[str, list[ast.stmt]]:
+    """The statements of a function or module that bind each name, found once: trees never change."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in ast.walk(scope):
+        if isinstance(statement, ast.stmt) and statement is not scope:
+            for name in dict.fromkeys(bound_names(statement)):
+                found.setdefault(name, []).append(statement)
+    return found
 
 
 def _language(tree: ast.Module) -> str | None:

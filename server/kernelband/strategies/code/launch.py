@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Launch
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.module import FunctionNode, Module
 
 OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
@@ -91,8 +91,7 @@ class LaunchView:
 
     def bindings(self, name: str) -> list[ast.stmt]:
         """Statements of the host function that bind ``name``."""
-        scope = self.host or self.module.tree
-        return [s for s in ast.walk(scope) if isinstance(s, ast.stmt) and s is not scope and name in bound_names(s)]
+        return binding(self.host or self.module.tree).get(name, [])
 
     # ------------------------------------------------------------ numbers
 

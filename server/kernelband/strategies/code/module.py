@@ -26,10 +26,14 @@ class Module:
     parents: dict[ast.AST, ast.AST] = field(repr=False)
 
     @classmethod
+    @lru_cache(maxsize=16)
     def read(cls, path: str, text: str) -> Module | None:
-        """The module of ``text``; None when it does not parse (then nothing can be proposed for it)."""
-        read = _tree(text)
-        return None if read is None else cls(path, text, *read)
+        """The module of ``text``, read once for all moves and never changed; None when it does not parse: then nothing can be proposed."""
+        try:
+            tree = ast.parse(text.removeprefix(BOM))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        return cls(path, text, tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)})
 
     @property
     def newline(self) -> str:
@@ -182,16 +186,6 @@ class Module:
         if comma is None:
             return [Edit(Span(stop, stop), f", {', '.join(new)}")]
         return [Edit(Span(after, after), f" {', '.join(new)},")]
-
-
-@lru_cache(maxsize=16)
-def _tree(text: str) -> tuple[ast.Module, dict[ast.AST, ast.AST]] | None:
-    """The tree and its parents; read once for all moves of a strategy, never changed."""
-    try:
-        tree = ast.parse(text.removeprefix(BOM))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:

@@ -46,7 +46,7 @@ class Size:
 def sizes(view: View, launch: LaunchView) -> tuple[Size, ...]:
     """The sizes at a launch: first those that the indices of the kernel's blocks end at, then other arguments, then sides of the grid."""
     kernel = view.kernel
-    ends = frozenset[str]().union(*(kernel.extents(block) for block in kernel.aranges()))
+    ends = frozenset[str]().union(*kernel.ends.values())
     found: list[Size] = []
     for name in sorted((n for n in launch.arguments if n in kernel.parameters), key=lambda n: n not in ends):
         value = launch.arguments[name]

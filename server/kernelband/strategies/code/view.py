@@ -55,14 +55,13 @@ class View:
         kernel = KernelView.read(modules[place.path], program.kernel) if place.path in modules else None
         if kernel is None:
             return None
-        extents = {n: kernel.extents(n) for n in kernel.aranges()}
         launches: list[LaunchView] = []
         for host in program.hosts:
             for launch in host.launches:
                 module = modules.get(host.place.path)
                 if module is None or launch.kernel != place:
                     continue
-                view = LaunchView.read(module, launch, kernel.parameters, extents)
+                view = LaunchView.read(module, launch, kernel.parameters, kernel.ends)
                 if view is not None:
                     launches.append(view)
         return cls(program, facts, kernel, tuple(launches), modules)
