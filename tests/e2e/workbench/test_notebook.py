@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
 
 from tests.e2e.cli_world import Home
-from tests.e2e.lsp.test_session import BENCH
-from tests.e2e.workbench.conftest import StartWorkbench
+from tests.e2e.workbench.conftest import Lend, ready_to_search
 from tests.e2e.workbench.screen import Screen
 from tests.e2e.workbench.test_first_minute import LIKELY
 
@@ -35,10 +32,8 @@ def cells(screen: Screen) -> list[str]:
     return found
 
 
-def test_a_variant_over_cells(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path, worker_python: str) -> None:
-    home = Home(tmp_path, worker_python)
+def test_a_variant_over_cells(lend: Lend, home: Home) -> None:
     text = home.file.read_text()
-    text = text[: text.index("\n\ndef test_scale")] + BENCH
     kernel = text.index("@triton.jit")
     host = text.index("def scale(x)")
     book = home.work / "scale.ipynb"
@@ -47,9 +42,7 @@ def test_a_variant_over_cells(start_workbench: StartWorkbench, vsix: Path, tmp_p
     )
     done = home.run("optimize", f"{book}::scale_kernel", "--trials", "2", "--python", home.python, "--gpu", "h100", "--db", str(home.db))
     assert done.code == 0, done.err
-    workbench = start_workbench()
-    workbench.install(vsix)
-    workbench.configure({"kernelband.python": home.python, "kernelband.search.interpreter": sys.executable, "kernelband.db": str(home.db)})
+    workbench = ready_to_search(lend(), home)
     screen = workbench.start(home.work)
     # Before the workbench knows which extensions there are it takes a notebook for a text.
     screen.eventually(lambda: "Eager extensions activated" in "".join(workbench.logs().values()))

@@ -1,4 +1,4 @@
-"""The report of a run, as a person reads it: in the editor, while the run goes on, and as a file in a browser without a network."""
+"""The report of a run that is over, as a person reads it: in the editor, and as a file in a browser without a network."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Locator, Page
+from playwright.sync_api import Browser, FrameLocator, Page
 
-from tests.e2e.cli_world import Home
-from tests.e2e.workbench.conftest import ROOT, StartWorkbench
+from tests.e2e.workbench.conftest import ROOT, Lend
+from tests.e2e.workbench.reports import charts, drawn
 from tests.e2e.workbench.screen import Screen
-from tests.e2e.workbench.workbench import Workbench
 from tests.unit.explain.test_runreport import told
 from tests.unit.search.fake_lab import FakeAuthor
 from tests.unit.search.test_run import TROUBLES, World
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-#: How many colours a chart's pixels have: a canvas that nothing was drawn on has one.
-COLOURS = """canvas => {
-  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height), found = new Set();
-  for (let at = 0; at < data.length; at += 4) found.add((data[at] << 24) + (data[at + 1] << 16) + (data[at + 2] << 8) + data[at + 3]);
-  return found.size;
-}"""
 #: Whether anything is wider than the page; what scrolls by itself is not.
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -44,18 +37,8 @@ def world(tmp_path: Path) -> World:
 def open_report(screen: Screen) -> FrameLocator:
     screen.palette("KernelBand: Show the report of a run")
     page = screen.webview()
-    page.locator(".outcome").wait_for(timeout=30_000)
+    page.locator(".outcome").wait_for()
     return page
-
-
-def charts(page: FrameLocator | Page) -> dict[str, Locator]:
-    """Each by the words that it has for who doesn't see it."""
-    canvases = page.locator("canvas").all()
-    return {canvas.get_attribute("aria-label") or "": canvas for canvas in canvases}
-
-
-def drawn(chart: Locator) -> bool:
-    return chart.evaluate(COLOURS) > 5
 
 
 def save_as(screen: Screen, command: str, path: Path) -> None:
@@ -75,11 +58,10 @@ def save_as(screen: Screen, command: str, path: Path) -> None:
     screen.notification("The report is in").wait_for()
 
 
-def test_a_measured_run(start_workbench: StartWorkbench, vsix: Path, world: World, tmp_path: Path, browser: Browser) -> None:
+def test_a_measured_run(lend: Lend, world: World, tmp_path: Path, browser: Browser) -> None:
     expected = told(world.db)
     best = expected["variants"][0]
-    workbench = start_workbench()
-    workbench.install(vsix)
+    workbench = lend()
     workbench.configure({"kernelband.search.interpreter": sys.executable, "kernelband.db": str(world.db)})
     screen = workbench.start(world.folder)
     screen.explore("k.py")
@@ -139,7 +121,7 @@ def test_a_measured_run(start_workbench: StartWorkbench, vsix: Path, world: Worl
     screen.reload()
     for showing in range(2):
         page = screen.webview()
-        page.locator(".outcome").wait_for(timeout=60_000)
+        page.locator(".outcome").wait_for()
         assert page.get_by_role("radio", name="Seconds").is_checked()
         assert page.locator(".details").count() == 1
         screen.eventually(lambda page=page: page.locator("html").evaluate("() => window.scrollY"), lambda y: y == 300)
@@ -165,28 +147,27 @@ def test_a_measured_run(start_workbench: StartWorkbench, vsix: Path, world: Worl
 def look_at(browser: Browser, file: Path, expected: dict[str, Any]) -> None:
     """The exported page in a browser: drawn, quiet, with nothing from elsewhere, readable for everybody, in light and in dark."""
     backs: set[str] = set()
-    for scheme in ("light", "dark"):
-        for width in (1100, 400):
-            context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, offline=True)
-            page = context.new_page()
-            said: list[str] = []
-            asked: list[str] = []
-            page.on("console", lambda message, said=said: said.append(message.text))
-            page.on("pageerror", lambda error, said=said: said.append(str(error)))
-            page.on("request", lambda request, asked=asked: asked.append(request.url))
-            page.goto(file.as_uri())
-            assert page.locator(".worth").inner_text() == f"{expected['variants'][0]['ratio']['value']:.2f}×"
-            assert page.get_by_role("button", name="Review in editor").count() == 0
-            page.locator(".disclose").first.click()
-            for summary in page.locator("summary").all():
-                summary.click()
-            assert all(map(drawn, charts(page).values()))
-            assert page.evaluate(TOO_WIDE) == 0, f"too wide at {width} pixels"
-            assert serious(page) == []
-            assert said == []
-            assert asked == [file.as_uri()]
-            backs.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            context.close()
+    for scheme, width in (("light", 1100), ("dark", 400)):
+        context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, offline=True)
+        page = context.new_page()
+        said: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.on("pageerror", lambda error, said=said: said.append(str(error)))
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(file.as_uri())
+        assert page.locator(".worth").inner_text() == f"{expected['variants'][0]['ratio']['value']:.2f}×"
+        assert page.get_by_role("button", name="Review in editor").count() == 0
+        page.locator(".disclose").first.click()
+        for summary in page.locator("summary").all():
+            summary.click()
+        assert all(map(drawn, charts(page).values()))
+        assert page.evaluate(TOO_WIDE) == 0, f"too wide at {width} pixels"
+        assert serious(page) == []
+        assert said == []
+        assert asked == [file.as_uri()]
+        backs.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        context.close()
     assert len(backs) == 2, "light and dark"
 
 
@@ -199,43 +180,3 @@ def serious(page: Page) -> list[str]:
         for v in found["violations"]
         if v["impact"] in ("serious", "critical")
     ]
-
-
-def test_a_run_that_goes_on(workbench: Workbench, home: Home) -> None:
-    screen = workbench.start(home.work)
-    screen.explore("scale.py")
-    screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
-    screen.menu("scale_kernel", "Optimize kernel")
-    screen.pick("Another budget…")
-    screen.answer("4 trials")
-    screen.eventually(screen.lenses, lambda found: found[-1] == "Cancel")
-    screen.lens(re.compile(r".")).click()  # how it goes
-
-    page = screen.webview()
-    page.locator("h1").wait_for(timeout=30_000)
-    status = page.get_by_role("status")
-    numbers = page.locator(".variants tbody tr:first-child td:first-child")
-    numbers.first.wait_for(timeout=90_000)
-    assert page.locator("progress").count() == 1
-    assert re.match(r"Searching; nothing is measured", status.inner_text())
-
-    # What a person does meanwhile isn't taken away by the next trial.
-    first = page.locator(".disclose").first
-    first.click()
-    first.evaluate("button => window.same = button")
-    before = numbers.count()
-    screen.eventually(numbers.count, lambda found: found > before, seconds=90)
-    assert first.evaluate("() => window.same === document.activeElement && window.same.getAttribute('aria-expanded') === 'true'")
-
-    screen.eventually(status.inner_text, lambda text: text.startswith("Finished. Predicted: "), seconds=240)
-    assert page.locator("progress").count() == 0
-    assert numbers.count() == 4
-    shown = charts(page)
-    assert [words.split(" ")[0] for words in shown] == ["After", "Roofline", "Pulls"]
-    assert all(map(drawn, shown.values()))
-    for summary in page.locator("summary").all():
-        summary.click()
-    text = page.locator("main").inner_text()
-    assert "nothing was measured" in text
-    assert re.findall(r"\d\.\d+\s?[x×](?!\w)|\d\s?µs", text) == []
-    assert "verified," not in text

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attrs import frozen
+from playwright.sync_api import Browser
 
-from kernelband.history import Store, trials
-from tests.e2e.workbench.conftest import StartWorkbench
+from tests.e2e.workbench.conftest import has_failed
 from tests.e2e.workbench.formatting import FORMATTED, formatter
 from tests.e2e.workbench.reviewing import (
     FACTOR,
@@ -20,51 +21,57 @@ from tests.e2e.workbench.reviewing import (
     LAUNCH,
     LOAD,
     PASSED,
-    RUN,
     TEXT,
     WARPS,
+    Scene,
+    Window,
     edited,
-    keep,
-    keep_two_files,
 )
 from tests.e2e.workbench.screen import Screen
-from tests.e2e.workbench.workbench import Workbench
+from tests.e2e.workbench.workbench import Programs, Workbench
 
 WHOLE = edited(TEXT, LAUNCH, LOAD)
 BEST = re.compile(r"^1\.84× ")
 HEADER = ["✓ 1.84× on H200", "2 changes", "Accept", "Reject", "Next variant", "Side by side"]
 
 
-@frozen
-class Scene:
-    """A workbench with the extension, and a file of whose kernel the history has two variants."""
+@pytest.fixture(scope="module")
+def window(
+    programs: Programs, browser: Browser, installed: Path, worker_python: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Window]:
+    folder = tmp_path_factory.mktemp("review")
 
-    workbench: Workbench
-    work: Path
-    file: Path
-    db: Path
+    def make() -> Workbench:
+        workbench = Workbench(programs, browser, tmp_path_factory.mktemp("reviewing") / "profile", extensions=installed)
+        workbench.install(formatter(folder))
+        workbench.configure({"kernelband.python": worker_python, "kernelband.search.interpreter": sys.executable})
+        return workbench
 
-    def decisions(self) -> list[tuple[int, str]]:
-        with Store.read(self.db) as store:
-            return [(d.variant, d.decision) for d in trials.decisions(store, RUN)]
+    window = Window(make, folder)
+    yield window
+    assert window.workbench is None or window.workbench.stop() == [], "a workbench has ended, and these of its processes have not"
 
 
 @pytest.fixture
-def scene(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path) -> Scene:
-    work = tmp_path / "work"
-    work.mkdir()
-    file, db = work / "scale.py", tmp_path / "db" / "history.db"
-    file.write_text(TEXT)
-    keep(db, file)
-    workbench = start_workbench()
-    workbench.install(vsix)
-    workbench.configure({"kernelband.db": str(db), "kernelband.search.interpreter": sys.executable})
-    return Scene(workbench, work, file, db)
+def scene(request: pytest.FixtureRequest, window: Window, tmp_path: Path) -> Iterator[Scene]:
+    found = None
+    try:
+        yield (found := window.scene(request.param))
+    finally:
+        if found is None or has_failed(request):
+            window.give_up(tmp_path)
+        else:
+            window.close_files()
+
+
+def of(name: str) -> pytest.MarkDecorator:
+    """The file of a test."""
+    return pytest.mark.parametrize("scene", [name], indirect=True)
 
 
 def begin(screen: Screen) -> None:
     """Put the best variant in, from the lightbulb."""
-    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found, seconds=90)
+    screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found)
     screen.steady(screen.lenses)  # lines move when lenses come
     screen.actions("tl.store")
     screen.act(BEST)
@@ -85,9 +92,10 @@ def surfaces(screen: Screen) -> str:
     return "\n".join(said)
 
 
+@of("part.py")
 def test_a_variant_in_part_is_another_version(scene: Scene) -> None:
-    screen = scene.workbench.start(scene.work)
-    screen.explore("scale.py")
+    screen = scene.screen
+    screen.explore(scene.file.name)
     begin(screen)
     assert screen.lenses() == [*HEADER, *screen.lenses()[6:8], "Keep", "Undo", "Keep", "Undo"]
     assert screen.text() == WHOLE
@@ -131,9 +139,10 @@ def test_a_variant_in_part_is_another_version(scene: Scene) -> None:
     assert screen.notifications() == []
 
 
+@of("keys.py")
 def test_from_the_list_by_keys_to_the_next_variant(scene: Scene) -> None:
-    screen = scene.workbench.start(scene.work)
-    screen.explore("scale.py")
+    screen = scene.screen
+    screen.explore(scene.file.name)
     screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 2 variants" in found)
 
     # the text changes while the list is open
@@ -147,7 +156,7 @@ def test_from_the_list_by_keys_to_the_next_variant(scene: Scene) -> None:
     screen.eventually(lambda: any("3.0 * tl.load" in line for line in screen.lines()))
     screen.pick("1.84×")
     (said,) = screen.eventually(screen.notifications)
-    assert "scale_kernel in scale.py has changed since run 0123abcd" in said
+    assert f"scale_kernel in {scene.file.name} has changed since run {scene.run}" in said
     screen.dismiss()
     screen.click("tl.arange")
     assert screen.text() == mine
@@ -166,7 +175,7 @@ def test_from_the_list_by_keys_to_the_next_variant(scene: Scene) -> None:
 
     # change by change: the last one kept accepts the whole
     screen.press("Alt+]", "Alt+y")
-    screen.eventually(screen.lenses, lambda found: found[1] == "1 change")
+    screen.eventually(screen.lenses, lambda found: found[1:2] == ["1 change"])
     screen.press("Alt+]", "Alt+y")
     screen.eventually(screen.lenses, lambda found: "Accept" not in found)
     assert screen.text() == WHOLE
@@ -187,38 +196,10 @@ def test_from_the_list_by_keys_to_the_next_variant(scene: Scene) -> None:
     assert screen.notifications() == []
 
 
-def test_saved_and_formatted_by_the_editor(scene: Scene, tmp_path: Path) -> None:
-    scene.workbench.install(formatter(tmp_path))
-    scene.workbench.configure({"files.autoSave": "afterDelay", "files.autoSaveDelay": 200, "editor.formatOnSave": True})
-    screen = scene.workbench.start(scene.work)
-    screen.explore("scale.py")
-    begin(screen)
-    screen.eventually(scene.file.read_text, lambda found: found == WHOLE)
-    screen.steady(screen.lenses)
-    assert screen.lenses()[:6] == HEADER
-
-    # formatted in a hunk and elsewhere, it is the variant still: the server says so
-    screen.press("Control+s")
-    formatted = edited(WHOLE, *FORMATTED)
-    screen.eventually(scene.file.read_text, lambda found: found == formatted)
-    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
-    screen.click("tl.arange")
-    assert screen.text() == formatted
-
-    # what is undone is the variant's, what the formatter did elsewhere stays
-    screen.lens("Undo").click()
-    screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, LAUNCH, *FORMATTED))
-    screen.eventually(screen.lenses, lambda found: found[0] == "Part of variant 1: not verified")
-    screen.click("tl.arange")
-    screen.press("Escape")
-    screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, FORMATTED[1]))
-    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
-    assert screen.notifications() == []
-
-
+@of("reloaded.py")
 def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
-    screen = scene.workbench.start(scene.work)
-    screen.explore("scale.py")
+    screen = scene.screen
+    screen.explore(scene.file.name)
     begin(screen)
     screen.lens("Undo").click()
     part = edited(TEXT, LAUNCH)
@@ -229,7 +210,7 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
     screen.press("Enter")
     screen.steady(screen.text, 2)  # the workbench writes its copies a second after the last key
     screen.reload()
-    screen.open("scale.py")
+    screen.open(scene.file.name)
     screen.eventually(screen.lenses, lambda found: found[:3] == header)
     assert screen.text() == f"# mine\n{part}"
     assert scene.file.read_text() == TEXT
@@ -245,7 +226,7 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
     screen.save()
     screen.close_tab()
     screen.eventually(screen.tabs, lambda found: found == [])
-    screen.explore("scale.py")
+    screen.explore(scene.file.name)
     screen.eventually(screen.lenses, lambda found: found[:3] == header)
 
     # beside the text from before; Reject leaves what a person wrote
@@ -259,19 +240,19 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
     assert screen.notifications() == []
 
 
-def test_a_part_is_verified_by_itself(scene: Scene, worker_python: str) -> None:
-    scene.workbench.configure({"kernelband.python": worker_python})
-    screen = scene.workbench.start(scene.work)
-    screen.explore("scale.py")
+@of("verified.py")
+def test_a_part_is_verified_by_itself(scene: Scene) -> None:
+    screen = scene.screen
+    screen.explore(scene.file.name)
     begin(screen)
     screen.lens("Undo").click()
     screen.lens("Verify this version").click()
-    (said,) = screen.eventually(screen.notifications, seconds=180)
+    (said,) = screen.eventually(screen.notifications)
     assert re.search(r"^Predicted, not measured: your edit of scale_kernel is .+ than the text before the edit", said), said
     screen.dismiss()
     # its own result, never the variant's
+    screen.eventually(screen.lenses, lambda found: bool(re.match(r"Part of variant 1: .+ \(predicted\)$", "".join(found[:1]))))
     assert not [text for text in (*screen.lenses(), *screen.status()) if "×" in text]
-    assert screen.lenses()[0] == "Part of variant 1: not verified"
     screen.lens("Accept").click()
     screen.eventually(screen.lenses, lambda found: "Accept" not in found)
     screen.click("tl.arange")
@@ -279,9 +260,10 @@ def test_a_part_is_verified_by_itself(scene: Scene, worker_python: str) -> None:
     assert scene.decisions() == []  # nobody accepted the variant that it is a part of
 
 
+@of("unwritten.py")
 def test_what_cannot_be_written_down_stays_under_review(scene: Scene) -> None:
-    screen = scene.workbench.start(scene.work)
-    screen.explore("scale.py")
+    screen = scene.screen
+    screen.explore(scene.file.name)
     begin(screen)
     scene.workbench.configure({"kernelband.server.interpreter": "/bin/false"}, screen)
     screen.lens("Accept").click()
@@ -290,7 +272,7 @@ def test_what_cannot_be_written_down_stays_under_review(scene: Scene) -> None:
     assert screen.lenses()[:6] == HEADER
     assert scene.decisions() == []
     scene.workbench.configure({"kernelband.server.interpreter": None}, screen)
-    screen.open("scale.py")
+    screen.open(scene.file.name)
     screen.eventually(screen.lenses, lambda found: "Optimize" in found)
     screen.lens("Accept").click()
     screen.eventually(screen.lenses, lambda found: "Accept" not in found)
@@ -299,18 +281,10 @@ def test_what_cannot_be_written_down_stays_under_review(scene: Scene) -> None:
     assert screen.notifications() == []
 
 
-def test_over_two_files(start_workbench: StartWorkbench, vsix: Path, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    kernels, host, db = work / "kernels.py", work / "host.py", tmp_path / "db" / "history.db"
-    kernels.write_text(KERNEL_FILE)
-    host.write_text(HOST_FILE)
-    keep_two_files(db, kernels, host)
-    workbench = start_workbench()
-    workbench.install(vsix)
-    workbench.configure({"kernelband.db": str(db), "kernelband.search.interpreter": sys.executable})
-    screen = workbench.start(work)
-    screen.explore("kernels.py")
+@of("kernels.py")
+def test_over_two_files(scene: Scene) -> None:
+    screen = scene.screen
+    screen.explore(scene.file.name)
     screen.eventually(screen.lenses, lambda found: "1.84× on H200 · 1 variant" in found)
     screen.actions("tl.store")
     screen.act(BEST)
@@ -328,3 +302,35 @@ def test_over_two_files(start_workbench: StartWorkbench, vsix: Path, tmp_path: P
     screen.eventually(screen.lenses, lambda found: found == ["1.84× on H200 · 1 variant", "Optimize"])
     assert screen.text() == KERNEL_FILE
     assert screen.notifications() == []
+
+
+@of("formatted.py")
+def test_saved_and_formatted_by_the_editor(scene: Scene) -> None:
+    screen = scene.screen
+    settings = scene.file.parent / ".vscode" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"files.autoSave": "afterDelay", "files.autoSaveDelay": 200, "editor.formatOnSave": True}))
+    screen.explore(scene.file.name)
+    begin(screen)
+    screen.eventually(scene.file.read_text, lambda found: found == WHOLE)
+    screen.steady(screen.lenses)
+    assert screen.lenses()[:6] == HEADER
+
+    # formatted in a hunk and elsewhere, it is the variant still: the server says so
+    screen.press("Control+s")
+    formatted = edited(WHOLE, *FORMATTED)
+    screen.eventually(scene.file.read_text, lambda found: found == formatted)
+    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)
+    screen.click("tl.arange")
+    assert screen.text() == formatted
+
+    # what is undone is the variant's, what the formatter did elsewhere stays
+    screen.lens("Undo").click()
+    screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, LAUNCH, *FORMATTED))
+    screen.eventually(screen.lenses, lambda found: found[:1] == ["Part of variant 1: not verified"])
+    screen.click("tl.arange")
+    screen.press("Escape")
+    screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, FORMATTED[1]))
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found)
+    assert screen.notifications() == []
+    settings.unlink()

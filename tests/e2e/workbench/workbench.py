@@ -11,6 +11,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -23,6 +24,12 @@ from tests.e2e.workbench.screen import Screen
 
 #: Names the processes of a workbench, whatever sessions and groups they are in.
 MARK = "WORKBENCH_OF_TEST"
+#: Processes of code-server itself, which outlive a window.
+SERVING = ("out/node/entry", "--type=ptyHost", "--type=fileWatcher")
+#: What a page may keep in a browser; what has been fetched isn't among it.
+KEPT = "cookies,file_systems,indexeddb,local_storage,service_workers,cache_storage"
+#: Seconds that a program may take here to do what takes it one: reached on failure only, whatever else the machine does.
+PATIENCE_S = 120
 #: Nothing that a person would close first, and nothing that asks a server elsewhere.
 QUIET: dict[str, Any] = {
     "workbench.startupEditor": "none",
@@ -30,6 +37,8 @@ QUIET: dict[str, Any] = {
     "workbench.tips.enabled": False,
     "workbench.editor.useModal": "off",
     "workbench.enableExperiments": False,
+    "workbench.reduceMotion": "on",  # without a GPU each picture of a movement is drawn by the processor
+    "editor.smoothScrolling": False,
     "chat.disableAIFeatures": True,
     "extensions.autoCheckUpdates": False,
     "extensions.autoUpdate": False,
@@ -57,17 +66,28 @@ class Programs:
 class Workbench:
     """One profile: settings, extensions, state and history that no other test has seen.
 
-    ``env`` is what its processes find beside the quiet environment here, where no test environment is on ``PATH`` and nothing is
-    set up for KernelBand.
+    ``extensions`` is a folder of installed ones to begin with, which is copied; ``env`` what its processes find beside the quiet
+    environment here, where no test environment is on ``PATH`` and nothing is set up for KernelBand.
     """
 
     def __init__(
-        self, programs: Programs, browser: Browser, folder: Path, *, trust: bool = False, env: Mapping[str, str] | None = None
+        self,
+        programs: Programs,
+        browser: Browser,
+        folder: Path,
+        *,
+        trust: bool = False,
+        extensions: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.programs, self.browser, self.folder, self.trust = programs, browser, folder, trust
         self.data, self.extensions, self.home = folder / "data", folder / "extensions", folder / "home"
-        for made in (self.data / "User", self.data / "Machine", self.extensions, self.home):
+        for made in (self.data / "User", self.data / "Machine", self.home):
             made.mkdir(parents=True)
+        if extensions is None:
+            self.extensions.mkdir()
+        else:
+            shutil.copytree(extensions, self.extensions)
         self.config = folder / "config.yaml"
         self.config.write_text("auth: none\n")
         self.said = folder / "code-server.txt"
@@ -105,7 +125,7 @@ class Workbench:
         process = self.programs.run(
             *self._folders, "--install-extension", str(vsix), "--force", env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
-        said = process.communicate(timeout=60)[0].decode()
+        said = process.communicate(timeout=PATIENCE_S)[0].decode()
         assert process.returncode == 0, said
         assert "successfully installed" in said, said
 
@@ -116,14 +136,19 @@ class Workbench:
     # ------------------------------------------------------------ running
 
     def start(self, workspace: Path, *files: Path) -> Screen:
-        """Start code-server and open ``workspace`` in a browser; ready when the explorer shows it. ``files`` are open from the start."""
+        """Open ``workspace`` in a browser; ready when the explorer shows it. ``files`` are open from the start."""
+        if self.process is None:
+            self.serve()
+        return self.show(workspace, *files)
+
+    def serve(self) -> None:
+        """Start code-server."""
         switches = ["--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check"]
         switches += ["--disable-getting-started-override", *([] if self.trust else ["--disable-workspace-trust"])]
         self.address = ""
         with self.said.open("wb") as out:
             self.process = self.programs.run(*self._folders, *switches, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-        eventually(self._listens, 20)
-        return self.show(workspace, *files)
+        eventually(self._listens, PATIENCE_S)
 
     def _listens(self) -> bool:
         assert self.process is not None
@@ -136,16 +161,16 @@ class Workbench:
     def show(self, workspace: Path, *files: Path) -> Screen:
         """Another window, in the same browser profile."""
         if self.context is None:
-            self.context = self.browser.new_context(viewport={"width": 1280, "height": 800})
+            self.context = self.browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=self.address)
         query = {"folder" if workspace.is_dir() else "workspace": str(workspace)}
         if files:
             host = self.address.removeprefix("http://")
             query["payload"] = json.dumps([["openFile", f"vscode-remote://{host}{path}"] for path in files])
         page = self.context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE_S * 1000)
         begin = time.monotonic()
-        page.goto(f"{self.address}/?{urlencode(query)}", wait_until="commit", timeout=30_000)
+        page.goto(f"{self.address}/?{urlencode(query)}", wait_until="commit")
         screen = Screen(page)
         screen.wait_until_ready()
         self.ready_s = time.monotonic() - begin
@@ -190,13 +215,40 @@ class Workbench:
 
     # ------------------------------------------------------------ ending
 
+    def renew(self) -> list[str]:
+        """Close its windows and forget all that was set, said and kept since it was made; code-server and its extensions stay.
+
+        Returns the command lines of what the windows had started and had to be killed.
+        """
+        if self.context is not None:
+            page = self.context.new_page()
+            for other in self.pages:
+                if other is not page:
+                    other.close()
+            kept = {"origin": self.address, "storageTypes": KEPT}
+            self.context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
+            page.close()
+        for process in self.processes("--type=extensionHost"):  # it would wait for its window to come back
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        left = self._end(lambda: [process for process in self.processes() if not _serves(process)], PATIENCE_S / 2)
+        for folder in (self.data / "User", self.data / "Machine", self.home, *self.data.glob("logs/*"), *self.folder.glob("xdg/*")):
+            for path in folder.iterdir():
+                if path.is_dir() and path.name != "code-server":
+                    shutil.rmtree(path)
+                elif path.is_file():
+                    path.unlink()
+        self.settings, self.of_machine = {}, {}
+        self.configure(QUIET)
+        return left
+
     def close_windows(self) -> None:
         """With all that the browser remembers."""
         if self.context is not None:
             self.context.close()
             self.context = None
 
-    def stop(self, seconds: float = 15) -> list[str]:
+    def stop(self, seconds: float = PATIENCE_S / 2) -> list[str]:
         """End code-server as a service manager does, and give all that it started that time to end.
 
         Returns the command lines of what had to be killed.
@@ -206,10 +258,13 @@ class Workbench:
             return []
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGTERM)
-            self.process.wait(15)
+            self.process.wait(PATIENCE_S)
         self.process = None
-        gone = _within(lambda: not self.processes(), seconds)
-        left = [] if gone else self.processes()
+        return self._end(self.processes, seconds)
+
+    def _end(self, found: Callable[[], list[psutil.Process]], seconds: float) -> list[str]:
+        """Give processes that time, then kill them; the command lines of those."""
+        left = [] if _within(lambda: not found(), seconds) else found()
         told = [_killed(process) for process in left]
         psutil.wait_procs(left, 5)
         return told
@@ -227,6 +282,14 @@ def _plain_environment() -> dict[str, str]:
     return {**keep, "OMP_NUM_THREADS": "1"}
 
 
+def _serves(process: psutil.Process) -> bool:
+    try:
+        said = " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return True  # it has ended, so it isn't left
+    return any(word in said for word in SERVING)
+
+
 def _killed(process: psutil.Process) -> str:
     """What it was, for the person who reads it; it may have ended by itself meanwhile."""
     try:
@@ -242,7 +305,7 @@ def _within(wanted: Callable[[], bool], seconds: float) -> bool:
     while not wanted():
         if time.monotonic() > end:
             return False
-        time.sleep(0.05)
+        time.sleep(0.1)
     return True
 
 
