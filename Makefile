@@ -8,6 +8,8 @@ PIP := -m pip --disable-pip-version-check --no-input
 BIN := .venv/bin
 STAGES := bare-debian lint unit unit-extension unit-worker unit-worker-newest e2e e2e-extension workbench
 STAGE ?= $(STAGES)
+# The longest first, so that they aren't waited for in the end; what they need is installed meanwhile.
+LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute.
 JOBS ?= $(shell nproc)
 SIDE ?= 3
@@ -80,7 +82,7 @@ test: ## everything that CI runs, to its end; `make test STAGE="unit e2e"` runs 
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
 	@bash .ci/downloads $(STAGE)
-	@$(MAKE) -s -k -j$(SIDE) $(addprefix stage-,$(STAGE)) || true
+	@$(MAKE) -s -k -j$(SIDE) $(addprefix stage-,$(filter $(LONGEST),$(STAGE)) $(filter-out $(LONGEST),$(STAGE))) || true
 	@python3 .ci/table.py $(STAGE)
 
 $(STAGES:%=stage-%): stage-%:

@@ -20,6 +20,7 @@ class Stage(NamedTuple):
     name: str
     status: int | None
     seconds: int
+    processors: int  # their seconds, of all processes that somebody waited for
     passed: int
     failures: list[str]
     skipped: int
@@ -33,7 +34,7 @@ class Stage(NamedTuple):
 def stage(name: str) -> Stage:
     """What a stage left."""
     end = RESULTS / f"{name}.end"
-    status, seconds = map(int, end.read_text().split()) if end.exists() else (None, 0)
+    status, seconds, processors = map(int, end.read_text().split()) if end.exists() else (None, 0, 0)
     passed, skipped, failures, took = 0, 0, [], []
     results = RESULTS / f"{name}.xml"
     for case in ET.parse(results).getroot().iter("testcase") if results.exists() else ():  # noqa: S314 - written by our own test runners
@@ -47,7 +48,7 @@ def stage(name: str) -> Stage:
             passed += 1
         took.append((float(case.get("time", 0)), f"{name}: {test}"))
         took += [(float(p.get("value", 0)), f"{name}: {p.get('name')} of {test}") for p in case.iter("property")]
-    return Stage(name, status, seconds, passed, failures, skipped, took)
+    return Stage(name, status, seconds, processors, passed, failures, skipped, took)
 
 
 def main(names: list[str]) -> int:
@@ -57,11 +58,11 @@ def main(names: list[str]) -> int:
     if slowest:
         print(f"\nThe slowest {len(slowest)} tests and fixtures, seconds:")
         print("\n".join(f"{seconds:8.1f}  {what}" for seconds, what in slowest))
-    print(f"\n{'stage':22}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    print(f"\n{'stage':22}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'CPU':>7}")
     for s in stages:
         counts = f"{s.passed:8}{len(s.failures):8}{s.skipped:9}" if s.took else " " * 25
         ended = "" if s.fine else "  never began" if s.status is None else "  FAILED"
-        print(f"{s.name:22}{counts}{s.seconds:9}{ended}")
+        print(f"{s.name:22}{counts}{s.seconds:9}{s.processors:7}{ended}")
     for s in stages:
         for failure in s.failures:
             print(f"FAILED  {s.name}: {failure}")

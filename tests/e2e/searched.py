@@ -11,7 +11,7 @@ from tests.e2e.cli_world import KERNEL, Home
 BENCH = """
 
 def bench():
-    scale(torch.randn(1 << 24, device="cuda"))
+    scale(torch.randn(1 << 20, device="cuda"))
 """
 SCALE_WITH_BENCH = KERNEL[: KERNEL.index("\n\ndef test_scale")] + BENCH
 

@@ -1,4 +1,4 @@
-"""Every bad input gets one clear sentence, a documented exit code, within 15 seconds, and nothing is written."""
+"""Every bad input gets one clear sentence and a documented exit code, and nothing is written."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cli_world import KERNEL, Done, Home
-
-LIMIT_S = 15.0
 
 
 @pytest.fixture
@@ -27,7 +25,6 @@ def refused(home: Home, code: int, *words: str, run: Callable[[], Done]) -> Done
     assert done.sentence.endswith((".", "?", "my own trouble")), done.sentence
     assert "Traceback" not in done.sentence
     assert "kernelband/" not in done.err.replace("kernelband/issues", ""), "no frames of ours"
-    assert done.seconds < LIMIT_S, done.seconds
     assert home.snapshot() == before, "something was written"
     return done
 

@@ -13,19 +13,16 @@ from tests.e2e.cli_world import Done, Home
 from tests.e2e.test_bad_input import shadowing
 from tests.e2e.test_cli_inspect import NO_TORCH, NO_TRITON
 
-LIMIT_S = 15.0
-
 
 @pytest.fixture
 def home(tmp_path: Path, worker_python: str) -> Home:
     return Home(tmp_path, worker_python)
 
 
-def asked(home: Home, *arguments: str, limit_s: float = LIMIT_S) -> tuple[Done, dict[str, Any], dict[str, bool]]:
+def asked(home: Home, *arguments: str) -> tuple[Done, dict[str, Any], dict[str, bool]]:
     before = home.snapshot()
     done = home.run("doctor", "--json", "--db", str(home.db), *arguments)
     assert "Traceback" not in done.err
-    assert done.seconds < limit_s, done.seconds
     assert home.snapshot() == before, "something was written"
     told = json.loads(done.out)
     return done, {c["name"]: c for c in told["checks"]}, told["works"]
@@ -82,9 +79,9 @@ def test_a_worker_command_that_is_no_python(home: Home, worker: str) -> None:
 def test_a_torch_that_never_finishes_its_import(home: Home) -> None:
     slow = (
         "import sys, time\nclass No:\n    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'torch': time.sleep(60)\nsys.meta_path.insert(0, No())\n"
+        "        if name == 'torch': time.sleep(600)\nsys.meta_path.insert(0, No())\n"
     )
-    done, checks, _ = asked(home, "--python", shadowing(home, slow), limit_s=25.0)  # the look itself ends after 12 s
+    done, checks, _ = asked(home, "--python", shadowing(home, slow))  # whose look ends before the command's time is over
     assert done.code == 1
     assert "took longer" in checks["torch"]["found"]
 

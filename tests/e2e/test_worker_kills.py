@@ -99,13 +99,13 @@ def test_a_lost_supervisor_fails_every_call_at_once(start: StartWorker) -> None:
     worker = start()
     for name in ("a", "b"):
         worker.start_executor(name, "cpu")
-    futures = [worker.submit(name, "sleep", {"seconds": 60}, 60) for name in ("a", "b", "a")]
+    futures = [worker.submit(name, "sleep", {"seconds": 300}, 300) for name in ("a", "b", "a")]
     began = time.monotonic()
     os.kill(worker.hello["pid"], signal.SIGKILL)
     for future in futures:
         with pytest.raises(WorkerError, match="is gone"):
-            future.result(50)
-    assert time.monotonic() - began < 30  # each would have slept a minute
+            future.result(200)
+    assert time.monotonic() - began < 150  # each would have slept five
     with pytest.raises(WorkerError, match="is gone"):
         worker.start_executor("c", "cpu")
 
@@ -185,8 +185,8 @@ def test_an_executor_exits_or_breaks_the_protocol(start: StartWorker) -> None:
         worker.start_executor("a", "cpu")
         began = time.monotonic()
         with pytest.raises(ExecutorFault, match=words):
-            worker.call("a", operation, {"code": 4}, 30)
-        assert time.monotonic() - began < 25  # not at the deadline, but when it happens
+            worker.call("a", operation, {"code": 4}, 120)
+        assert time.monotonic() - began < 100  # not at the deadline, but when it happens
 
 
 def test_a_sticky_cuda_error_ends_the_executor(start: StartWorker) -> None:
@@ -232,11 +232,11 @@ def test_a_supervisor_that_prints_garbage_is_lost(tmp_path: Path, monkeypatch: p
     from kernelband.worker import Worker, WorkerCommand
     from tests.e2e.conftest import Files
 
-    boot = b"import os, time\ndef main(scratch, archive, executor):\n    os.write(1, b'hello\\n\\n'); time.sleep(60)\n"
+    boot = b"import os, time\ndef main(scratch, archive, executor):\n    os.write(1, b'hello\\n\\n'); time.sleep(600)\n"
     began = time.monotonic()
     with pytest.raises(WorkerError, match="protocol was disturbed"):
         Worker.start(WorkerCommand((), sys.executable, extra={"kernelband_worker/boot.py": boot}), files=Files())
-    assert time.monotonic() - began < 40  # it would have slept a minute
+    assert time.monotonic() - began < 100  # it would have slept ten minutes
 
 
 def test_scratch_folders_of_the_dead_are_swept(start: StartWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

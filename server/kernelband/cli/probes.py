@@ -20,8 +20,8 @@ from kernelband.history import Store, examine, find_place
 from kernelband.worker import Executor, Worker, WorkerCommand
 from kernelband_worker.wire import Environment, Gpu
 
-START_S = 8.0  # a worker that answers at all does so in a second; ssh in a few
-WORKER_S = 12.0  # with its executor and the import of torch
+START_S = 15.0  # a worker that answers at all does so in a second; ssh in a few
+WORKER_S = 30.0  # with its executor and the import of torch
 INTEGRITY_S = 5.0
 SEARCH = {"numpy": "numpy", "scikit-learn": "scikit-learn"}
 PROFILERS = {"ncu": "Nsight Compute", "nsys": "Nsight Systems"}

@@ -21,7 +21,7 @@ local function start()
   local id = vim.lsp.start_client({
     cmd = vim.fn.json_decode(vim.env.SERVER),
     root_dir = vim.env.WORK,
-    init_options = { python = vim.env.WORKER, trials = 6 },
+    init_options = { python = vim.env.WORKER, trials = 3 },
     handlers = {
       ["$/progress"] = function(_, params)
         table.insert(seen.progress, { kind = params.value.kind, message = params.value.message, percentage = params.value.percentage })
@@ -85,7 +85,7 @@ local ok, problem = pcall(function()
   seen.hover = ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value
   local uri = here.textDocument.uri
   local first = command(client, "optimize", uri, "scale_kernel").run
-  until_lens("[1-5]/6.*|Cancel$", 60000)
+  until_lens("[12]/3.*|Cancel$", 60000)
   command(client, "cancel", first)
   until_lens("Resume", 30000)
   seen.run = command(client, "resume", uri, "scale_kernel", first).run
