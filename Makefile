@@ -8,7 +8,7 @@ PIP := -m pip --disable-pip-version-check --no-input
 BIN := .venv/bin
 STAGES := bare-debian lint unit unit-extension unit-worker unit-worker-newest e2e e2e-extension workbench
 STAGE ?= $(STAGES)
-# The longest first, so that they aren't waited for in the end; what they need is installed meanwhile.
+# The longest first, so that they aren't waited for in the end.
 LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute.
 JOBS ?= $(shell nproc)
@@ -21,7 +21,7 @@ LOCK := --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate
 # A user's settings must not reach the proofs.
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help demo test stress format vsix locks sizes clean system programs $(STAGES) $(STAGES:%=stage-%)
+.PHONY: help demo test stress format vsix locks sizes clean system programs $(STAGES) $(STAGES:%=stage-%) $(STAGES:%=ready-%)
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 20
@@ -82,6 +82,7 @@ test: ## everything that CI runs, to its end; `make test STAGE="unit e2e"` runs 
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
 	@bash .ci/downloads $(STAGE)
+	@$(MAKE) -s -k -j$(SIDE) $(addprefix ready-,$(STAGE)) || true
 	@$(MAKE) -s -k -j$(SIDE) $(addprefix stage-,$(filter $(LONGEST),$(STAGE)) $(filter-out $(LONGEST),$(STAGE))) || true
 	@python3 .ci/table.py $(STAGE)
 
@@ -89,14 +90,16 @@ $(STAGES:%=stage-%): stage-%:
 	@bash .ci/stage $* $(MAKE) -s $*
 
 # ------------------------------------------------------------------ the stages
-lint stage-lint: .venv/ready-test .worker/ready node_modules/ready
-unit stage-unit: .venv/ready-test
-unit-extension stage-unit-extension: node_modules/ready
-unit-worker stage-unit-worker: .worker/ready-test
-unit-worker-newest stage-unit-worker-newest: .worker-newest/ready-test
-e2e stage-e2e: .venv/ready-test .worker/ready-test .worker-newest/ready system
-e2e-extension stage-e2e-extension: .venv/ready-test $(VSIX)
-workbench stage-workbench: programs .venv/ready-workbench .worker/ready $(VSIX)
+# What a stage needs is installed before the first one begins, so that no two of them install the same.
+lint ready-lint: .venv/ready-test .worker/ready node_modules/ready
+unit ready-unit: .venv/ready-test
+unit-extension ready-unit-extension: node_modules/ready
+unit-worker ready-unit-worker: .worker/ready-test
+unit-worker-newest ready-unit-worker-newest: .worker-newest/ready-test
+e2e ready-e2e: .venv/ready-test .worker/ready-test .worker-newest/ready system
+e2e-extension ready-e2e-extension: .venv/ready-test $(VSIX)
+workbench: programs  # while other stages run
+workbench ready-workbench: .venv/ready-workbench .worker/ready $(VSIX)
 
 bare-debian: ## the environment on a python3 with neither ensurepip nor pip, and no uv
 	@bash .ci/bare_debian

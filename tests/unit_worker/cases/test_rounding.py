@@ -7,6 +7,7 @@ import torch
 
 from kernelband_worker import tolerances
 from kernelband_worker.cases.rounding import MOVED, nudge, within_rounding
+from tests.unit_worker.cases.conftest import Run
 
 MIX = """
 import torch
@@ -45,14 +46,16 @@ def test_mix():
 """
 
 
-@pytest.fixture
-def run(make, monkeypatch):
+@pytest.fixture(scope="module")
+def run(shim, tmp_path_factory):
     """Fixed tolerances are taken away: what rounding inputs once more does decides alone."""
-    monkeypatch.setitem(tolerances.DEFAULTS, "float16", (1e-5, 1e-5))
-    monkeypatch.setitem(tolerances.REASSOCIATED_ATOL, "float16", 1e-5)
-    made = make({"mix.py": MIX})
-    made.capture("mix", "mix_kernel", ["mix"], "test_mix")
-    return made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(tolerances.DEFAULTS, "float16", (1e-5, 1e-5))
+        patch.setitem(tolerances.REASSOCIATED_ATOL, "float16", 1e-5)
+        made = Run(shim, tmp_path_factory.mktemp("store"), {"mix.py": MIX})
+        made.capture("mix", "mix_kernel", ["mix"], "test_mix")
+        yield made
+        made.loader.uninstall()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def run(make, monkeypatch):
     ],
 )
 def test_another_order_passes_and_a_mistake_does_not(run, old, new, numerics, passes):
-    found = run.check(run.variant("v", ("mix", old, new)), numerics)
+    found = run.check(run.variant(f"{new} {numerics}", ("mix", old, new)), numerics)
     assert all(c["ok"] for c in found["cases"]) == passes, [c["reason"] for c in found["cases"]]
 
 
