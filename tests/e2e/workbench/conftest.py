@@ -8,6 +8,7 @@ is about the first time, starts its own (``start_workbench``).
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 import subprocess
 import sys
@@ -94,11 +95,12 @@ def installed(programs: Programs, browser: Browser, vsix: Path, tmp_path_factory
     return workbench.extensions
 
 
-def keep_what_failed(workbenches: Mapping[str, Workbench], folder: Path) -> None:
-    """Pictures and logs of workbenches by name."""
+def keep_what_failed(workbenches: Mapping[str, Workbench], test: str) -> None:
+    """Pictures and logs of workbenches by name, beside the stage's log: pytest's folders go when others come."""
     for name, workbench in workbenches.items():
-        print(f"Pictures and logs: {folder / name}")
-        workbench.keep(folder / name)
+        folder = ROOT / ".cache" / "test" / "workbench" / re.sub(r"[^\w.-]+", "-", test).strip("-") / name
+        print(f"Pictures and logs: {folder}")
+        workbench.keep(folder)
 
 
 def has_failed(request: pytest.FixtureRequest) -> bool:
@@ -121,7 +123,7 @@ def start_workbench(request: pytest.FixtureRequest, programs: Programs, browser:
         for workbench in made:
             ending.callback(lambda workbench=workbench: left.extend(workbench.stop()))
         if has_failed(request):
-            keep_what_failed({f"workbench{number}": workbench for number, workbench in enumerate(made, 1)}, tmp_path)
+            keep_what_failed({f"workbench{number}": workbench for number, workbench in enumerate(made, 1)}, request.node.name)
     assert left == [], "a workbench has ended, and these of its processes have not"
     if not has_failed(request):
         for workbench in made:
@@ -148,11 +150,11 @@ class Lending:
         self._lent.clear()
         return left
 
-    def give_up(self, folder: Path) -> None:
+    def give_up(self, test: str) -> None:
         """A test has failed: what it was lent is looked at, and is of no use to another."""
         lent = {"trust" if trust else "workbench": self._kept.pop(trust) for trust in self._lent}
         self._lent.clear()
-        keep_what_failed(lent, folder)
+        keep_what_failed(lent, test)
         for workbench in lent.values():
             workbench.stop()
 
@@ -171,11 +173,11 @@ def lending(programs: Programs, browser: Browser, installed: Path, tmp_path_fact
 
 
 @pytest.fixture
-def lend(request: pytest.FixtureRequest, lending: Lending, tmp_path: Path) -> Iterator[Lend]:
+def lend(request: pytest.FixtureRequest, lending: Lending) -> Iterator[Lend]:
     """A workbench with the extension, as a new one is; at the end of the test nothing that its windows started is left."""
     yield lending.lend
     if has_failed(request):
-        lending.give_up(tmp_path)
+        lending.give_up(request.node.name)
     else:
         assert lending.take_back() == [], "the windows are closed, and these of their processes have not ended"
 

@@ -159,11 +159,11 @@ class Window:
         self.screen.palette("View: Close All Editors")
         self.screen.eventually(self.screen.tabs, lambda found: found == [])
 
-    def give_up(self, folder: Path) -> list[str]:
+    def give_up(self, test: str) -> list[str]:
         workbench, self.workbench = self.workbench, None
         if workbench is None:
             return []
-        keep_what_failed({"workbench": workbench}, folder)
+        keep_what_failed({"workbench": workbench}, test)
         return workbench.stop()
 
 

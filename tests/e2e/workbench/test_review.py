@@ -53,13 +53,13 @@ def window(
 
 
 @pytest.fixture
-def scene(request: pytest.FixtureRequest, window: Window, tmp_path: Path) -> Iterator[Scene]:
+def scene(request: pytest.FixtureRequest, window: Window) -> Iterator[Scene]:
     found = None
     try:
         yield (found := window.scene(request.param))
     finally:
         if found is None or has_failed(request):
-            window.give_up(tmp_path)
+            window.give_up(request.node.name)
         else:
             window.close_files()
 
