@@ -17,7 +17,6 @@ from tests.e2e.test_bad_input import refused, shadowing
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "inspect"
-TARGETS = "a100,a10,l4,h100,b200,rtx5090,mi300x,mi355x"  # sm_80/86/89/90/100/120, gfx942/950
 BLOCKER = """import sys
 class No:
     def find_spec(self, name, path=None, target=None):
@@ -65,10 +64,10 @@ def looked(home: Home, *arguments: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_target(home: Home) -> None:
-    found = looked(home, str(ROOT / "examples" / "vector_add.py"), "--gpu", TARGETS)
-    first = found[:8]
-    assert [one["gpu"] for one in first] == TARGETS.split(",")
+def test_every_vendor(home: Home) -> None:
+    """tests/e2e/test_inspect.py has every target."""
+    found = looked(home, str(ROOT / "examples" / "vector_add.py"), "--gpu", "h100,mi300x")
+    assert [one["gpu"] for one in found[:2]] == ["h100", "mi300x"]
     for one in found:
         assert one["error"] is None
         assert one["label"] == "predicted"
@@ -181,7 +180,6 @@ def test_without_the_search_extra(home: Home) -> None:
     code = BLOCKER.format(names=("numpy", "sklearn", "openai", "torch", "triton")) + "from kernelband.cli import main; main()"
     for arguments in (
         ("inspect", "scale.py", "--gpu", "h100", "--json-lines", "--moves"),
-        ("capture", "scale.py", "--json"),
         ("doctor", "--json", "--db", str(home.db)),
     ):
         done = subprocess.run(

@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import Any
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import syntax_tree
 
 #: Settings that say where something is kept: they change no code.
 FOLDERS = ("TRITON_CACHE_DIR", "TRITON_HOME", "TRITON_DUMP_DIR")
@@ -44,7 +45,7 @@ def source_key(program: Program) -> str:
 def normal_form(text: str) -> str:
     """The syntax tree without positions; the text without blank ends where it doesn't parse."""
     try:
-        return ast.dump(ast.parse(dedent(text)))
+        return ast.dump(syntax_tree(dedent(text)))
     except (SyntaxError, ValueError):
         return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
@@ -66,7 +67,7 @@ def _globals(text: str, pieces: Sequence[str]) -> list[str]:
     ``if``, ``try`` or ``with``, then with its condition.
     """
     try:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
     except (SyntaxError, ValueError):
         return []  # mid-edit elsewhere in the file; the pieces still count
     made: dict[str, list[ast.stmt]] = {}
@@ -106,7 +107,7 @@ def _binds(statement: ast.stmt) -> list[str]:
 
 def _reads(piece: str) -> list[str]:
     try:
-        tree = ast.parse(dedent(piece))
+        tree = syntax_tree(dedent(piece))
     except (SyntaxError, ValueError):
         return []
     return [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]

@@ -18,6 +18,7 @@ from kernelband.explain.hints import Hint
 from kernelband.lsp.silences import IGNORE, ignored
 from kernelband.lsp.text import TERMINATOR, Lines
 from kernelband.source.model import Kernel, Span
+from kernelband.source.syntax import syntax_tree
 
 _LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 MOST_TOKENS = 5000  # of a function that is compared token by token
@@ -101,7 +102,7 @@ class _Moved:
 def functions(text: str) -> dict[str, tuple[int, int]]:
     """First (decorators included) and last line of every function, from 1, by qualname; of several with one name the last."""
     try:
-        tree = ast.parse(text.removeprefix("\ufeff"))
+        tree = syntax_tree(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found: dict[str, tuple[int, int]] = {}

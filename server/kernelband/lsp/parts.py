@@ -7,7 +7,6 @@ what it reads, never less; it may be odd where a string has text at the left mar
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from functools import lru_cache
 from keyword import kwlist
 
 from attrs import field, frozen
+
+from kernelband.source.syntax import syntax_tree
 
 _BEGIN = re.compile(r"^(?=[^\s)\]}#'\"])", re.MULTILINE)
 _GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")
@@ -65,7 +66,7 @@ def parses(texts: Mapping[str, str]) -> bool:
         warnings.simplefilter("ignore")  # an invalid escape is the user's business
         try:
             for text in texts.values():
-                ast.parse(text)
+                syntax_tree(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
     return True

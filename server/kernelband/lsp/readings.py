@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import dedent
 
 from kernelband.source.model import Span
+from kernelband.source.syntax import syntax_tree
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -23,7 +24,7 @@ def globals_of(text: str, pieces: Iterable[Span]) -> dict[str, tuple[str, ...]]:
         pieces: functions or statements of it.
     """
     made: dict[str, list[ast.stmt]] = {}
-    for statement in ast.parse(text).body:
+    for statement in syntax_tree(text).body:
         for name in _bound(statement):
             made.setdefault(name, []).append(statement)
     todo = [name for span in pieces for name in _free(_whole_lines(text, span))]

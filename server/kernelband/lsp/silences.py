@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from kernelband.lsp.text import Lines
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import syntax_tree
 
 IGNORE = re.compile(r"#\s*kernelband:\s*ignore(?:\[([^\]\r\n]*)\])?", re.IGNORECASE)
 _AT_END = re.compile(rf"(?<=\S)[ \t]*{IGNORE.pattern}[ \t]*(?=[\r\n]|\Z)", re.IGNORECASE)
@@ -42,7 +43,7 @@ def silencing(lines: Lines, offset: int, code: str) -> Edit | None:
 
 def _tree(text: str) -> str | None:
     try:
-        return ast.dump(ast.parse(text.removeprefix("\ufeff")))
+        return ast.dump(syntax_tree(text.removeprefix("\ufeff")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

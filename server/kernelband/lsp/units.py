@@ -11,6 +11,7 @@ from typing import cast
 from attrs import evolve, frozen
 
 from kernelband.lsp.items import DECORATOR, DEFINITIONS, FUNCTIONS, PARAMETER, Item, Scope, bindings, item_of
+from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM
 
 
@@ -57,7 +58,7 @@ def parsed(text: str) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an invalid escape is the user's business
         try:
-            return ast.parse(text.removeprefix(BOM))
+            return syntax_tree(text.removeprefix(BOM))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

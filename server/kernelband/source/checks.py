@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import warnings
 from typing import Any, cast
 
 from parso.grammar import load_grammar
 
 from kernelband.errors import SourceError
+from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM, GRAMMAR, parse
 
 
@@ -35,7 +35,7 @@ def _refused(text: str) -> tuple[int, str] | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an invalid escape is the user's business
         try:
-            ast.parse(text.removeprefix(BOM))
+            syntax_tree(text.removeprefix(BOM))
         except SyntaxError as error:
             return error.lineno or 0, error.msg
         except (ValueError, RecursionError, MemoryError) as error:

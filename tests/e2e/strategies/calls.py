@@ -74,18 +74,18 @@ def normal(*shape, dtype=torch.float32):
 
 
 def batched_matmul(module):
-    for batch, m, n, k in ((2, 128, 256, 64), (1, 100, 72, 40)):
+    for batch, m, n, k in ((2, 64, 128, 64), (1, 100, 72, 40)):
         yield module.bmm(normal(batch, m, k, dtype=torch.float16), normal(batch, k, n, dtype=torch.float16))
     yield module.bmm(normal(2, 40, 24, dtype=torch.float16), normal(2, 48, 24, dtype=torch.float16).transpose(1, 2))
 
 
 def flash_attention(module):
-    for shape, causal in (((1, 2, 256, 32), True), ((1, 1, 100, 16), True), ((1, 1, 90, 16), False)):
+    for shape, causal in (((1, 2, 128, 32), True), ((1, 1, 100, 16), True), ((1, 1, 90, 16), False)):
         yield module.flash_attention(*(normal(*shape, dtype=torch.float16) for _ in range(3)), causal)
 
 
 def layer_norm_backward(module):
-    for rows, features, dtype in ((70, 300, torch.float32), (64, 256, torch.float16), (1, 40, torch.float16)):
+    for rows, features, dtype in ((36, 200, torch.float32), (32, 128, torch.float16), (1, 40, torch.float16)):
         given = normal(rows, features, dtype=dtype), normal(rows, features, dtype=dtype), normal(features, dtype=dtype)
         yield from module.layer_norm_backward(*given, 0.1 * normal(rows), torch.rand(rows))
 
@@ -152,7 +152,7 @@ def calls(example, module):
         for rows, features, dtype in ((5, 1000, torch.float32), (3, 2048, torch.float16), (1, 100, torch.float16)):
             yield module.layer_norm(torch.randn(rows, features).to(dtype), torch.rand(features).to(dtype), torch.rand(features).to(dtype))
     elif example == "matmul":
-        for m, n, k in ((192, 320, 72), (64, 64, 32)):
+        for m, n, k in ((96, 160, 72), (64, 64, 32)):
             yield module.matmul(torch.randn(m, k).half(), torch.randn(k, n).half())
     elif example:
         yield from MORE[example](module)

@@ -245,7 +245,7 @@ def product(a, b):
 
 
 def results():
-    sizes = ((40, 50, 530), (32, 64, 512), (33, 17, 90))
+    sizes = ((40, 50, 290), (32, 64, 256), (33, 17, 90))
     return [product(torch.randn(m, k).half(), torch.randn(k, n).half()) for m, n, k in sizes]
 """
 )
@@ -289,7 +289,7 @@ def scaled_products(a, b, alpha):
 
 
 def results():
-    sizes = ((2, 40, 50, 530), (1, 32, 64, 512), (3, 33, 17, 90))
+    sizes = ((2, 40, 50, 290), (1, 32, 64, 256), (2, 33, 17, 90))
     return [scaled_products(torch.randn(n, i, k).half() / 8, torch.randn(n, k, j).half() / 8, 0.25) for n, i, j, k in sizes]
 """
 )

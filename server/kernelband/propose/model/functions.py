@@ -12,6 +12,7 @@ from pathlib import PurePath
 from attrs import frozen
 
 from kernelband.source.model import Place, Program, Span
+from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM, line_column
 
 
@@ -61,7 +62,7 @@ def parsed(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(text.removeprefix(BOM))
+            return syntax_tree(text.removeprefix(BOM))
         except SyntaxError as error:
             raise Unreadable(f"line {error.lineno or 1}: {error.msg}") from error
         except (ValueError, RecursionError, MemoryError) as error:

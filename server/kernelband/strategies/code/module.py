@@ -10,6 +10,7 @@ from functools import lru_cache
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM, line_starts, offset_at
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -30,7 +31,7 @@ class Module:
     def read(cls, path: str, text: str) -> Module | None:
         """The module of ``text``, read once for all moves and never changed; None when it does not parse: then nothing can be proposed."""
         try:
-            tree = ast.parse(text.removeprefix(BOM))
+            tree = syntax_tree(text.removeprefix(BOM))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         return cls(path, text, tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)})

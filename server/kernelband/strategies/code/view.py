@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from math import prod
 from typing import Any
@@ -12,6 +11,7 @@ from attrs import field, frozen
 from kernelband.errors import SourceError
 from kernelband.source.model import Edit, Program
 from kernelband.source.patch import make_patch
+from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code.kernel import KernelView
@@ -162,7 +162,7 @@ class At:
             patch = make_patch(texts, by_path)
             after = patch.apply(texts)
             for file in patch.files:
-                ast.parse(after[file.path].removeprefix(BOM))
+                syntax_tree(after[file.path].removeprefix(BOM))
         except (SourceError, SyntaxError, ValueError):
             return None
         return Proposal(self.strategy, self.move, parameters, patch, numerics, what, why) if patch.files else None

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies.code import KernelView, Loop, View
 from kernelband.strategies.code.blocks import (
     STRAIGHT,
@@ -173,7 +174,7 @@ def _held(body: list[ast.stmt]) -> dict[str, str]:
 
 def _renamed(node: ast.expr, names: Mapping[str, str]) -> str:
     """An expression's code with names replaced."""
-    copy = ast.parse(ast.unparse(node), mode="eval")
+    copy = expression_tree(ast.unparse(node))
     for n in ast.walk(copy):
         if isinstance(n, ast.Name):
             n.id = names.get(n.id, n.id)
@@ -181,7 +182,7 @@ def _renamed(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _words(code: str) -> set[str]:
-    return {n.id for n in ast.walk(ast.parse(code, mode="eval")) if isinstance(n, ast.Name)}
+    return {n.id for n in ast.walk(expression_tree(code)) if isinstance(n, ast.Name)}
 
 
 def one_loop(

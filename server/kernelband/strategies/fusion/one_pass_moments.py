@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, View
 from kernelband.strategies.code.blocks import lines, names_read
@@ -217,7 +218,7 @@ def _expanded(body: list[ast.stmt], node: ast.expr, names: dict[str, str]) -> st
     if isinstance(node, ast.Name):
         bound = [s.value for s in body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == node.id]
         node = bound[0] if len(bound) == 1 else node
-    copy = ast.parse(ast.unparse(node), mode="eval")
+    copy = expression_tree(ast.unparse(node))
     for n in ast.walk(copy):
         if isinstance(n, ast.Name):
             n.id = names.get(n.id, n.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import syntax_tree
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.blocks import siblings
 from kernelband.strategies.code.launch import Edits, divisor
@@ -94,7 +95,7 @@ def _place(launch: LaunchView, statement: ast.stmt, reads: str) -> ast.stmt | No
     """What the number of programs is computed before: the grid's own statement, or the launch, which is what calls a grid's function."""
     ahead = [*_ahead(launch, statement), statement]
     around = next((n for n in launch.module.around(launch.grid) if isinstance(n, ast.stmt)), statement)
-    names = {n.id for n in ast.walk(ast.parse(reads)) if isinstance(n, ast.Name)}
+    names = {n.id for n in ast.walk(syntax_tree(reads)) if isinstance(n, ast.Name)}
     for at in (around, statement) if launch.meta is not None else (around,):
         if isinstance(at, ast.Assign | ast.Expr) and at in ahead and all(b.lineno < at.lineno for n in names for b in launch.bindings(n)):
             return at

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, Module, View
 from kernelband.strategies.code.launch import Edits, integer
@@ -148,7 +149,7 @@ def _renamed(module: Module, node: ast.expr, ahead: dict[str, str]) -> str:
     for name in sorted(names, key=lambda n: module.span(n).start, reverse=True):
         place = module.span(name)
         text = text[: place.start - span.start] + ahead[name.id] + text[place.end - span.start :]
-    return text if "\n" not in text and "\r" not in text else ast.unparse(ast.parse(text, mode="eval"))
+    return text if "\n" not in text and "\r" not in text else ast.unparse(expression_tree(text))
 
 
 def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from attrs import define, field, frozen
 
 from kernelband.source.model import Edit
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Numerics, Proposal
 from kernelband.strategies.code import At, Knob, LaunchView, Module
 from kernelband.strategies.code.blocks import lines, removed, siblings
@@ -225,7 +226,7 @@ class _Plan:
 
 def known(launch: LaunchView, size: str, place: ast.stmt) -> bool:
     """Whether the size has its last value before ``place``, however the host function got there."""
-    names = {n.id for n in ast.walk(ast.parse(size, mode="eval")) if isinstance(n, ast.Name)} - {"len"}
+    names = {n.id for n in ast.walk(expression_tree(size)) if isinstance(n, ast.Name)} - {"len"}
     around = {place, *launch.module.around(place)}
     for name in names:
         bindings = launch.bindings(name)

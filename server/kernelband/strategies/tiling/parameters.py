@@ -9,6 +9,7 @@ from hashlib import sha256
 from attrs import field, frozen
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM
 from kernelband.strategies._base import Facts
 from kernelband.strategies.code import Knob, LaunchView, View
@@ -70,7 +71,7 @@ def _rest(launch: LaunchView, program: Program, places: Collection[Place], value
     trees: list[str] = []
     for path in sorted(program.texts):
         try:
-            tree = ast.parse(program.texts[path].removeprefix(BOM))
+            tree = syntax_tree(program.texts[path].removeprefix(BOM))
         except (SyntaxError, ValueError):
             return None
         trees.append(ast.dump(_Blank(path, places, call, dropped).visit(tree)))

@@ -1,0 +1,60 @@
+"""Threads parse at once: the language server's, and the search's beside the one that proposes."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import kernelband
+from kernelband.source.syntax import expression_tree, syntax_tree
+
+TEXT = "\n".join(f"def f{i}(x): return g(x + {i}, [y for y in x if y * {i}])" for i in range(40))
+
+
+class Cycle:
+    """What only the garbage collector ends, in Python, so that another thread may go on in between."""
+
+    def __init__(self) -> None:
+        self.me = self
+        weakref.finalize(self, sum, range(50))
+
+
+@pytest.fixture
+def interruptions() -> Iterator[None]:
+    switch, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(1)
+    yield
+    sys.setswitchinterval(switch)
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.usefixtures("interruptions")
+def test_threads_that_parse_at_once_do_not_disturb_each_other() -> None:
+    """With ``ast.parse`` itself a few of these fail on Python 3.11.7."""
+
+    def parse_often() -> set[str]:
+        found: set[str] = set()
+        for _ in range(20):
+            Cycle()
+            found.add(ast.dump(syntax_tree(TEXT)))
+            expression_tree("(x + 1) * [y for y in z]")
+        return found
+
+    with ThreadPoolExecutor(4) as threads:
+        jobs = [threads.submit(parse_often) for _ in range(4)]
+    (dumped,) = {tree for job in jobs for tree in job.result()}
+    assert dumped == ast.dump(ast.parse(TEXT))
+
+
+def test_nothing_else_parses() -> None:
+    root = Path(kernelband.__file__).parent
+    found = [file.relative_to(root).as_posix() for file in root.rglob("*.py") if "ast.parse(" in file.read_text()]
+    assert found == ["source/syntax.py"]
