@@ -26,7 +26,7 @@ async def hinted(ed: Editor) -> bool:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
-    async with editor(home, profile, trials=3) as ed:
+    async with editor(home, profile, trials=2) as ed:
         ed.open()
         assert await ed.lenses() == ["Optimize"]
         assert "Nothing is measured or predicted" in await ed.hover("scale_kernel")

@@ -68,7 +68,7 @@ async def test_a_file_that_git_changes_is_seen_although_it_is_not_open(home: Hom
         event = types.FileEvent(file.as_uri(), types.FileChangeType.Changed)
         ed.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
 
-    async with editor(home, PROFILES[0], entry="bench/bench_scale.py::bench", trials=3) as ed:
+    async with editor(home, PROFILES[0], entry="bench/bench_scale.py::bench", trials=1) as ed:
         ed.open()
 
         async def watches() -> list[types.Registration]:

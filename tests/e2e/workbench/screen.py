@@ -98,7 +98,17 @@ class Screen:
         self._opened(name)
 
     def _opened(self, name: str) -> None:
-        self.page.locator(f'{EDITOR} .monaco-editor.focused[data-uri$="/{name}"] .view-line').first.wait_for()
+        shown = self.page.locator(f'{EDITOR} .monaco-editor[data-uri$="/{name}"]').first
+        shown.locator(".view-line").first.wait_for()
+
+        def focused() -> bool:
+            return "focused" in (shown.get_attribute("class") or "").split()
+
+        try:
+            self.eventually(focused, seconds=10)
+        except AssertionError:  # what was closed for it has taken the focus back, as the editor of trust does when it is drawn late
+            self.palette("View: Focus Active Editor Group")
+            self.eventually(focused)
 
     def tabs(self) -> list[str]:
         """Their labels; one whose text isn't saved ends in `` ●``."""
