@@ -1,11 +1,12 @@
 """How often the tests notice that a statement of the product is gone.
 
     bash benchmarks/coverage.sh
-    .venv/bin/python benchmarks/mutations.py [--count 100] [--seed 0] [--seconds 120]
+    .venv/bin/python benchmarks/mutations.py [--count 100] [--seed 0] [--seconds 120] [--like FILE]
 
 A seeded sample of statements inside functions of ``server/`` is deleted, one at a time, in copies of this checkout. Of the tests that ran
 the statement, as the coverage says, the quickest run first, until one fails or the seconds are used up. A statement that no test runs is
-not noticed. Prints a line a mutation, then the share; .cache/mutations.jsonl keeps them, and is continued where it ended.
+not noticed. Prints a line a mutation, then the share; .cache/mutations.jsonl keeps them, and is continued where it ended. ``--like`` takes
+the statements of such a file of another commit, to compare the two: a seed draws others where the code has changed.
 """
 
 from __future__ import annotations
@@ -77,6 +78,20 @@ def sample(count: int, seed: int) -> list[Mutation]:
     """Some of all statements of server/."""
     found = sorted({m for path in (ROOT / "server").rglob("*.py") for m in statements(path)})
     return random.Random(seed).sample(found, count)  # noqa: S311 - a sample, not a secret
+
+
+def like(earlier: Path) -> list[Mutation]:
+    """Those statements as they stand now; the nearest one of the same text. Tells which are gone."""
+    out: list[Mutation] = []
+    for row in map(json.loads, earlier.read_text().splitlines()):
+        place, _, text = row["mutation"].partition(" ")
+        file, _, line = place.rpartition(":")
+        found = [m for m in statements(ROOT / file) if m.text == text] if (ROOT / file).exists() else []
+        if found:
+            out.append(min(found, key=lambda m: abs(m.line - int(line))))
+        else:
+            print(f"gone     {row['mutation']}")
+    return out
 
 
 class Tests:
@@ -194,8 +209,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=120.0, help="for one mutation")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--like", type=Path, help="the mutations.jsonl of another commit")
     asked = parser.parse_args()
-    tests, chosen, out = Tests(), sample(asked.count, asked.seed), CACHE / "mutations.jsonl"
+    tests, out = Tests(), CACHE / "mutations.jsonl"
+    chosen = sample(asked.count, asked.seed) if asked.like is None else like(asked.like)
     known = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     done = {row["mutation"]: row for row in known}
     copies: Queue[Copy] = Queue()
@@ -223,7 +240,9 @@ def main() -> None:
         list(pool.map(look, chosen))
     noticed = sum(done[m.name]["noticed"] for m in chosen)
     covered = sum(done[m.name]["tests"] > 0 for m in chosen)
-    print(f"{noticed} of {len(chosen)} deletions noticed (seed {asked.seed}); {covered} are run by some test")
+    print(
+        f"{noticed} of {len(chosen)} deletions noticed ({f'seed {asked.seed}' if asked.like is None else f'as in {asked.like}'}); {covered} are run by some test"
+    )
     sys.exit(0)
 
 
