@@ -240,9 +240,8 @@ def main() -> None:
         list(pool.map(look, chosen))
     noticed = sum(done[m.name]["noticed"] for m in chosen)
     covered = sum(done[m.name]["tests"] > 0 for m in chosen)
-    print(
-        f"{noticed} of {len(chosen)} deletions noticed ({f'seed {asked.seed}' if asked.like is None else f'as in {asked.like}'}); {covered} are run by some test"
-    )
+    which = f"seed {asked.seed}" if asked.like is None else f"those of {asked.like}"
+    print(f"{noticed} of {len(chosen)} deletions noticed ({which}); {covered} are run by some test")
     sys.exit(0)
 
 
