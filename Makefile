@@ -124,7 +124,7 @@ unit-worker-newest: ## the same on the newest Triton
 	PYTHONPATH=server .worker-newest/bin/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit_worker
 
 e2e: ## real processes
-	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) --dist loadfile tests/e2e tests/gpu -m "not stress" \
+	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu -m "not stress" \
 		--ignore tests/e2e/extension --ignore tests/e2e/workbench
 
 e2e-extension: ## what the .vsix holds, and its server on every Python that is found
