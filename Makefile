@@ -12,7 +12,7 @@ STAGE ?= $(STAGES)
 LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute.
 JOBS ?= $(shell expr $$(nproc) + 1)
-SIDE ?= 3
+SIDE ?= 2
 PYTEST := -m pytest -q --junitxml
 RESULTS := .cache/test
 VSIX := vscode-extension/dist/kernelband.vsix

@@ -71,7 +71,7 @@ def test_the_newest_come_first_and_each_with_its_variants(findings: Findings) ->
     assert [r.id for r in found] == ["b0", *(f"a{n}" for n in reversed(range(count)))]
     assert all([v.number for v in r.variants] == [1, 2] for r in found), "also those that no lens is made of"
     assert [r.id for r in findings.newest(2, lambda path: path.startswith("/w/"))] == [f"a{count - 1}", f"a{count - 2}"]
-    assert findings.refresh() is False, "what was read more of is still the same"
+    assert (findings.refresh(), findings.problem) == (False, ""), "what was read more of is still the same"
     assert [r.id for r in findings.find(PATH, "add").runs] == [f"a{n}" for n in reversed(range(3, count))]
     with Store.read(findings.db) as store:
         runs.forget(store, f"a{count - 1}")
