@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +91,21 @@ def test_a_python_that_says_it_is_old(tmp_path: Path) -> None:
         tmp_path / "python", f'#!/bin/sh\nshift 2\nexec {sys.executable} -u -c \'import sys; sys.version_info = (3, 8, 2); \'"$1" "$2"\n'
     )
     assert "is Python 3.8.2, and a worker needs 3.9 or newer" in str(refused(WorkerCommand((), path)))
+
+
+def test_one_that_is_gone_before_all_of_our_threads_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = threading.Thread.start
+
+    def slowly(thread: threading.Thread) -> None:
+        begin(thread)
+        if thread.name.startswith("worker "):
+            time.sleep(0.5)  # as a busy machine does
+
+    monkeypatch.setattr(threading.Thread, "start", slowly)
+    path = script(
+        tmp_path / "python", f'#!/bin/sh\nshift 2\nexec {sys.executable} -u -c \'import sys; sys.version_info = (3, 8, 2); \'"$1" "$2"\n'
+    )
+    assert "is Python 3.8.2" in str(refused(WorkerCommand((), path)))
 
 
 def test_the_oldest_python_that_may(start: StartWorker) -> None:

@@ -94,15 +94,15 @@ class Connection:
         stdin, stdout, stderr = (cast("IO[bytes]", stream) for stream in (process.stdin, process.stdout, process.stderr))
         self._stdin = stdin
         self._writer = frames.Writer(cast("Any", io.BufferedWriter(cast("io.RawIOBase", stdin), 1 << 16)))
-        self._threads = [
-            threading.Thread(target=run, args=args, daemon=True, name=f"worker {name}")
+        self._threads = {
+            name: threading.Thread(target=run, args=args, daemon=True, name=f"worker {name}")
             for name, run, args in (
+                ("errors", self._read_errors, (stderr,)),  # the first: the reader waits for it
                 ("reader", self._read, (stdout, marker.encode())),
-                ("errors", self._read_errors, (stderr,)),
                 ("files", self._serve, ()),
             )
-        ]
-        for thread in self._threads:
+        }
+        for thread in self._threads.values():
             thread.start()
         expired = threading.Event()
 
@@ -147,7 +147,7 @@ class Connection:
         if expired.is_set():  # killed while it was waited for: that exit code is ours
             code = None
         self._kill()
-        self._threads[1].join(1.0)  # its last words; a background ssh master may keep the pipe open for ever
+        self._threads["errors"].join(1.0)  # its last words; a background ssh master may keep the pipe open for ever
         attempt = diagnosis.Attempt(
             command=self.command,
             errors=self._errors,
@@ -194,8 +194,8 @@ class Connection:
         if system.wait(self._process, _GONE_S) is None:
             self._kill()
             system.wait(self._process, _GONE_S)
-        for thread in self._threads[:2]:
-            thread.join(0.5)
+        for name in ("reader", "errors"):
+            self._threads[name].join(0.5)
         self._requested.release()
 
     def _kill(self) -> None:
@@ -230,7 +230,7 @@ class Connection:
         finally:
             self._marked.set()
             if not self._closing and self._version is not None:
-                self._threads[1].join(0.5)  # ssh tells on stderr why it left
+                self._threads["errors"].join(0.5)  # ssh tells on stderr why it left
             self._lose(why)
             if self._version is not None:  # else the start has failed, and its exit code is the reason
                 self._kill()
