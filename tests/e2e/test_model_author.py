@@ -212,7 +212,7 @@ def test_nothing_starts_without_a_key_or_with_a_wrong_address(tmp_path: Path, ho
 def test_a_server_that_refuses_the_key_ends_the_run_with_a_sentence(home: Home) -> None:
     with serving(lambda _: Says(status=401, error=f"Incorrect API key provided: {SECRET}")) as server:
         limits = ("--trials", "2", "--db", str(home.db), "--python", home.python)
-        done = home.run("optimize", "norm.py", "--author", "model", "--model", "wise", "--base-url", server.url, *limits)
+        done = home.run("optimize", "scale.py", "--author", "model", "--model", "wise", "--base-url", server.url, *limits)
     assert done.code == 8, done.err
     assert re.search(r"The model wrote nothing: .* refuses the key \(401", done.sentence)
     assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
@@ -234,7 +234,7 @@ def test_with_both_the_rewriter_goes_on_where_the_model_fails(home: Home) -> Non
 def test_ctrl_c_doesnt_wait_for_an_answer(home: Home) -> None:
     with serving(lambda _: Says("late", stall_s=300)) as server:
         common = ("--trials", "3", "--gpu", "h100", "--db", str(home.db), "--python", home.python, "--json")
-        process = home.popen("optimize", "norm.py", "--author", "model", "--model", "wise", "--base-url", server.url, *common)
+        process = home.popen("optimize", "scale.py", "--author", "model", "--model", "wise", "--base-url", server.url, *common)
         try:
             assert wait_for(lambda: bool(server.asked), 200)
             process.send_signal(signal.SIGINT)

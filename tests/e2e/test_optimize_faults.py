@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kernelband.search.run import optimize
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies import Facts, Proposal
+from kernelband.worker.pool import CompilePool
 from tests.e2e.cli_world import Home
 
 #: name -> (what is replaced, by what). Whatever happens in a host function happens as soon as its launches are learnt.
@@ -59,6 +61,7 @@ def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Itera
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
     with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
         patience.setattr("kernelband.search.ranker.DEADLINE_S", 3.0)
+        patience.setattr("kernelband.search.worker_lab.CompilePool", partial(CompilePool, deadline_s=10.0))
         patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 10.0)
         ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
     assert ended.state == "finished"

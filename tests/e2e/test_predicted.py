@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Home:
 
 @pytest.fixture(scope="module")
 def run(home: Home) -> Done:
-    limits = ("--gpu", "h100", "--trials", "4", "--seconds", str(SECONDS), "--seed", "0")
+    limits = ("--gpu", "h100", "--trials", "3", "--seconds", str(SECONDS), "--seed", "0")
     done = home.run("optimize", "norm.py", *limits, "--db", str(home.db), "--python", home.python, seconds=2.0 * SECONDS)
     assert done.code == 0, done.err
     return done

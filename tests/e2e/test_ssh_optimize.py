@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.timeout(600),  # the first test makes both runs
 ]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "layer_norm.py"
-TRIALS = 3
+TRIALS = 2
 Before = dict[str, tuple[Any, ...]]
 LIMITS = ("--gpu", "h100", "--trials", str(TRIALS), "--policy", "kernelband")
 

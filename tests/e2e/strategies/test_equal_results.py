@@ -9,7 +9,7 @@ from kernelband.strategies import STRATEGIES
 from tests.e2e.strategies.comparing import differences
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, program_of
 
-EACH = 3  # proposals of a move: the first ones, and the last
+EACH = 2  # proposals of a move: the first, and the last
 SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program takes several tiles of a small input
 #: Each example, and an edit that makes it a little wrong: the judge of these tests can tell.
 BROKEN = {
