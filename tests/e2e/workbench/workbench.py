@@ -39,6 +39,8 @@ QUIET: dict[str, Any] = {
     "workbench.enableExperiments": False,
     "workbench.reduceMotion": "on",  # without a GPU each picture of a movement is drawn by the processor
     "editor.smoothScrolling": False,
+    "editor.quickSuggestions": "off",  # of words, which a slow machine shows late: Enter would take one
+    "editor.wordBasedSuggestions": "off",
     "chat.disableAIFeatures": True,
     "extensions.autoCheckUpdates": False,
     "extensions.autoUpdate": False,
