@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, cast
-
-from parso.grammar import load_grammar
 
 from kernelband.errors import SourceError
-from kernelband.source.syntax import syntax_tree
-from kernelband.source.tree import BOM, GRAMMAR, parse
+from kernelband.source.syntax import syntax_tree, tolerant_grammar
+from kernelband.source.tree import BOM, parse
 
 
 def require_parsable(text: str, path: str) -> None:
@@ -23,8 +20,7 @@ def require_parsable(text: str, path: str) -> None:
     fault = _refused(text)
     if fault is None:
         return
-    grammar = cast("Any", load_grammar(version=GRAMMAR))
-    if not list(grammar.iter_errors(parse(text))):
+    if not list(tolerant_grammar().iter_errors(parse(text))):
         return
     line, message = fault
     where = f"line {line} of {path}" if line else path

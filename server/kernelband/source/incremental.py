@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 from uuid import uuid4
 
 from parso.cache import parser_cache
-from parso.grammar import load_grammar
 from parso.tree import NodeOrLeaf
 
 from kernelband.source.chunks import Key
 from kernelband.source.kernels import kernels_of, may_have_kernels
 from kernelband.source.model import Kernel
 from kernelband.source.scopes import Scopes
-from kernelband.source.tree import GRAMMAR
+from kernelband.source.syntax import tolerant_grammar
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +56,7 @@ class _Tree:
         self._name = Path(f"kernelband-{uuid4().hex}")  # parso keeps the last version under a path; it reads no file of that name
 
     def parse(self, text: str) -> NodeOrLeaf:
-        grammar = cast("Any", load_grammar(version=GRAMMAR))
+        grammar = tolerant_grammar()
         try:
             return cast("NodeOrLeaf", grammar.parse(text, path=self._name, cache=False, diff_cache=True))
         except Exception:  # parso calls this parser experimental; the full one doesn't stand on it

@@ -1,4 +1,4 @@
-"""Python's own parser, for one thread at a time.
+"""Python's own parser, for one thread at a time, and parso's grammar, which is made with it.
 
 Up to 3.11.7 two threads that build trees at once may get SystemError: https://github.com/python/cpython/issues/106905
 """
@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import ast
 import threading
+from functools import cache
+from typing import Any, cast
 
+from parso.grammar import load_grammar
+
+GRAMMAR = "3.13"  # the newest that every supported parso reads; older code parses under it
 _ONE = threading.RLock()  # what the garbage collector calls in between may parse, too
 
 
@@ -25,3 +30,10 @@ def expression_tree(text: str) -> ast.Expression:
     """The same of a text that is one expression."""
     with _ONE:
         return ast.parse(text, mode="eval")
+
+
+@cache
+def tolerant_grammar() -> Any:
+    """Parso's grammar, without types. It asks ``ast`` for each of its own words when it is made, and for none afterwards."""
+    with _ONE:
+        return cast("Any", load_grammar(version=GRAMMAR))

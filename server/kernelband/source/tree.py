@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-from parso.grammar import load_grammar
 from parso.python.tree import Module
 from parso.tree import BaseNode, Leaf, NodeOrLeaf
 from parso.utils import split_lines
 
 from kernelband.source.model import Expression, Span
+from kernelband.source.syntax import tolerant_grammar
 
-GRAMMAR = "3.13"  # the newest that every supported parso reads; older code parses under it
 BOM = "\ufeff"
 COMPREHENSIONS = ("sync_comp_for", "comp_for")
 
@@ -26,7 +25,7 @@ COMPREHENSIONS = ("sync_comp_for", "comp_for")
 @lru_cache(maxsize=128)
 def parse(text: str) -> Module:
     """The tree of ``text``; parsed once per text. Never raises on broken text."""
-    return cast("Module", cast("Any", load_grammar(version=GRAMMAR)).parse(text))
+    return cast("Module", tolerant_grammar().parse(text))
 
 
 @lru_cache(maxsize=32)  # versions of a large text that is typed are all others, and half a megabyte each

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import sys
+import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kernelband
-from kernelband.source.syntax import expression_tree, syntax_tree
+from kernelband.source.syntax import expression_tree, syntax_tree, tolerant_grammar
 
 TEXT = "\n".join(f"def f{i}(x): return g(x + {i}, [y for y in x if y * {i}])" for i in range(40))
 
@@ -54,7 +56,31 @@ def test_threads_that_parse_at_once_do_not_disturb_each_other() -> None:
     assert dumped == ast.dump(ast.parse(TEXT))
 
 
+@pytest.mark.usefixtures("interruptions")
+def test_a_grammar_is_made_beside_threads_that_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making it asks ``ast`` for each of its words: a server begins on several documents at once."""
+    over = threading.Event()
+
+    def parse_until_over() -> None:
+        while not over.is_set():
+            Cycle()
+            syntax_tree(TEXT)
+
+    def make() -> int:
+        monkeypatch.setattr("parso.grammar._loaded_grammars", {})
+        tolerant_grammar.cache_clear()
+        return len(tolerant_grammar().parse("x = 1\n").children)
+
+    with ThreadPoolExecutor(2) as threads:
+        jobs = [threads.submit(parse_until_over) for _ in range(2)]
+        try:
+            assert [make() for _ in range(4)] == [2] * 4
+        finally:
+            over.set()
+    assert [job.exception() for job in jobs] == [None, None]
+
+
 def test_nothing_else_parses() -> None:
-    root = Path(kernelband.__file__).parent
-    found = [file.relative_to(root).as_posix() for file in root.rglob("*.py") if "ast.parse(" in file.read_text()]
+    root, words = Path(kernelband.__file__).parent, re.compile(r"\bast\.parse\(|\bliteral_eval\(|\bload_grammar\(")
+    found = [file.relative_to(root).as_posix() for file in root.rglob("*.py") if words.search(file.read_text())]
     assert found == ["source/syntax.py"]
