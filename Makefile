@@ -11,7 +11,7 @@ STAGE ?= $(STAGES)
 # The longest first, so that they aren't waited for in the end.
 LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute.
-JOBS ?= $(shell expr $$(nproc) + 1)
+JOBS ?= $(shell nproc)
 SIDE ?= 2
 PYTEST := -m pytest -q --junitxml
 RESULTS := .cache/test

@@ -114,7 +114,7 @@ def gone(scratch: str, seconds: float = 60.0) -> list[str]:
     """What is left of a worker here after some time: processes with its mark, its supervisor, its guardian, its scratch folder."""
     end = time.monotonic() + seconds
     while (left := _left(scratch)) and time.monotonic() < end:
-        time.sleep(0.05)
+        time.sleep(0.1)
     return left
 
 

@@ -115,10 +115,11 @@ class Editor:
 
     async def eventually(self, look: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = LONG_S) -> Any:
         """Ask until the answer is wanted."""
-        end = time.monotonic() + seconds
+        begin = time.monotonic()
         while not wanted(found := await look()):
-            assert time.monotonic() < end, f"after {seconds} s still {found!r}"
-            await asyncio.sleep(0.03)
+            waited = time.monotonic() - begin
+            assert waited < seconds, f"after {seconds} s still {found!r}"
+            await asyncio.sleep(0.03 if waited < 1 else 0.2)  # to look costs time that what is waited for needs
         return found
 
     async def ended(self, run: str, seconds: float = RUN_S) -> Any:

@@ -54,7 +54,7 @@ async def until(look: Callable[[], object], seconds: float = LONG_S) -> float:
     began = time.monotonic()
     while not look():
         assert time.monotonic() - began < seconds
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)  # all processes are looked at
     return time.monotonic() - began
 
 

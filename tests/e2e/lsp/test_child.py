@@ -61,7 +61,7 @@ async def nobody(marker: str, seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while left := list(system.marked(marker)):
         assert time.monotonic() < end, left
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
 
 
 def child_of(registry: Runs, live: LiveRun) -> Child:

@@ -135,7 +135,7 @@ def no_children(pid: int) -> Generator[Callable[[], int], None, None]:
     process, over, found, looks = psutil.Process(pid), threading.Event(), list[str](), itertools.count()
 
     def watch() -> None:
-        while not over.wait(0.02):
+        while not over.wait(0.1):  # all processes are looked at
             found.extend(repr(child) for child in process.children(recursive=True))
             next(looks)
 
