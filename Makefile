@@ -18,8 +18,8 @@ RESULTS := .cache/test
 VSIX := vscode-extension/dist/kernelband.vsix
 SOURCES := $(shell git ls-files -co --exclude-standard server examples requirements vscode-extension LICENSE 2>/dev/null | xargs ls -d 2>/dev/null)
 LOCK := --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
-# A user's settings must not reach the proofs.
-export PYTHONDONTWRITEBYTECODE = 1
+# Without bytecode each of a thousand processes compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test stress format vsix locks sizes clean system programs $(STAGES) $(STAGES:%=stage-%) $(STAGES:%=ready-%)
 

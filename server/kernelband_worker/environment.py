@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gc
 import glob
 import importlib
 import os
@@ -52,10 +53,15 @@ def require() -> Tuple[ModuleType, ModuleType]:
     """
     # Libraries may keep their bytecode as in any run of this Python: without it each of a run's twenty processes compiles all of torch.
     was, sys.dont_write_bytecode = sys.dont_write_bytecode, bool(sys.flags.dont_write_bytecode)
+    collects = gc.isenabled()
+    gc.disable()  # a third of the time that torch takes goes into collections that find nothing
     try:
         torch, triton = (_import(name) for name in OLDEST)
     finally:
         sys.dont_write_bytecode = was
+        if collects:
+            gc.freeze()  # modules stay: no later collection needs to look at them
+            gc.enable()
     return torch, triton
 
 

@@ -78,8 +78,8 @@ class Home:
 
     @property
     def environment(self) -> dict[str, str]:
-        keep = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "KERNELBAND", "VIRTUAL_ENV", "CONDA"))}
-        return {**keep, "HOME": str(self.home), "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "KERNELBAND", "VIRTUAL_ENV", "CONDA", "PYTHONDONT"))}
+        return {**keep, "HOME": str(self.home), "COLUMNS": "120", "OMP_NUM_THREADS": "1"}
 
     def popen(self, *arguments: str) -> subprocess.Popen[str]:
         """The command in a session of its own, to be watched and killed; what it says on stderr is in ``said``."""
