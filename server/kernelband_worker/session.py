@@ -24,6 +24,10 @@ def open_session(state: State, params: SessionParams) -> Dict[str, Any]:
         os.environ["TRITON_CACHE_DIR"] = cache  # Triton reads it at every compile
     settle(os.environ)
     require()
+    if cache:
+        from kernelband_worker.triton_versions import know_installation_by_its_library
+
+        know_installation_by_its_library()
     target = params.get("target")
     if state.role != "gpu":
         if target is None:
