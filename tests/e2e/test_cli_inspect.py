@@ -66,7 +66,7 @@ def looked(home: Home, *arguments: str) -> list[dict[str, Any]]:
 
 def test_every_vendor(home: Home) -> None:
     """tests/e2e/test_inspect.py has every target."""
-    found = looked(home, str(ROOT / "examples" / "vector_add.py"), "--gpu", "h100,mi300x")
+    found = looked(home, "scale.py", "--gpu", "h100,mi300x")
     assert [one["gpu"] for one in found[:2]] == ["h100", "mi300x"]
     for one in found:
         assert one["error"] is None
