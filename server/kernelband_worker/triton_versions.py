@@ -133,7 +133,7 @@ def know_installation_by_its_library() -> None:
     facts = os.stat(library)
     known = f"{triton.__version__}-{library}-{facts.st_size}-{facts.st_mtime_ns}"
     for name in _KEYED:
-        module = importlib.import_module(name)
+        module: Any = importlib.import_module(name)
         if hasattr(module, "triton_key"):
             module.triton_key = lambda: known
 
