@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional, cast
 from kernelband_worker import frames, system
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.streams import take_streams
-from kernelband_worker.wire import EXECUTOR_DIED, OPERATION_FAILED, ErrorData
+from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, ErrorData
 
 #: Operation -> "module:function", imported at first use. A function takes (State, params) and returns the result.
 OPERATIONS: Mapping[str, str] = {
@@ -38,7 +38,6 @@ OPERATIONS: Mapping[str, str] = {
     "entry/run": "kernelband_worker.cases.entry:run_entry",
 }
 
-_NICE = 10
 _CRASH_EXIT = 70
 _TRACE_LINES = 40
 
@@ -53,8 +52,7 @@ def main(operations: Mapping[str, str] = OPERATIONS) -> None:
     faulthandler.enable()
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1)  # at a deadline: where it hangs, into the log
-    if role == "compile":
-        system.be_nice(_NICE)
+    system.be_nice(int(os.environ.pop(NICE, "0")))
     if role == "cpu":  # on a busy machine threads that wait for each other make products of small tiles a hundred times slower
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     Executor(role, reader, writer, operations).run()

@@ -39,6 +39,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, TypedDict
 
 PROTOCOL = 1
+NICE = "KERNELBAND_NICE"  # in the environment of an executor that gives way to other processes: by how much
 
 # JSON-RPC error codes of the worker; ``data`` is ErrorData.
 OPERATION_FAILED = -32001  # a sentence for the user; the executor lives on
@@ -473,7 +474,7 @@ class CaseCheck(TypedDict):
 
 
 class _CheckResultMore(TypedDict, total=False):
-    launches: Dict[str, List[LaunchFacts]]  # role cpu: the variant's own launches by case id, with their traffic
+    launches: Dict[str, List[LaunchFacts]]  # the variant's own launches by case id, with their traffic
 
 
 class CheckResult(_CheckResultMore):

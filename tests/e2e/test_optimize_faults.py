@@ -60,7 +60,7 @@ def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Itera
     home = Home(tmp_path_factory.mktemp("faults"), worker_python)
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
     with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
-        patience.setattr("kernelband.search.ranker.DEADLINE_S", 3.0)
+        patience.setattr("kernelband.search.worker_lab.INTERPRET_S", 3.0)
         patience.setattr("kernelband.search.worker_lab.CompilePool", partial(CompilePool, deadline_s=10.0))
         patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 10.0)
         ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())

@@ -103,7 +103,7 @@ def test_which_gpu_an_executor_sees(start: StartWorker, monkeypatch: pytest.Monk
         worker.start_executor(name, role, gpu)
         facts = worker.call(name, "facts", {}, 60)
         assert facts["environment"]["CUDA_VISIBLE_DEVICES"] == seen
-        assert facts["nice"] == (min(19, os.nice(0) + 10) if role == "compile" else os.nice(0))
+        assert facts["nice"] == os.nice(0)
     with pytest.raises(WorkerError, match="There is no GPU 2 here"):
         worker.start_executor("e", "gpu", 2)
 

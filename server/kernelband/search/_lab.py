@@ -10,7 +10,7 @@ from attrs import frozen
 
 from kernelband.hardware import Device
 from kernelband.judge.protocol import Executor
-from kernelband_worker.wire import Case, CompileFacts, Environment, LaunchFacts, SpecialiseResult, VariantFiles
+from kernelband_worker.wire import Case, CompileFacts, Environment, LaunchFacts, SpecialiseResult, TrafficResult, VariantFiles
 
 
 @frozen
@@ -55,6 +55,10 @@ class Lab(Protocol):
 
     def fresh(self, name: str) -> Executor:
         """An executor of its own, with the session open: the final's ``MakeExecutor``."""
+        ...
+
+    def count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[TrafficResult]:
+        """Interpret a few programs of each launch of a variant (None: the original). Fails as ``build``."""
         ...
 
     def build_references(self, cases: Sequence[Case]) -> None:

@@ -25,6 +25,7 @@ from kernelband_worker.wire import (
     LockWaiting,
     SessionParams,
     SpecialiseResult,
+    TrafficResult,
     VariantFile,
     VariantFiles,
 )
@@ -32,7 +33,9 @@ from kernelband_worker.wire import (
 DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
 IMPORT_S = 120.0  # a cold torch
 MOST_COUNTERS = 8
+GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on a busy machine they would wait for all others
 COUNT_S = 10.0
+INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
 
@@ -55,7 +58,7 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
-        self._counters: CompilePool | None = None  # interpret a few programs of what is compiled
+        self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
         self._environment: Environment | None = None
         self._device: Device | None = None
@@ -113,7 +116,7 @@ class WorkerLab:
     def _use(self, device: Device, gpu: Gpu | None) -> None:
         self._device, self.gpu = device, gpu
         self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
-        self._pool = CompilePool(self._worker, self._session, variants=self._files)
+        self._pool = CompilePool(self._worker, self._session, variants=self._files, nice=GIVE_WAY if gpu is not None else 0)
         if gpu is not None:
             size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] // 3))
             self._counters = CompilePool(self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu")
@@ -210,10 +213,12 @@ class WorkerLab:
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
         return self.compilers.submit(params, operation="specialise", deadline_s=seconds or self._specialise_s)
 
-    def _count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[dict[str, Any]]:
-        assert self._counters is not None
+    def count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[TrafficResult]:
+        """By executors of their own beside a GPU, else by those that compile: cores are few there, and a torch more takes seconds."""
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
-        return self._counters.submit(params, operation="traffic", deadline_s=COUNT_S if files is not None else SPECIALISE_S)
+        seconds = SPECIALISE_S if files is None else COUNT_S if self._counters is not None else INTERPRET_S
+        job = (self._counters or self.compilers).submit(params, operation="traffic", deadline_s=seconds)
+        return cast("Future[TrafficResult]", job)
 
     def build_references(self, cases: Sequence[Case]) -> None:
         """One compilation for each distinct launch, while the original is timed. A kernel of many sizes compiled for 13 s in its first
@@ -245,7 +250,7 @@ class WorkerLab:
                 specialised = cast("SpecialiseResult", job.result())
                 if files is None:  # the original, in a fresh process: no variant needs much longer
                     self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)
-                counting = self._count(files, timed) if self._counters is not None else None
+                counting = self.count(files, timed) if self._counters is not None else None
                 _Build(self.compilers, self.device, files, specialised, out, counting=counting).begin()
             except BaseException as error:  # noqa: BLE001 - belongs to the one who waits
                 out.set_exception(error)
@@ -265,7 +270,7 @@ class _Build:
         specialised: SpecialiseResult,
         out: Future[Built],
         *,
-        counting: Future[dict[str, Any]] | None = None,
+        counting: Future[TrafficResult] | None = None,
     ) -> None:
         self._counting = counting
         self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
@@ -312,6 +317,6 @@ class _Build:
                 else:
                     self._out.set_result(Built(self._specialised, in_order))
 
-    def _counted(self, facts: dict[str, CompileFacts], job: Future[dict[str, Any]]) -> None:
+    def _counted(self, facts: dict[str, CompileFacts], job: Future[TrafficResult]) -> None:
         known = not job.cancelled() and job.exception() is None
         self._out.set_result(Built(self._specialised, facts, job.result()["launches"] if known else None))

@@ -16,7 +16,7 @@ from attrs import frozen
 from kernelband.errors import WorkerError
 from kernelband.worker.client import Worker
 from kernelband.worker.executor import Executor
-from kernelband_worker.wire import SessionParams, VariantFiles
+from kernelband_worker.wire import NICE, SessionParams, VariantFiles
 
 START_S = 120.0  # importing torch, many times at once
 MOST_WARM = 16  # each takes some 350 MB
@@ -45,6 +45,7 @@ class CompilePool:
         deadline_s: of a job that names none.
         name: the beginning of their names.
         role: ``compile``, or ``cpu`` for what interprets.
+        nice: by how much they give way to other processes: what is measured beside them must not wait.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class CompilePool:
         deadline_s: float = DEADLINE_S,
         name: str = "compile",
         role: str = "compile",
+        nice: int = 0,
     ) -> None:
         self._deadline_s = deadline_s
         self.size = max(1, size or worker.hello["cpus"] - 1)
@@ -65,8 +67,9 @@ class CompilePool:
         self._closed = False
         self._idle = 0  # threads that wait or are about to, less jobs that nobody has taken yet
         self._threads: list[threading.Thread] = []
+        environment = {**_ENVIRONMENT, NICE: str(nice)}
         self._executors = [
-            Executor(worker, f"{name}-{index}", role, session=session, variants=variants, environment=_ENVIRONMENT)
+            Executor(worker, f"{name}-{index}", role, session=session, variants=variants, environment=environment)
             for index in range(self.size)
         ]
 

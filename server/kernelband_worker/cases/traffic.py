@@ -6,6 +6,7 @@ come from the allocator, which costs no memory.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, List
 
 from kernelband_worker.cases import facts
@@ -18,16 +19,26 @@ PROGRAMS = 3  # the first, the last and one between
 
 
 def traffic(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
-    """TrafficParams -> TrafficResult. Role cpu.
+    """TrafficParams -> TrafficResult. Role cpu, or compile.
 
     Raises:
         OperationFailed: a launch or the code around it fails.
     """
+    state = _interpreting(state)
     found: Dict[str, List[Dict[str, Any]]] = {}
     with unfollowed(state):
         for case in params["cases"]:
             found[case] = _of(state, case, params)
     return {"launches": found}
+
+
+def _interpreting(state: State) -> State:
+    """Of a process that compiles: the one that runs launches in it, with cases of its own, for the other's were opened not to be run."""
+    if state.role == "cpu":
+        return state
+    if "interpreting" not in state.kept:
+        state.kept["interpreting"] = replace(state, role="cpu", cases={}, kept={})
+    return state.kept["interpreting"]
 
 
 def _of(state: State, case: str, params: Dict[str, Any]) -> List[Dict[str, Any]]:

@@ -1,4 +1,5 @@
 -- One session in Neovim's own client, as a person has it: what it saw goes to $SEEN as JSON. Runs on Neovim 0.7.
+local PATIENCE = 120000 -- milliseconds, reached only when something is broken
 local seen = { lenses = {}, progress = {}, messages = {} }
 
 local function finish(code)
@@ -32,7 +33,7 @@ local function start()
     },
   })
   check(vim.lsp.buf_attach_client(0, id), "the server takes the buffer")
-  check(vim.wait(30000, function()
+  check(vim.wait(PATIENCE, function()
     local client = vim.lsp.get_client_by_id(id)
     return client and client.initialized
   end, 20), "the server answers")
@@ -40,7 +41,7 @@ local function start()
 end
 
 local function ask(method, params)
-  local answers = check(vim.lsp.buf_request_sync(0, method, params, 30000), method)
+  local answers = check(vim.lsp.buf_request_sync(0, method, params, PATIENCE), method)
   for _, answer in pairs(answers) do
     check(not answer.error, method .. ": " .. vim.inspect(answer.error))
     return answer.result
@@ -68,7 +69,7 @@ local function until_lens(pattern, milliseconds)
 end
 
 local function command(client, name, ...)
-  local answer = check(client.request_sync("workspace/executeCommand", { command = "kernelband.server." .. name, arguments = { ... } }, 30000, 0), name)
+  local answer = check(client.request_sync("workspace/executeCommand", { command = "kernelband.server." .. name, arguments = { ... } }, PATIENCE, 0), name)
   return answer.result, answer.err
 end
 
@@ -79,18 +80,18 @@ end
 local ok, problem = pcall(function()
   local client = start()
   client.notify("kernelband/didChangeTrust", { folders = { { uri = vim.uri_from_fname(vim.env.WORK), trusted = true } } })
-  until_lens("^Optimize$", 30000)
+  until_lens("^Optimize$", PATIENCE)
   local line = vim.fn.search("def scale_kernel")
   vim.api.nvim_win_set_cursor(0, { line, 6 })
   seen.hover = ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value
   local uri = here.textDocument.uri
   local first = command(client, "optimize", uri, "scale_kernel").run
-  until_lens("[12]/3.*|Cancel$", 60000)
+  until_lens("[12]/3.*|Cancel$", PATIENCE)
   command(client, "cancel", first)
-  until_lens("Resume", 30000)
+  until_lens("Resume", PATIENCE)
   seen.run = command(client, "resume", uri, "scale_kernel", first).run
-  until_lens("^likely faster", 120000)
-  check(vim.wait(30000, function() return #vim.diagnostic.get(0) > 0 end, 50), "the hints come")
+  until_lens("^likely faster", PATIENCE)
+  check(vim.wait(PATIENCE, function() return #vim.diagnostic.get(0) > 0 end, 50), "the hints come")
   seen.hints = vim.tbl_map(function(d) return d.message end, vim.diagnostic.get(0))
 
   local range = vim.lsp.util.make_range_params()
@@ -100,9 +101,9 @@ local ok, problem = pcall(function()
   local before = text()
   local arguments = action.command.arguments
   seen.applied = command(client, "apply", unpack(arguments)).applied
-  check(vim.wait(30000, function() return text() ~= before end, 20), "the buffer changes")
+  check(vim.wait(PATIENCE, function() return text() ~= before end, 20), "the buffer changes")
   seen.after = text()
-  until_lens("than the original", 30000)
+  until_lens("than the original", PATIENCE)
   vim.cmd("silent undo")
   seen.one_undo = text() == before
 
@@ -112,13 +113,13 @@ local ok, problem = pcall(function()
   local _, refused = command(client, "apply", unpack(arguments))
   seen.stays = text() == changed
   seen.refused = refused and refused.message
-  until_lens("verify again", 30000)
+  until_lens("verify again", PATIENCE)
   vim.cmd("silent undo")
 
   client.stop()
-  check(vim.wait(30000, function() return client.is_stopped() end, 20), "the server ends")
+  check(vim.wait(PATIENCE, function() return client.is_stopped() end, 20), "the server ends")
   start()
-  until_lens("^likely faster", 30000)
+  until_lens("^likely faster", PATIENCE)
 end)
 if not ok then
   seen.failed = seen.failed or tostring(problem)

@@ -145,8 +145,6 @@ class FakeExecutor:
                 "disturbed": None,
             }
             return {"cases": [case], "seconds": 0.0}
-        if operation == "traffic":
-            return {"launches": {}}
         if operation == "profile":
             return {"profiles": [], "note": None, "usable": True, "seconds": 0.0}
         if operation == "entry/run":
@@ -224,6 +222,11 @@ class FakeLab:
             "case": cases[0],
         }
         return {"launches": [launch], "host_hash": {"k:copy": text_hash(text.replace("# nothing", "").strip())}}
+
+    def count(self, files: Any, cases: Sequence[str]) -> Future[Any]:
+        out: Future[Any] = Future()
+        out.set_result({"launches": {}})
+        return out
 
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""

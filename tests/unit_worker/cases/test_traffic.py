@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kernelband_worker.cases.traffic import traffic
+from kernelband_worker.compiler.specialise import specialise
 from kernelband_worker.state import OperationFailed
 
 FILES = {
@@ -88,3 +91,13 @@ def test_traffic_of_a_variant(make):
     broken = run.variant("b" * 16, ("rows", "y = torch.empty_like(x)", "y = None.y"))
     with pytest.raises(OperationFailed, match="center fails"):
         traffic(run.state, {"variant": broken, "cases": [large["id"]]})
+
+
+def test_one_that_compiles_counts_the_same(make):
+    run = make(FILES)
+    cases = [c["id"] for c in run.capture("rows", "kernel", ["center"], "bench_large", **FEW)]
+    asked = {"variant": None, "cases": cases}
+    compiling = replace(run.state, role="compile", cases={}, kept={})
+    before = specialise(compiling, asked)
+    assert traffic(compiling, asked) == traffic(compiling, asked) == traffic(run.state, asked)
+    assert specialise(compiling, asked) == before
