@@ -25,7 +25,7 @@ TARGETS = "a100,a10,l4,h100,b200,rtx5090,mi300x,mi355x"  # sm_80/86/89/90/100/12
 class Bench:
     """A worker with the session of one example, captured once."""
 
-    def __init__(self, python: str, path: Path, kernel: str, entry: str) -> None:
+    def __init__(self, python: str, path: Path, kernel: str, entry: str, compilers: int = 2) -> None:
         space = Workspace.for_file(str(path))
         self.log: list[str] = []
         self.worker = Worker.start(WorkerCommand((), python), files=space, on_log=lambda _, text: self.log.append(text))
@@ -53,7 +53,7 @@ class Bench:
             "programs": 8,
         }
         self.captured: Any = self.executor.call("capture", params, 120.0)
-        self.pool = CompilePool(self.worker, session, size=2)
+        self.pool = CompilePool(self.worker, session, size=compilers)
 
     def look(self, devices: str) -> list[Inspection]:
         return list(
@@ -144,7 +144,7 @@ def test_slow():
 def test_a_tile_that_holds_the_assembler_is_ended_at_its_deadline(worker_python: str, tmp_path: Path) -> None:
     path = tmp_path / "slow_tile.py"
     path.write_text(SAMPLE.read_text() + SLOW)
-    bench = Bench(worker_python, path, "matmul", "test_slow")
+    bench = Bench(worker_python, path, "matmul", "test_slow", compilers=1)
     try:
         cases = bench.captured["cases"]
         specs = bench.executor.call("specialise", {"variant": None, "cases": [cases[0]["id"]]}, 60.0)
