@@ -1,4 +1,4 @@
-"""Moves against a hint: which ones, in which order. What compiling them says is in tests/e2e (test_cli_inspect, lsp/test_diagnostics)."""
+"""Moves against a hint: which ones, in which order. What compiling them says is in tests/e2e (test_cli_inspect, lsp/test_inspections)."""
 
 from __future__ import annotations
 
