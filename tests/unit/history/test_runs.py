@@ -64,6 +64,14 @@ def test_a_run_of_a_dead_process_reads_interrupted(store: Store) -> None:
     assert "measure" in row.reason
 
 
+@pytest.mark.parametrize("state", ["finished", "failed", "interrupted"])
+def test_a_run_that_has_ended_stays_as_it_ended(store: Store, state: str) -> None:
+    gone = ended()
+    runs.begin(store, run_row(host=gone.host, pid=gone.pid, process=gone.process, state=state, reason="so it was"), {})
+    row = runs.find(store, "a1b2c3")
+    assert (row.state, row.reason) == (state, "so it was")
+
+
 def test_a_recycled_pid_is_not_the_owner(store: Store) -> None:
     runs.begin(store, run_row(pid=os.getpid(), process="1234abcd-1"), {})
     assert runs.find(store, "a1b2c3").state == "interrupted"

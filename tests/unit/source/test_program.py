@@ -210,6 +210,21 @@ def test_hosts_and_helpers_in_other_files() -> None:
     assert {Path(p).name for p in found.texts} == {"kernels.py", "math.py", "shared.py", "launcher.py", "main.py", "bench_add.py"}
 
 
+def test_a_star_brings_what_no_line_names(tmp_path: Path) -> None:
+    """A module's own name goes before one of its stars."""
+    texts = {
+        "ops/__init__.py": "from .one import *\nfrom .two import twice\n",
+        "ops/one.py": "import triton\n@triton.jit\ndef plus(x): return x + 1\n@triton.jit\ndef twice(x): return x\n",
+        "ops/two.py": "import triton\n@triton.jit\ndef twice(x): return x * 2\n",
+        "k.py": "import ops, triton\n@triton.jit\ndef k(x): return ops.plus(x) + ops.twice(x)\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = find_program(Workspace([str(tmp_path)]), str(tmp_path / "k.py"))
+    assert [(Path(h.place.path).name, h.place.qualname) for h in found.helpers] == [("one.py", "plus"), ("two.py", "twice")]
+
+
 def test_an_overlay_is_what_is_read(tmp_path: Path) -> None:
     kernel = tmp_path / "k.py"
     kernel.write_text("import triton\n@triton.jit\ndef k(x, B): pass\n")

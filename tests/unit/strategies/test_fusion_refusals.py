@@ -152,3 +152,13 @@ def test_keeps_away(why, tmp_path):
 def test_accumulators_that_do_not_fit_in_registers_stay_scalars(tmp_path):
     assert fires(SAMPLES["rms_norm"].text.replace("BLOCK=256", "BLOCK=8192"), "accumulate_late", tmp_path)
     assert not fires(SAMPLES["rms_norm"].text.replace("BLOCK=256", "BLOCK=16384"), "accumulate_late", tmp_path)
+
+
+def test_a_root_of_doubles_stays_one(tmp_path):
+    """The instruction for an inverse root has the precision of single words."""
+    program = program_of(SAMPLES["rms_norm"].text, tmp_path)
+    given = row_facts(program, columns=4096, block=256)
+    assert made_by("rsqrt", program, given)
+    tensors = given.cases[0]["launches"][0]["tensors"]
+    next(iter(tensors.values()))["dtype"] = "float64"
+    assert made_by("rsqrt", program, given) == []

@@ -213,6 +213,23 @@ def test_persistent_rows_is_for_many_rows(name, text, grid, tmp_path):
     assert moves(name, tmp_path, "persistent_rows", text=text, grid=grid)[1] == []
 
 
+@pytest.mark.parametrize(
+    ("grid", "wanted"),
+    [
+        ("(n_rows,)", True),
+        ("(n_rows, 1)", True),
+        ("(n_rows, 2)", False),
+        ("(n_rows, n_cols)", False),
+        ("grid_of(x)", False),  # nothing is known of its sides
+        ('lambda meta: (meta["BLOCK"],)', False),  # the host can't say it outside of the grid's function
+    ],
+)
+def test_tiles_in_a_loop_need_a_grid_of_one_side_that_the_host_can_say(grid, wanted, tmp_path):
+    text = TEXTS["rms_norm"].replace("[(n_rows,)]", f"[{grid}]")
+    for move in ("persistent", "persistent_rows"):
+        assert bool(moves("rms_norm", tmp_path, move, text=text)[1]) == wanted
+
+
 # ---------------------------------------------------------------- axis_in_loop
 
 
