@@ -100,7 +100,8 @@ def keep_what_failed(workbenches: Mapping[str, Workbench], test: str) -> None:
     for name, workbench in workbenches.items():
         folder = ROOT / ".cache" / "test" / "workbench" / re.sub(r"[^\w.-]+", "-", test).strip("-") / name
         print(f"Pictures and logs: {folder}")
-        workbench.keep(folder)
+        for said in workbench.keep(folder):
+            print(f"A notification said: {said}")
 
 
 def has_failed(request: pytest.FixtureRequest) -> bool:

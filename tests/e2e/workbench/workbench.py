@@ -185,19 +185,25 @@ class Workbench:
         found = [*sorted(self.data.glob("logs/*/exthost*/**/*.log")), self.said]
         return {str(path.relative_to(self.folder)): path.read_text(errors="replace") for path in found if path.exists()}
 
-    def keep(self, folder: Path) -> None:
-        """Pictures of all windows, then of their notifications, and the logs: for the person who looks why a test failed."""
+    def keep(self, folder: Path) -> list[str]:
+        """Pictures of all windows, then of their notifications, and the logs: for the person who looks why a test failed.
+
+        Returns what the notifications say, for whoever has the test's output alone.
+        """
         folder.mkdir(parents=True, exist_ok=True)
+        said: list[str] = []
         for number, page in enumerate(self.pages, 1):
             page.screenshot(path=folder / f"window{number}.png", timeout=10_000)
             if (bell := page.locator('.statusbar-item[id="status.notifications"] a')).is_visible():
                 bell.dispatch_event("click")
                 page.wait_for_timeout(500)
                 page.screenshot(path=folder / f"window{number}-notifications.png", timeout=10_000)
+                said += page.locator(".notifications-center .notification-list-item-message").all_inner_texts()
         for name, text in self.logs().items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        return said
 
     @property
     def pages(self) -> list[Page]:

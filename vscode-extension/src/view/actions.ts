@@ -7,8 +7,14 @@ import type { KernelRow, RunRow, VariantRow } from "./rows.ts";
 import type { SideBar } from "./sideBar.ts";
 
 export function registerActions(context: vscode.ExtensionContext, server: Server, sideBar: SideBar, reviews: Reviews): void {
-  const on = registering(context);
-  on("view.refresh", () => sideBar.refresh());
+  const register = registering(context);
+  /** The editor passes nothing where it was reading the tree anew when somebody chose from a row's menu. */
+  const on = (name: string, work: (row: never) => unknown): void =>
+    register(name, (row: KernelRow | RunRow | VariantRow | undefined) => {
+      if (row === undefined) throw new Error(vscode.l10n.t("The list was being read anew, so the editor didn't say which row you meant: choose it again."));
+      return work(row as never);
+    });
+  register("view.refresh", () => sideBar.refresh());
   on("view.stop", ({ run }: KernelRow | RunRow) => server.command("cancel", run));
   on("view.resume", ({ uri, kernel, run }: RunRow) => server.execute("resume", uri, kernel, run));
   // The server's commands as a lightbulb calls them, so what takes their place in this editor does here, too.

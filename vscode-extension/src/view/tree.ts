@@ -19,6 +19,7 @@ export class Tree<R extends AnyRow> implements vscode.TreeDataProvider<AnyRow>, 
   readonly #soon = new Soon(() => void this.#look(), WAIT_MS);
   readonly #view: vscode.TreeView<AnyRow>;
   #rows: R[] | undefined;
+  #shown = "";
   #stale = true;
   #looking: Promise<void> | undefined;
   readonly onDidChangeTreeData = this.#changed.event;
@@ -94,9 +95,13 @@ export class Tree<R extends AnyRow> implements vscode.TreeDataProvider<AnyRow>, 
     }
   }
 
+  /** Only what is new: while the editor reads a tree anew, it forgets which row an open menu belongs to. */
   #show({ rows, message }: Found<R>): void {
-    this.#rows = rows;
     this.#view.message = message;
+    const shown = JSON.stringify(rows);
+    if (shown === this.#shown) return;
+    this.#rows = rows;
+    this.#shown = shown;
     this.#changed.fire();
   }
 }
