@@ -73,3 +73,5 @@ def test_what_is_wrong_or_read_only_stays_out(tmp_path: Path) -> None:
         assert trials.decisions(store, "a1b2c3") == ()
     done = CliRunner().invoke(apply, ["a1b2c3/1", "--output", str(tmp_path / "out"), "--db", str(database)])
     assert done.exit_code == 0, done.output
+    with Store.read(database) as store:
+        assert trials.decisions(store, "a1b2c3") == (), "a copy elsewhere is no decision"

@@ -47,6 +47,11 @@ def test_opening_again_keeps_rows(tmp_path: Path) -> None:
         assert runs.base_texts(store, "a1b2c3") == {"/w/k.py": "é\r\n"}
 
 
+def test_what_sqlite_refuses_is_said(tmp_path: Path) -> None:
+    with Store.write(tmp_path / "h.db") as store, pytest.raises(HistoryError, match="no such table"):
+        store.rows("SELECT * FROM nowhere")
+
+
 def unchanged(path: Path, message: str, opening: object) -> None:
     before = hashlib.sha256(path.read_bytes()).hexdigest()
     with pytest.raises(HistoryError, match=message) as caught:

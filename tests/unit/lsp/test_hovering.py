@@ -244,6 +244,12 @@ def test_launches_and_constexprs_show_what_was_captured(tmp_path: Path) -> None:
     assert "An autotuner chose" not in text
 
 
+def test_a_run_may_have_seen_no_launch(tmp_path: Path) -> None:
+    text = launch_hover(*read(tmp_path, run(), [{**case(1), "launches": []}], rows()))
+    assert "saw no launch" in text
+    assert "|" not in text
+
+
 def test_many_cases_are_cut_with_a_word(tmp_path: Path) -> None:
     many = [case(n) for n in range(1, 13)]
     many[0]["launches"][0] |= {"config": {"num_warps": 4}}

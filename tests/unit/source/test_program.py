@@ -210,6 +210,15 @@ def test_hosts_and_helpers_in_other_files() -> None:
     assert {Path(p).name for p in found.texts} == {"kernels.py", "math.py", "shared.py", "launcher.py", "main.py", "bench_add.py"}
 
 
+def helpers(folder: Path, texts: dict[str, str]) -> list[tuple[str, str]]:
+    """File and name of what the kernel of ``k.py`` calls, with these files in a folder."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    found = find_program(Workspace([str(folder)]), str(folder / "k.py"))
+    return [(Path(h.place.path).name, h.place.qualname) for h in found.helpers]
+
+
 def test_a_star_brings_what_no_line_names(tmp_path: Path) -> None:
     """A module's own name goes before one of its stars."""
     texts = {
@@ -218,11 +227,28 @@ def test_a_star_brings_what_no_line_names(tmp_path: Path) -> None:
         "ops/two.py": "import triton\n@triton.jit\ndef twice(x): return x * 2\n",
         "k.py": "import ops, triton\n@triton.jit\ndef k(x): return ops.plus(x) + ops.twice(x)\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    found = find_program(Workspace([str(tmp_path)]), str(tmp_path / "k.py"))
-    assert [(Path(h.place.path).name, h.place.qualname) for h in found.helpers] == [("one.py", "plus"), ("two.py", "twice")]
+    assert helpers(tmp_path, texts) == [("one.py", "plus"), ("two.py", "twice")]
+
+
+def test_a_module_of_a_package_needs_no_line_in_it(tmp_path: Path) -> None:
+    texts = {
+        "ops/__init__.py": "",
+        "ops/one.py": "import triton\n@triton.jit\ndef plus(x): return x + 1\n",
+        "k.py": "import ops, triton\n@triton.jit\ndef k(x): return ops.one.plus(x)\n",
+    }
+    assert helpers(tmp_path, texts) == [("one.py", "plus")]
+    assert helpers(tmp_path, texts | {"k.py": texts["k.py"].replace("import ops", "import ops as o").replace(" ops.one", " o.one")}) == [
+        ("one.py", "plus")
+    ]
+
+
+def test_names_that_lead_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
+    texts = {
+        "a.py": "from b import f\nfrom b import *\n",
+        "b.py": "from a import f\nfrom a import *\n",
+        "k.py": "import triton\nfrom a import f, g\n@triton.jit\ndef k(x): return f(x) + g(x)\n",
+    }
+    assert helpers(tmp_path, texts) == []
 
 
 def test_an_overlay_is_what_is_read(tmp_path: Path) -> None:

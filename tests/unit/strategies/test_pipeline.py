@@ -108,6 +108,8 @@ def test_invariants_stay_in_the_loop_where_registers_are_short(tmp_path):
     program, found = moves("attention", tmp_path, "keep_in_loop", compiled=compiled(program, 255, spilled=128))
     assert changed(program, found[0])[1] == "+    for start_n in tl.range(0, (start_m + 1) * BLOCK_M, BLOCK_N, disable_licm=True):"
     assert "spills 128 bytes" in found[0].why
+    twice = compiled(program, 255, spilled=128) * 2  # as for two cases
+    assert len(moves("attention", tmp_path, "keep_in_loop", compiled=twice)[1]) == len(found) == 1
 
 
 def test_invariants_are_hoisted_where_registers_are_no_limit(tmp_path):

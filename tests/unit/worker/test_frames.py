@@ -74,6 +74,7 @@ def test_a_changed_frame_never_raises_anything_else(message: dict[str, object], 
         b"Content-Length: 200000\r\n\r\n" + b"[" * 200000,
         b"x" * 10_000,
         b"a: b\r\n" * 2000,
+        b"a: b\r\n" * 2000 + b"Content-Length: 2\r\n\r\n{}",
     ],
 )
 def test_what_is_no_frame_is_refused(data: bytes) -> None:

@@ -44,7 +44,13 @@ def test_these_are_on_the_device(make):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: torch.rand(3), lambda: torch.rand(3, device="cuda").cpu(), lambda: torch.rand(3, device="cpu") * 2]
+    "make",
+    [
+        lambda: torch.rand(3),
+        lambda: torch.rand(3, device="cuda").cpu(),
+        lambda: torch.rand(3, device="cpu") * 2,
+        lambda: torch.rand(3, 2, device="cpu").T,
+    ],
 )
 def test_these_are_on_the_host(make):
     tensor = make()

@@ -45,6 +45,14 @@ def test_a_mask_that_hides_nothing_and_a_stride_that_wastes(program):
     assert (store.kind, store.masked, store.mask_always_true, store.sectors_ratio) == ("store", False, False, 1.0)
 
 
+def test_a_fused_multiplication_and_addition_are_two_operations(program):
+    mixed = program("mixed")
+    x = torch.ones(256, device="cuda")
+    with mixed.observe(programs=0):
+        mixed.module.fused[(1,)](x, torch.empty_like(x), BLOCK=256)
+    assert mixed.events[0].traffic.flops == 2 * 256
+
+
 def test_elements_that_programs_share_are_unique_once(program):
     matmul = program("matmul_tutorial")
     a, b = torch.ones(128, 128, device="cuda"), torch.ones(128, 128, device="cuda")

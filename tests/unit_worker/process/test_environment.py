@@ -89,6 +89,12 @@ def test_no_gpus_where_a_stand_in_would_answer(torch: Any, smi: Path) -> None:
     assert found("cpu")["gpus"] == []
 
 
+def test_the_assembler_that_triton_brings(torch: Any, smi: Path) -> None:
+    """For the newest GPUs there is a second one."""
+    for version in found("cpu")["ptxas"].split(" and "):
+        assert version[0].isdigit()
+
+
 def test_processes_of_others(torch: Any, smi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parent, gone = os.getppid(), 2**22 + 1
     (smi / "apps").write_text(f"{UUID}, {parent}, /usr/bin/python3, 512\n{UUID}, {gone}, [Not Found], [N/A]\nGPU-other, 1, other, 1\n")

@@ -195,3 +195,10 @@ def arithmetic(x_ptr, y_ptr, out_ptr, WHICH: tl.constexpr, M: tl.constexpr, N: t
     elif WHICH == "precise":
         x = tl.sqrt_rn(tl.div_rn(x, y))
     tl.store(out_ptr + at, x)
+
+
+@triton.jit
+def fused(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(out_ptr + offs, tl.fma(x, x, x))
