@@ -12,7 +12,7 @@ STAGE ?= $(STAGES)
 LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute.
 JOBS ?= $(shell nproc)
-SIDE ?= 2
+SIDE ?= $(shell [ $(JOBS) -gt 1 ] && echo 2 || echo 1)
 PYTEST := -m pytest -q --junitxml
 RESULTS := .cache/test
 VSIX := vscode-extension/dist/kernelband.vsix

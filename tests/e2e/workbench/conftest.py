@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.e2e.cli_world import Home
 from tests.e2e.searched import SCALE_WITH_BENCH
@@ -100,8 +101,11 @@ def keep_what_failed(workbenches: Mapping[str, Workbench], test: str) -> None:
     for name, workbench in workbenches.items():
         folder = ROOT / ".cache" / "test" / "workbench" / re.sub(r"[^\w.-]+", "-", test).strip("-") / name
         print(f"Pictures and logs: {folder}")
-        for said in workbench.keep(folder):
-            print(f"A notification said: {said}")
+        try:
+            for said in workbench.keep(folder):
+                print(f"A notification said: {said}")
+        except PlaywrightError as error:  # what failed may be the browser: it is ended all the same
+            print(f"They are not complete: {error.message.splitlines()[0]}")
 
 
 def has_failed(request: pytest.FixtureRequest) -> bool:

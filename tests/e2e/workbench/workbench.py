@@ -186,11 +186,15 @@ class Workbench:
         return {str(path.relative_to(self.folder)): path.read_text(errors="replace") for path in found if path.exists()}
 
     def keep(self, folder: Path) -> list[str]:
-        """Pictures of all windows, then of their notifications, and the logs: for the person who looks why a test failed.
+        """The logs, then pictures of all windows and of their notifications: for the person who looks why a test failed.
 
         Returns what the notifications say, for whoever has the test's output alone.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        for name, text in self.logs().items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
         said: list[str] = []
         for number, page in enumerate(self.pages, 1):
             page.screenshot(path=folder / f"window{number}.png", timeout=10_000)
@@ -199,10 +203,6 @@ class Workbench:
                 page.wait_for_timeout(500)
                 page.screenshot(path=folder / f"window{number}-notifications.png", timeout=10_000)
                 said += page.locator(".notifications-center .notification-list-item-message").all_inner_texts()
-        for name, text in self.logs().items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
         return said
 
     @property

@@ -52,6 +52,8 @@ def test_a_variant_goes_into_the_cells_of_a_notebook(tmp_path: Path) -> None:
     done = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
     assert done.exit_code == 0, done.output
     assert file.read_bytes() == raw.replace(b"BLOCK=64", b"BLOCK=128").replace(b"2.0 * tl.load", b"2 * tl.load") != raw
+    with Store.read(database) as store:
+        assert [d.decision for d in trials.decisions(store, "a1b2c3")] == ["accept"]
     again = CliRunner().invoke(apply, ["a1b2c3/1", "--db", str(database)])
     assert "has changed" in str(again.exception)
 
