@@ -10,8 +10,9 @@ STAGES := bare-debian lint unit unit-extension unit-worker unit-worker-newest e2
 STAGE ?= $(STAGES)
 # The longest first, so that they aren't waited for in the end.
 LONGEST := e2e workbench
-# Test processes of a stage, and stages side by side: the tests wait more than they compute.
+# Test processes of a stage, and stages side by side: the tests wait more than they compute, those of e2e most of all.
 JOBS ?= $(shell nproc)
+E2E_JOBS ?= $(shell [ $(JOBS) -gt 1 ] && echo $$(($(JOBS) + 1)) || echo 1)
 SIDE ?= $(shell [ $(JOBS) -gt 1 ] && echo 2 || echo 1)
 PYTEST := -m pytest -q --junitxml
 RESULTS := .cache/test
@@ -124,7 +125,7 @@ unit-worker-newest: ## the same on the newest Triton
 	PYTHONPATH=server .worker-newest/bin/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit_worker
 
 e2e: ## real processes
-	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu -m "not stress" \
+	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(E2E_JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu -m "not stress" \
 		--ignore tests/e2e/extension --ignore tests/e2e/workbench
 
 e2e-extension: ## what the .vsix holds, and its server on every Python that is found
