@@ -207,10 +207,14 @@ class Screen:
         return self.eventually(lambda: self.page.evaluate("navigator.clipboard.readText()"), lambda found: found != nothing)
 
     def replace_all(self, text: str) -> None:
-        """Paste over everything: one step to undo."""
+        """Paste over everything: one step to undo. Pasting takes a while, and a key in between would call it off."""
+        if self.text() == text:
+            return
+        before = self.lines()
         self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
         self.press("Control+a", "Control+v")
-        self.eventually(self.text, lambda found: found == text)
+        self.eventually(self.lines, lambda found: found != before)
+        assert self.text() == text
 
     def undo(self) -> None:
         self.press("Control+z")
