@@ -127,12 +127,17 @@ class HostFunction:
 
 @frozen
 class Program:
-    """A kernel with everything that one variant of it may edit. ``texts`` maps each path to its text."""
+    """A kernel with everything that one variant of it may edit. ``texts`` maps each path to its text.
+
+    ``handed_on``: (path, line) where the kernel is used other than by a launch on the spot: another kernel calls it, a table holds it, a
+    condition chooses it. Then it may be started or inlined where nobody sees it.
+    """
 
     kernel: Kernel
     helpers: tuple[Kernel, ...]
     hosts: tuple[HostFunction, ...]
     texts: dict[str, str] = field(repr=False)
+    handed_on: tuple[tuple[str, int], ...] = ()
 
     @property
     def launches(self) -> tuple[Launch, ...]:

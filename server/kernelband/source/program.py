@@ -13,6 +13,7 @@ from kernelband.errors import SourceError
 from kernelband.source.decorators import callee
 from kernelband.source.folders import real
 from kernelband.source.launches import find_launches
+from kernelband.source.mentions import handed_on
 from kernelband.source.model import HostFunction, Kernel, Launch, Place, Program, Span
 from kernelband.source.resolve import Resolver
 from kernelband.source.scopes import Scopes, absolute, qualname
@@ -36,11 +37,13 @@ def find_program(workspace: Workspace, path: str, qualname: str | None = None) -
     resolver = Resolver(workspace)
     path = real(path)
     kernel = choose_kernel(resolver.kernels(path), path, workspace.read(path), qualname)
-    hosts = tuple(h for file in _files(workspace, kernel) for h in _hosts(file, kernel.place, resolver))
+    files = list(_files(workspace, kernel))
+    hosts = tuple(h for file in files for h in _hosts(file, kernel.place, resolver))
     helpers = _helpers(kernel, hosts, resolver)
     paths = dict.fromkeys([path, *(h.place.path for h in helpers), *(h.place.path for h in hosts)])
     kernel = evolve(kernel, helpers=tuple(h.place for h in helpers))
-    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths})
+    handed_on = tuple((file, line) for file in files for line in _handed_on(file, kernel.place, resolver))
+    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on)
 
 
 def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: str | None) -> Kernel:
@@ -105,6 +108,13 @@ def _hosts(path: str, kernel: Place, resolver: Resolver) -> list[HostFunction]:
             outer = host.parent if host.parent is not None and host.parent.type == "decorated" else host
             out.append(HostFunction(Place(path, qualname(host)), _kind(host, known), trimmed_span(outer, known.text), tuple(every)))
     return sorted(out, key=lambda h: h.span)
+
+
+def _handed_on(path: str, kernel: Place, resolver: Resolver) -> list[int]:
+    try:
+        return handed_on(path, kernel, resolver)
+    except SourceError:
+        return []
 
 
 def _kind(function: NodeOrLeaf, known: Scopes) -> str:

@@ -92,11 +92,13 @@ class Scopes:
         bound = [b for s in scopes_ for bs in self._table(s).values() for b in bs if b.kind == "assign" and b.value is not None]
         return [(b.name, dotted) for b in bound if b.value is not None and (dotted := dotted_name(b.value)) is not None]
 
+    def imports(self) -> list[tuple[str, str]]:
+        """(name, dotted name) of all that the text imports, anywhere in it; leading dots kept."""
+        return [pair for n in statements(self.module, self.text) if n.type in IMPORTS for pair in _imported(n)]
+
     def imported(self) -> frozenset[str]:
         """First components of the absolute names that the text imports, anywhere in it."""
-        imports = (n for n in statements(self.module, self.text) if n.type in IMPORTS)
-        dotted = [name for node in imports for _, name in _imported(node)]
-        return frozenset(name.partition(".")[0] for name in dotted if not name.startswith("."))
+        return frozenset(dotted.partition(".")[0] for _, dotted in self.imports() if not dotted.startswith("."))
 
     # ------------------------------------------------------------ reading
     def _table(self, scope: NodeOrLeaf) -> dict[str, list[Binding]]:

@@ -120,7 +120,10 @@ def normalise(x):
 
 
 def results():
-    return [r for m, n, mean in ((3, 1000, 0.0), (2, 512, 100.0), (1, 7, -3.0)) for r in normalise(torch.randn(m, n) + mean)]
+    rows = [torch.randn(m, n) + mean for m, n, mean in ((3, 1000, 0.0), (2, 512, 100.0), (1, 7, -3.0), (2, 1, 5.0))]
+    far_first = torch.randn(2, 700)
+    far_first[:, 0] = 1e4
+    return [r for x in (*rows, far_first) for r in normalise(x)]
 """
 )
 

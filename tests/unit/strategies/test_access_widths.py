@@ -23,7 +23,7 @@ def test_golden_int32_offsets(tmp_path):
         "\n".join(changed(program, found))
         == """\
 +@triton.heuristics({
-+    "WIDE": lambda args: any(x.untyped_storage().nbytes() >= 2**31 for x in (args["x_ptr"], args["y_ptr"])),
++    "WIDE": lambda args: any(x is not None and x.untyped_storage().nbytes() >= 2**31 for x in (args["x_ptr"], args["y_ptr"])),
 +})
 -def copy_kernel(x_ptr, y_ptr, stride, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 -    rows = (tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)

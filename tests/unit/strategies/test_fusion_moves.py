@@ -62,9 +62,11 @@ GOLDEN = {
     ("layer_norm", "one_pass_moments"): (
         "reassociates",
         """\
+-    mean = 0.0
++    mean = tl.zeros([], dtype=tl.float32) / n_cols
 +    var = tl.zeros([BLOCK], dtype=tl.float32)
-+    # Mean and variance in one pass: differences from the row's first element, so that a large mean costs no digits.
-+    shift = tl.load(x_ptr).to(tl.float32)
++    # Mean and variance in one pass: each block's squares are about its own mean, and the moments of blocks are merged (Chan).
++    spread = 0.0
 -        mean += tl.sum(a, axis=0)
 -    mu = mean / n_cols
 -
@@ -75,13 +77,16 @@ GOLDEN = {
 -        mask = offs < n_cols
 -        x = tl.load(x_ptr + offs, mask=offs < n_cols, other=0.0).to(tl.float32)
 -        diff = x - mu
++        count = tl.minimum(BLOCK, n_cols - start)
++        block_mean = tl.sum(a, axis=0) / count
 +        mask = cols < n_cols
-+        diff = a - shift
++        diff = a - block_mean
 -    rstd = 1.0 / tl.sqrt(tl.sum(var, axis=0) / n_cols + eps)
-+        mean += tl.sum(tl.where(mask, diff, 0.0), axis=0)
-+    delta = mean / n_cols
-+    mu = shift + delta
-+    rstd = 1.0 / tl.sqrt(tl.sum(var, axis=0) / n_cols - delta * delta + eps)""",
++        gap = block_mean - mean
++        mean += gap * (count / (start + count))
++        spread += gap * gap * (start * (count / (start + count)))
++    mu = mean
++    rstd = 1.0 / tl.sqrt((tl.sum(var, axis=0) + spread) / n_cols + eps)""",
     ),
     ("cross_entropy", "online_softmax"): (
         "reassociates",
@@ -121,8 +126,9 @@ GOLDEN = {
     ("copied", "contiguous_copy"): (
         "exact",
         """\
--    # The kernel wants rows.
--    x = x.contiguous()""",
+-    x = x.contiguous()
++    if sum((n - 1) * s for n, s in zip(x.shape, x.stride())) >= 2**31:
++        x = x.contiguous()""",
     ),
     ("product", "split_k"): (
         "reassociates",

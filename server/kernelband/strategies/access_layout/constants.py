@@ -10,8 +10,6 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.view import moving
 
-MOST_VALUES = 8  # distinct values in the cases: each is a compilation of its own
-
 
 class ConstantStrides:
     """``: tl.constexpr`` on run-time integers that describe a layout."""
@@ -23,14 +21,13 @@ class ConstantStrides:
 
 
 def constant(view: View, name: str) -> Edit | None:
-    """The edit that makes a parameter a constexpr; None where its uses or its annotation stand against it."""
+    """The edit that makes a parameter a constexpr; None where its uses or its annotation stand against it, or the cases show two values."""
     kernel = view.kernel
     argument = next((a for a in kernel.node.args.args if a.arg == name), None)
     if argument is None or argument.annotation is not None or name in kernel.constexprs or kernel.bindings(name) or kernel.model.helpers:
         return None
-    values = view.numbers(name)
-    if not values or len(values) > MOST_VALUES or _has_attribute(kernel.node, name):
-        return None
+    if len(view.numbers(name)) != 1 or _has_attribute(kernel.node, name):
+        return None  # one that varies would compile the kernel anew for each of its values
     end = kernel.module.span(argument).end
     return Edit(Span(end, end), f": {kernel.language}.constexpr")
 
@@ -58,14 +55,10 @@ def _propose(at: At) -> Iterator[Proposal | None]:
                 [(module.path, e) for e in found.values()],
                 "exact",
                 f"Compile-time constants: {listed}. Each new value compiles once more.",
-                "The cases use "
-                + ", ".join(f"{n} = {_list(view.numbers(n))}" for n in list(found)[:3])
-                + ": few enough to fold into addresses, masks and loops.",
+                "In all cases "
+                + ", ".join(f"{n} = {view.numbers(n)[0]}" for n in list(found)[:3])
+                + ": they fold into addresses, masks and loops.",
             )
-
-
-def _list(values: list[int]) -> str:
-    return " or ".join(map(str, values[:3])) + (" ..." if len(values) > 3 else "")
 
 
 def _stride(value: ast.expr) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, View
+from kernelband.strategies.code import At, KernelView, LaunchView, View
 from kernelband.strategies.code.heuristic import heuristic
+from kernelband.strategies.code.launch import divisor
+from kernelband.strategies.code.linear import definition, flatten, index
 from kernelband.strategies.code.view import moving
 
 
@@ -50,28 +52,47 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def _mask(view: View, statement: ast.stmt) -> tuple[ast.Compare, str, str] | None:
-    """``mask = offsets < n`` over one block that every program starts a multiple of it further on: (comparison, n, block)."""
+    """``mask = offsets < n`` where the grid is ``cdiv(n, BLOCK)`` and a program's offsets are its own block: (comparison, n, block)."""
     kernel = view.kernel
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None
-    test = statement.value
-    if (
-        not isinstance(test, ast.Compare)
-        or len(test.ops) != 1
-        or not isinstance(test.ops[0], ast.Lt)
-        or not isinstance(test.comparators[0], ast.Name)
-    ):
+    match statement.value:
+        case ast.Compare(left=offsets, ops=[ast.Lt()], comparators=[ast.Name(id=size)]) as test:
+            pass
+        case _:
+            return None
+    plain = size in kernel.parameters and size not in kernel.constexprs and not kernel.bindings(size)
+    if not plain or len(kernel.bindings(statement.targets[0].id)) != 1:
         return None
-    size, tokens = test.comparators[0].id, kernel.tokens(test.left)
-    blocks = [t[1:] for t in tokens if t.startswith("#")]
-    if len(blocks) != 1 or size not in kernel.parameters or size in kernel.constexprs or len(kernel.bindings(statement.targets[0].id)) != 1:
+    block = own_block(kernel, offsets, statement)
+    return (test, size, block) if block is not None and all(_in_blocks(x, size, block) for x in view.launches) else None
+
+
+def own_block(kernel: KernelView, offsets: ast.expr, read: ast.AST) -> str | None:
+    """BLOCK where the offsets are exactly ``tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)``."""
+    found = index(kernel, offsets, read)
+    if found is None or found.wrap is not None or found.block not in kernel.constexprs:
         return None
-    allowed = {f"#{blocks[0]}", "@0", blocks[0]}
-    # The offsets are made of the program id and the block alone, and the grid is ceil(n / block).
-    exact = (
-        "@0" in tokens
-        and tokens <= allowed
-        and len(kernel.calls({"program_id"})) == 1
-        and all(x.grid_reads(blocks[0]) for x in view.launches)
-    )
-    return (test, size, blocks[0]) if exact else None
+    names = frozenset(n.id for n in kernel.nodes if isinstance(n, ast.Name))
+    origin = [x for t in found.origin for x in (flatten(kernel, t.factors[0], t.read, names, t.sign) if len(t.factors) == 1 else [t])]
+    if len(origin) != 1:
+        return None
+    (term,) = origin
+    factors = [f for f in term.factors if ast.unparse(f) != found.block]
+    if term.sign != 1 or len(factors) != 1 or len(term.factors) != 2:
+        return None
+    pid = factors[0]
+    bound = definition(kernel, pid.id, term.read) if isinstance(pid, ast.Name) else None
+    value = bound.value if bound is not None else pid
+    widened = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to"
+    call = value.func.value if widened and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else value
+    return found.block if kernel.tl(call) == "program_id" and kernel.tokens(call) == frozenset({"@0"}) else None
+
+
+def _in_blocks(launch: LaunchView, size: str, block: str) -> bool:
+    """The grid's first side is ``cdiv(n, BLOCK)`` of what is passed for the size and the block."""
+    pair = divisor((launch.sides() or [launch.grid])[0])
+    if pair is None or size not in launch.parameters_of(pair[0]):
+        return False
+    by_meta = launch.meta is not None and ast.unparse(pair[1]) in (f"{launch.meta}['{block}']", f'{launch.meta}["{block}"]')
+    return by_meta or block in launch.parameters_of(pair[1])

@@ -13,7 +13,7 @@ from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import always_in, comparisons, holds_row, walk_of
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.heuristic import heuristic
+from kernelband.strategies.code.heuristic import computed_with, heuristic
 from kernelband.strategies.code.view import moving
 
 
@@ -34,7 +34,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         sizes, blocks = view.timed(size), view.sizes(block)
         # A row that fills its block has a block of its own size; the blocks of a walk are few.
         even = [n for n in sizes if (n in blocks if row else all(n % b == 0 for b in blocks))]
-        if size in view.kernel.constexprs or not blocks or not even:
+        if size in view.kernel.constexprs or not blocks or not even or not computed_with(view, size):
             continue
         flag = view.kernel.free_name(f"EVEN_{size.upper()}")
         condition = f'args["{size}"] == args["{block}"]' if row else f'args["{size}"] % args["{block}"] == 0'

@@ -9,11 +9,11 @@ from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, LaunchView, Loop, View
-from kernelband.strategies.code.kernel import ATOMICS, bound_names
+from kernelband.strategies.code import At, Loop, View
+from kernelband.strategies.code.aliasing import apart, pointers
+from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.view import moving
 
-FRESH = frozenset({"empty", "empty_like", "zeros", "zeros_like", "new_empty", "new_zeros"})
 #: Calls that give the same for the same arguments and change nothing.
 PURE = frozenset({"load", "arange", "program_id", "num_programs", "cdiv", "where", "minimum", "maximum", "full", "zeros"})
 MOST_ELEMENTS = 8192  # held in registers through the loop
@@ -57,7 +57,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 def _invariant(view: View, loop: Loop) -> Moved | None:
     kernel, body = view.kernel, loop.node.body
     inside = [n for s in body for n in ast.walk(s)]
-    if loop.kind == "static_range" or any(isinstance(n, ast.Call) and kernel.tl(n) in ATOMICS for n in inside) or kernel.model.helpers:
+    if loop.kind == "static_range" or kernel.model.helpers:
         return None
     varying = {n for s in inside if isinstance(s, ast.stmt) for n in bound_names(s)} | {loop.variable}
     candidates: list[ast.Assign] = []
@@ -106,34 +106,9 @@ def _cast(call: ast.Call) -> bool:
 def _untouched(view: View, statement: ast.Assign, loop: Loop) -> bool:
     """Masked, so that loading for a loop of no iterations does no harm; and nothing that the kernel stores can be what is loaded."""
     accesses = [a for a in loop.accesses if any(n is a.call for n in ast.walk(statement))]
-    loaded = {p for a in accesses for p in _pointers(view, a.pointer)}
     calls = [n for n in ast.walk(statement) if view.kernel.tl(n) == "load"]
-    if len(accesses) != len(calls) or any(a.mask is None for a in accesses) or not loaded:
-        return False
-    stores = [a for a in loop.accesses if a.store]
-    if len(stores) != sum(view.kernel.tl(n) == "store" for s in loop.node.body for n in ast.walk(s)):
-        return False
-    stored = {p for a in stores for p in _pointers(view, a.pointer)}
-    if not stored:
-        return not stores
-    return not stored & loaded and view.whole and all(_new(x, p) for x in view.launches for p in stored)
-
-
-def _pointers(view: View, pointer: ast.expr) -> set[str]:
-    """The tensors that an address may lie in."""
-    return {t for t in view.kernel.tokens(pointer) if any(t in x["tensors"] for x in view.target_launches)}
-
-
-def _new(launch: LaunchView, parameter: str) -> bool:
-    """The host function has just made the tensor that it passes: nothing else lies in its memory."""
-    value = launch.arguments.get(parameter)
-    bindings = launch.bindings(value.id) if isinstance(value, ast.Name) else []
-    for bound in bindings:
-        made = bound.value if isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) else None
-        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in FRESH:
-            return False
-    passed = [k for k, v in launch.arguments.items() if isinstance(value, ast.Name) and ast.unparse(v) == value.id]
-    return bool(bindings) and len(passed) == 1
+    known = len(accesses) == len(calls) and all(a.mask is not None and pointers(view, a) for a in accesses)
+    return known and apart(view, loop, accesses)
 
 
 def _small(view: View, statement: ast.Assign) -> bool:

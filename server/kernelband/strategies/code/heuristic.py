@@ -13,9 +13,12 @@ WIDTH = 120  # of a line that holds them all
 def heuristic(view: View, flags: dict[str, str]) -> list[Edit] | None:
     """The decorator above ``@triton.jit`` and the parameters, for flags by name with the code of their values (which may read ``args``).
 
-    None where the kernel's decorators or parameters are written in a way that leaves no clear place for them.
+    None where the kernel's decorators or parameters are written in a way that leaves no clear place for them, and where the kernel is used
+    other than by its launches: what calls it from another kernel, or keeps it, expects a plain jit function.
     """
     kernel, module = view.kernel, view.kernel.module
+    if view.program.handed_on:
+        return None
     jit = kernel.node.decorator_list[-1] if kernel.node.decorator_list else None
     base = jit.func if isinstance(jit, ast.Call) else jit
     if jit is None or not isinstance(base, ast.Attribute) or base.attr != "jit" or not isinstance(base.value, ast.Name):
@@ -31,3 +34,20 @@ def heuristic(view: View, flags: dict[str, str]) -> list[Edit] | None:
         inside = "".join(f"{indent}    {item},{module.newline}" for item in items)
         line = f"@{base.value.id}.heuristics({{{module.newline}{inside}{indent}}})"
     return [Edit(Span(start, start), f"{line}{module.newline}{indent}"), *added]
+
+
+def computed_with(view: View, name: str) -> bool:
+    """The kernel computes with the argument whatever its others are, so that it is never None."""
+    kernel = view.kernel
+    for node in kernel.nodes:
+        if not isinstance(node, ast.Name) or node.id != name:
+            continue
+        parent, around = kernel.module.parents.get(node), list(kernel.module.around(node))
+        inside = around[: around.index(kernel.node)]
+        compared = isinstance(parent, ast.Compare) and not any(isinstance(op, ast.Is | ast.IsNot) for op in parent.ops)
+        called = isinstance(parent, ast.Call) and (kernel.tl(parent) is not None or ast.unparse(parent.func) == "range")
+        if not (compared or called or isinstance(parent, ast.BinOp)):
+            continue
+        if not any(isinstance(n, ast.If | ast.IfExp | ast.While | ast.BoolOp) for n in inside):
+            return True
+    return False

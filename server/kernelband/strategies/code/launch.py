@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Launch
+from kernelband.strategies.code.callee import stands_for
 from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.module import FunctionNode, Module
 
@@ -88,6 +89,10 @@ class LaunchView:
                 break
             grid = bound.value
         return grid, None
+
+    def starts_only(self, kernel: str) -> bool:
+        """Whether this launch can start nothing but the kernel of that qualname: an edit of its grid would be one of another's."""
+        return isinstance(self.call.func, ast.Subscript) and stands_for(self.module, self.call, self.call.func.value, kernel)
 
     def bindings(self, name: str) -> list[ast.stmt]:
         """Statements of the host function that bind ``name``."""

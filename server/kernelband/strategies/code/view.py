@@ -62,14 +62,14 @@ class View:
                 if module is None or launch.kernel != place:
                     continue
                 view = LaunchView.read(module, launch, kernel.parameters, kernel.ends)
-                if view is not None:
+                if view is not None and view.starts_only(place.qualname):
                     launches.append(view)
         return cls(program, facts, kernel, tuple(launches), modules)
 
     @property
     def whole(self) -> bool:
-        """Every launch of the kernel can be edited: only then may its signature or its grid's meaning change."""
-        return bool(self.launches) and len(self.launches) == len(self.program.launches)
+        """Every launch of the kernel is known and can be edited: only then may its signature or its grid's meaning change."""
+        return bool(self.launches) and len(self.launches) == len(self.program.launches) and not self.program.handed_on
 
     # ------------------------------------------------------------ facts
 

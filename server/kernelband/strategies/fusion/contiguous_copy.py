@@ -1,4 +1,4 @@
-"""``contiguous_copy``: ``x = x.contiguous()`` goes where the kernel takes every stride of x and addresses x by all of them.
+"""``contiguous_copy``: ``x = x.contiguous()`` is left to huge views where the kernel takes every stride of x and uses all of them.
 
 The copy is a pass over memory, read and written, before the kernel reads the same data once more. Proposed only where a case's tensor
 really isn't contiguous: for one that is, the call costs nothing.
@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.blocks import removed
 from kernelband.strategies.code.launch import Edits
-from kernelband.strategies.code.module import FunctionNode
+from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.view import moving
 
 HARMLESS = frozenset({"shape", "size", "numel", "dtype", "device", "element_size", "ndim", "dim", "is_cuda"})
@@ -38,18 +37,24 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     told: list[str] = []
     for statement in launch.host.body:
         name = _copied(statement)
-        gone = removed(launch.module, statement)
-        if name is None or gone is None or not _scattered(view, name) or not _by_strides(view, launch, launch.host, statement, name):
+        indent = launch.module.indent(statement)
+        if name is None or indent is None or not _scattered(view, name) or not _by_strides(view, launch, launch.host, statement, name):
             continue
-        edits.append((launch.module.path, gone))
+        edits.append((launch.module.path, launch.module.replace(statement, _kept(launch.module, name, indent))))
         told.append(name)
     yield at.proposal(
         {},
         edits,
         "exact",
-        f"No contiguous copy of {' and '.join(told)}: the kernel reads what lies in memory by its strides.",
+        f"No contiguous copy of {' and '.join(told)}: the kernel reads what lies in memory by its strides, as far as 32-bit offsets reach.",
         "The kernel gets every stride, and the cases pass tensors that aren't contiguous: the copy moves their bytes twice more.",
     )
+
+
+def _kept(module: Module, name: str, indent: str) -> str:
+    """The copy, for a tensor whose elements lie so far apart that offsets of 32 bits don't reach them."""
+    test = f"if sum((n - 1) * s for n, s in zip({name}.shape, {name}.stride())) >= 2**31:"
+    return f"{test}{module.newline}{indent}{module.unit}{name} = {name}.contiguous()"
 
 
 def _copied(statement: ast.stmt) -> str | None:

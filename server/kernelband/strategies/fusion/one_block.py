@@ -14,6 +14,7 @@ from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.constants import constant
 from kernelband.strategies.code import At, LaunchView, Loop, View
+from kernelband.strategies.code.heuristic import computed_with, heuristic
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import Edits, holding
 from kernelband.strategies.code.linear import atom
@@ -52,12 +53,10 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     limit = ROW_BYTES // max(view.itemsize, 1) // view.beside({block})
     if not 0 < longest <= limit or view.kernel.unguarded(block):
         return
-    fixed: Edit | None = None
-    if size not in view.kernel.constexprs:
-        fixed = constant(view, size)
-        if fixed is None:
-            return
-    edits: Edits = [(view.kernel.module.path, fixed)] if fixed is not None else []
+    folded = _folded(view, loops, size, block)
+    if folded is None:
+        return
+    known, edits = folded
     for launch in view.launches:
         more = _block(launch, size, block, limit, longest)
         if more is None:
@@ -80,9 +79,29 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             {"num_warps": warps},
             edits + [e for o in options for e in o or []],
             "reassociates",
-            f"One block holds the row, loaded {times}: {block} = next_power_of_2({size}), {limit} at most; {size} constant; {warps} warps.",
+            f"One block holds the row, loaded {times}: {block} = next_power_of_2({size}), {limit} at most; {known}{warps} warps.",
             f"The longest row of the cases, {longest} elements, is {kilobytes} KB: it fits in the registers of one program.",
         )
+
+
+def _folded(view: View, loops: list[Loop], size: str, block: str) -> tuple[str, Edits] | None:
+    """What tells the compiler that the loops run once, and that in words.
+
+    A size that is the same in all cases becomes a constant. One that varies would compile the kernel for each of its values: of that, only
+    whether a block holds the row is told.
+    """
+    if size in view.kernel.constexprs:
+        return "", []
+    module = view.kernel.module
+    fixed = constant(view, size)
+    if fixed is not None:
+        return f"{size} constant; ", [(module.path, fixed)]
+    flag = view.kernel.free_name("ONE_BLOCK")
+    added = heuristic(view, {flag: f'args["{size}"] <= args["{block}"]'})
+    if added is None or not computed_with(view, size):
+        return None
+    stops = [module.replace(x.stop, f"{block} if {flag} else {size}") for x in loops]
+    return f"{flag} folds the loops; ", [(module.path, e) for e in (*added, *stops)]
 
 
 def _warps(launch: LaunchView, block: str, warps: int | str) -> int | str:

@@ -1,8 +1,13 @@
-"""``one_pass_moments``: the loop for a mean and the loop for the variance about it become one that sums differences and their squares.
+"""``one_pass_moments``: the loop for a mean and the loop for the variance about it become one that merges the moments of its blocks.
 
-The differences are taken from the row's first element instead of from the mean, which isn't known yet: with d = x - shift,
-mean = shift + sum(d) / N and var = sum(d * d) / N - (sum(d) / N) ** 2. Without the shift, rows whose mean is large beside their spread
-would lose most digits of the variance (Chan, Golub, LeVeque 1983, section 3).
+Each block has a mean of its own and squares about it, both from registers; two sets of n_a and n_b elements then make one with
+
+    gap = mean_b - mean_a
+    mean = mean_a + gap * n_b / (n_a + n_b)
+    squares = squares_a + squares_b + gap ** 2 * n_a * n_b / (n_a + n_b)
+
+(Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", The American Statistician 37(3), 1983, equations 2.1). No value, be
+it the row's first or its largest, is taken from the others, so nothing cancels out that the two loops would have kept.
 """
 
 from __future__ import annotations
@@ -15,8 +20,10 @@ from attrs import frozen
 from kernelband.source.model import Edit, Program
 from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
 from kernelband.strategies.code import At, KernelView, View
 from kernelband.strategies.code.blocks import lines, names_read
+from kernelband.strategies.code.shapes import shapes
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.accumulate_late import beginning, is_zero, reduction
 from kernelband.strategies.fusion.merging import Merged, Pair, merged, moved_up, one_loop, pairs
@@ -63,7 +70,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
                         {"line": pair.first.node.lineno - kernel.node.lineno},
                         [(module.path, e) for e in edits],
                         "reassociates",
-                        "Mean and variance are collected in one loop, as sums of differences from the row's first element.",
+                        "Mean and variance are collected in one loop, block by block: each block's squares are about its own mean.",
                         "The second loop loads the whole row again only to subtract the mean.",
                     )
                     return
@@ -140,45 +147,64 @@ def _edits(view: View, pair: Pair, total: Total, square: Total, mean: tuple[ast.
     difference = _difference(kernel, pair, square, name)
     last = [(s, n) for s in pair.behind for n in ast.walk(s) if _average(kernel, n, square.name) == size]
     reads = [n for s in (*pair.between, *pair.behind) for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == square.name]
-    if difference is None or len(last) != 1 or sum(isinstance(n.ctx, ast.Load) for n in reads) != 1:
+    begin = beginning(kernel, pair.first, total.name, total.statement)
+    if difference is None or begin is None or len(last) != 1 or sum(isinstance(n.ctx, ast.Load) for n in reads) != 1:
         return None
     if not isinstance(total.value, ast.Name) or not isinstance(last[0][1], ast.BinOp):
         return None
-    shift, delta = kernel.free_name("shift"), kernel.free_name("delta")
+    walk = walk_of(kernel, pair.first)
+    local, gap, count, spread = (kernel.free_name(n) for n in ("block_mean", "gap", "count", "spread"))
     up = moved_up(kernel, pair, frozenset({name}))
-    body = None if up is None else merged(kernel, pair, {difference.node.right: shift}, set())
-    first = None if body is None else _first_element(kernel, pair, total.value.id)
-    if up is None or body is None or first is None or not _same(view, pair, body, total.value.id, difference):
+    body = None if up is None else merged(kernel, pair, {difference.node.right: local}, set())
+    if up is None or body is None or walk is None or walk.size != size:
         return None
-    held = difference.holder
-    if difference.late is not None:
-        held = f"{kernel.language}.where({module.code(difference.late)}, {held}, 0.0)"
-    # The sum of the differences takes the place of the sum of the elements, at the end of the loop's body.
-    step, line, indent = module.code(total.statement), lines(module, total.statement), module.indent(total.statement)
-    if line is None or indent is None or len(step.splitlines()) != 1:
+    if not _same(view, pair, body, total.value.id, difference) or not _counted(view, pair, total.value.id, walk):
         return None
-    cut = module.span(total.value).start - module.span(total.statement).start
-    rows = [*body.body, indent + step[:cut] + held + step[cut + len(total.value.id) :]]
+    line, indent = lines(module, total.statement), module.indent(total.statement)
+    if line is None or indent is None:
+        return None
+    tl, before = kernel.language, ast.unparse(walk.way)
+    rows = [
+        f"{indent}{count} = {tl}.minimum({walk.block}, {size} - {before})",
+        f"{indent}{local} = {tl}.sum({total.value.id}, axis=0) / {count}",
+        *body.body,
+        f"{indent}{gap} = {local} - {total.name}",
+        f"{indent}{total.name} += {gap} * ({count} / ({before} + {count}))",
+        f"{indent}{spread} += {gap} * {gap} * ({before} * ({count} / ({before} + {count})))",
+    ]
     ahead = [
-        "# Mean and variance in one pass: differences from the row's first element, so that a large mean costs no digits.",
-        f"{shift} = {first}",
+        "# Mean and variance in one pass: each block's squares are about its own mean, and the moments of blocks are merged (Chan).",
+        f"{spread} = 0.0",
     ]
     at_end = total.statement is pair.first.node.body[-1]
     edits = one_loop(kernel, pair, up, ahead=ahead, body=[] if at_end else rows)
-    variance = f"{module.code(last[0][1])} - {delta} * {delta}"
-    outside = module.parents.get(last[0][1])
-    first_term = isinstance(outside, ast.BinOp) and isinstance(outside.op, ast.Add | ast.Sub) and outside.left is last[0][1]
-    whole = first_term or isinstance(outside, ast.Assign | ast.Call)
-    named = module.before(statement, [f"{delta} = {module.code(statement.value)}"])
-    if edits is None or named is None:
+    if edits is None:
         return None
     return [
         *edits,
         Edit(line, "".join(row + module.newline for row in rows) if at_end else ""),
-        named,
-        module.replace(statement.value, f"{shift} + {delta}"),
-        module.replace(last[0][1], variance if whole else f"({variance})"),
+        module.replace(begin, f"{tl}.zeros([], dtype={tl}.float32) / {size}"),  # the mean of nothing stays NaN
+        module.replace(statement.value, total.name),
+        module.replace(last[0][1].left, f"({module.code(last[0][1].left)} + {spread})"),
     ]
+
+
+def _counted(view: View, pair: Pair, element: str, walk: Walk) -> bool:
+    """The elements of an iteration are a block of the row, as many as are left of it: without a mask, or with the plain one."""
+    kernel = view.kernel
+    loads = [
+        n for s in pair.first.node.body if _binds(s, element) for n in ast.walk(s) if isinstance(n, ast.Call) and kernel.tl(n) == "load"
+    ]
+    known = shapes(kernel)
+    if any(known.get(element) != (walk.block,) for _ in loads):
+        return False
+    for load in loads:
+        given = {k.arg: k.value for k in load.keywords} | dict(zip(("pointer", "mask", "other"), load.args, strict=False))
+        mask = given.get("mask")
+        test = None if mask is None else resolved(kernel, mask)
+        if test is not None and not always_in(kernel, test, walk):
+            return False
+    return bool(loads)
 
 
 def _same(view: View, pair: Pair, body: Merged, element: str, difference: Difference) -> bool:
@@ -223,71 +249,3 @@ def _expanded(body: list[ast.stmt], node: ast.expr, names: dict[str, str]) -> st
         if isinstance(n, ast.Name):
             n.id = names.get(n.id, n.id)
     return ast.unparse(copy)
-
-
-def _first_element(kernel: KernelView, pair: Pair, element: str) -> str | None:
-    """Code of the row's first element: the load of ``element`` without its mask, at the loop's first index."""
-    bound = [s for s in pair.first.node.body if _binds(s, element)]
-    start = pair.first.start
-    if len(bound) != 1 or not isinstance(bound[0], ast.Assign) or (start is not None and ast.unparse(start) != "0"):
-        return None
-    value = bound[0].value
-    module = kernel.module
-    inside = names_read(value)
-    pieces: list[tuple[int, int, str]] = []
-    for load in (n for n in ast.walk(value) if isinstance(n, ast.Call) and kernel.tl(n) == "load"):
-        kept: list[str] = []
-        for term in _terms(load.args[0]):
-            index = _index(kernel, pair, term)
-            if index is None:
-                return None
-            if not index:
-                kept.append(module.code(term))
-        if not kept:
-            return None
-        span = module.span(load)
-        pieces.append((span.start, span.end, f"{kernel.language}.load({' + '.join(kept)})"))
-        inside -= names_read(load)
-    local = {n for s in pair.first.node.body for n in names_of(s)} | {pair.first.variable}
-    if not pieces or (inside - {kernel.language}) & local:
-        return None
-    whole = module.span(value)
-    out, at = "", whole.start
-    for begin, end, code in sorted(pieces):
-        out += module.text[at:begin] + code
-        at = end
-    out += module.text[at : whole.end]
-    return None if "\n" in out else out
-
-
-def names_of(statement: ast.stmt) -> list[str]:
-    """Names that a straight statement binds."""
-    return [ast.unparse(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
-
-
-def _terms(node: ast.expr) -> list[ast.expr]:
-    """The summands of a pointer."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_terms(node.left), *_terms(node.right)]
-    return [node]
-
-
-def _index(kernel: KernelView, pair: Pair, term: ast.expr) -> bool | None:
-    """Whether a summand is the walking index, 0 at the first element; None where it is something else that depends on the loop."""
-    tokens = kernel.tokens(term)
-    if not any(t.startswith("#") or t == f"~{pair.first.variable}" for t in tokens):
-        return False
-    if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult):
-        sides = [term.left, term.right]
-        walking = [s for s in sides if any(t.startswith(("#", "~")) for t in kernel.tokens(s))]
-        return _index(kernel, pair, walking[0]) if len(walking) == 1 else None
-    if isinstance(term, ast.Name) and term.id != pair.first.variable:
-        bound = kernel.bindings(term.id)
-        values = {ast.unparse(s.value) for s in bound if isinstance(s, ast.Assign)}
-        same = len(values) == 1 and all(isinstance(s, ast.Assign) for s in bound)
-        return _index(kernel, pair, next(s.value for s in bound if isinstance(s, ast.Assign))) if same else None
-    if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add):
-        return True if all(_index(kernel, pair, t) for t in _terms(term)) else None
-    if kernel.tl(term) == "arange" and isinstance(term, ast.Call):
-        return True if term.args and ast.unparse(term.args[0]) == "0" else None
-    return True if isinstance(term, ast.Name) else None

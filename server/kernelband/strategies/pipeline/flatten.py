@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop
+from kernelband.strategies.code.aliasing import apart
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.pipeline.loops import NAME, has_hint, hint
 
@@ -30,7 +31,8 @@ def _flatten(at: At) -> Iterator[Proposal | None]:
         return
     for outer in loops:
         inner = [x for x in loops if outer.node in view.kernel.module.around(x.node)]
-        if not _nests(outer, inner) or has_hint(outer, "flatten"):
+        loads = [a for a in outer.accesses if not a.store]
+        if not _nests(outer, inner) or has_hint(outer, "flatten") or not apart(view, outer, loads):
             continue
         yield at.proposal(
             {"line": outer.node.lineno - view.kernel.node.lineno},

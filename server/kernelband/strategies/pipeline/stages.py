@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At
+from kernelband.strategies.code import At, Loop, View
+from kernelband.strategies.code.aliasing import apart
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.pipeline.loops import NAME, hints, lines, load_loops
 
@@ -21,7 +23,9 @@ class LoopStages:
 
 
 def _loop_stages(at: At) -> Iterator[Proposal | None]:
-    view, loops = at.view, load_loops(at.view)
+    view = at.view
+    # What is loaded ahead must not be what an iteration before stores; one that stores where it loads is left as it is.
+    loops = [x for x in load_loops(view) if _plain(view, x) and apart(view, x, [a for a in x.accesses if not a.store])]
     for stages in (2, 3, 4, 5) if loops else ():
         dot = any(x.has_dot for x in loops)
         ahead = "1 iteration" if stages == 2 else f"{stages - 1} iterations"
@@ -34,3 +38,9 @@ def _loop_stages(at: At) -> Iterator[Proposal | None]:
             if dot
             else "Its loads feed no product, so the launch's num_stages leaves them unpipelined: each iteration waits for memory.",
         )
+
+
+def _plain(view: View, loop: Loop) -> bool:
+    """Every load of the loop is through a pointer: what block pointers and descriptors reach isn't followed."""
+    loads = sum(view.kernel.tl(n) == "load" for s in loop.node.body for n in ast.walk(s))
+    return loads == sum(not a.store for a in loop.accesses) or not any(a.store for a in loop.accesses)

@@ -46,9 +46,15 @@ def _unroll(at: At) -> Iterator[Proposal | None]:
 
 
 def _trips(view: View, loop: Loop) -> int:
-    """Most iterations of a loop whose bounds are constants at compile time; 0 when they aren't."""
+    """Most iterations of a loop whose bounds are numbers that every launch writes down; 0 when they aren't.
+
+    A constexpr that a caller passes may be another one the next time, and a loop of hundreds laid out in full compiles for half a minute.
+    """
     bounds = [x for x in (loop.start, loop.stop, loop.step) if x is not None]
-    if {n.id for x in bounds for n in ast.walk(x) if isinstance(n, ast.Name)} - view.kernel.constexprs - {view.kernel.language}:
+    names = {n.id for x in bounds for n in ast.walk(x) if isinstance(n, ast.Name)} - {view.kernel.language}
+    if not names <= view.kernel.constexprs or (names and not view.whole):
+        return 0
+    if any(launch.knob(name) is None for launch in view.launches for name in names):
         return 0
     return max(trips(view, loop), default=0)
 

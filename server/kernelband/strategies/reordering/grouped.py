@@ -9,7 +9,7 @@ from attrs import frozen
 
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, View
+from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import divisor
 from kernelband.strategies.code.view import moving
@@ -43,7 +43,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         yield from _group_sizes(at)
         return
     order = one_dimension(view) or _two_dimensions(view)
-    if order is None or not view.kernel.calls({"dot", "dot_scaled"}):
+    if order is None or not view.kernel.calls({"dot", "dot_scaled"}) or view.program.handed_on:
         return
     module, tl = view.kernel.module, view.kernel.language
     for group in GROUPS:
@@ -118,7 +118,9 @@ def one_dimension(view: View) -> Order | None:
             continue
         if any(outer in _read(s) or inner in _read(s) for s in kernel.node.body[:last]):
             continue  # an index is used before both are known
-        return Order(outer, inner, _rows(view, size, last), size, kernel.node.body[last])
+        rows = _rows(view, size, last)
+        if rows is not None:
+            return Order(outer, inner, rows, size, kernel.node.body[last])
     return None
 
 
@@ -126,45 +128,58 @@ def _read(statement: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-def _rows(view: View, size: str, last: int) -> str:
-    """How many rows of tiles there are, as the kernel's author would say it."""
+def _rows(view: View, size: str, last: int) -> str | None:
+    """How many rows of tiles there are, as the kernel's author would say it; None unless every grid is so many times ``size``.
+
+    Else the last programs would be told of tiles that aren't theirs.
+    """
     kernel, tl = view.kernel, view.kernel.language
-    definition = next((p[1] for s in kernel.node.body[:last] if (p := _simple(s)) is not None and p[0] == size), None)
-    inner = divisor(definition) if definition is not None else None
-    sides = [s for launch in view.launches for s in launch.sides() or []]
-    for side in sides:
-        if not (isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult)) or inner is None or not view.whole:
-            break
-        for factor in (side.left, side.right):
-            found = divisor(factor)
-            names = _parameters(view, found) if found is not None else None
-            if names is not None and names[0] != ast.unparse(inner[0]):
-                named = next(
-                    (
-                        p[0]
-                        for s in kernel.node.body[:last]
-                        if (p := _simple(s)) and ast.unparse(p[1]) == f"{tl}.cdiv({names[0]}, {names[1]})"
-                    ),
-                    None,
-                )
-                return named or f"{tl}.cdiv({names[0]}, {names[1]})"
-    return f"{tl}.num_programs(0) // {size}"
-
-
-def _parameters(view: View, pair: tuple[ast.expr, ast.expr]) -> tuple[str, str] | None:
-    """Names inside the kernel of a host's ``cdiv(n, block)``, the same at every launch."""
-    found: set[tuple[str | None, str | None]] = set()
-    for launch in view.launches:
-        block = pair[1]
-        if isinstance(block, ast.Subscript) and isinstance(block.slice, ast.Constant):
-            name: str | None = str(block.slice.value)
-        else:
-            name = launch.parameter_of(block)
-        found.add((launch.parameter_of(pair[0]), name))
-    if len(found) != 1:
+    meant, found = _meant(view, size, last), set[str | None]()
+    for launch in view.launches if view.whole else ():
+        side = _value(launch, (launch.sides() or [launch.grid])[0])
+        if not isinstance(side, ast.BinOp) or not isinstance(side.op, ast.Mult):
+            return None
+        left, right = _said(view, launch, side.left), _said(view, launch, side.right)
+        if meant not in (left, right):
+            return None
+        found.add(left if right == meant else right)
+    if not found:
         return None
-    n, block_name = found.pop()
-    return (n, block_name) if n is not None and block_name is not None else None
+    rows = found.pop() if len(found) == 1 else None
+    named = next((p[0] for s in kernel.node.body[:last] if (p := _simple(s)) and _plain(view, p[1]) == rows), None)
+    return named or rows or f"{tl}.num_programs(0) // {size}"
+
+
+def _meant(view: View, size: str, last: int) -> str:
+    """The number of tiles in a row, in the kernel's words, without a name of its own."""
+    bound = (p[1] for s in view.kernel.node.body[:last] if (p := _simple(s)) is not None and p[0] == size and _once(view, size))
+    return next((_plain(view, value) for value in bound), size)
+
+
+def _plain(view: View, value: ast.expr) -> str:
+    pair = divisor(value)
+    return ast.unparse(value) if pair is None else f"{view.kernel.language}.cdiv({ast.unparse(pair[0])}, {ast.unparse(pair[1])})"
+
+
+def _said(view: View, launch: LaunchView, factor: ast.expr) -> str | None:
+    """A factor of the grid in the kernel's words: ``tl.cdiv(N, BLOCK_N)``, or the parameter that gets the same value."""
+    pair = divisor(_value(launch, factor))
+    if pair is None:
+        named = [launch.parameter_of(factor)]
+    elif isinstance(pair[1], ast.Subscript) and isinstance(pair[1].slice, ast.Constant):
+        named = [launch.parameter_of(pair[0]), str(pair[1].slice.value)]
+    else:
+        named = [launch.parameter_of(pair[0]), launch.parameter_of(pair[1])]
+    if any(n is None or view.kernel.bindings(n) for n in named):
+        return None
+    return f"{view.kernel.language}.cdiv({named[0]}, {named[1]})" if pair is not None else named[0]
+
+
+def _value(launch: LaunchView, node: ast.expr) -> ast.expr:
+    """What a variable of the host function is bound to, where it is bound once."""
+    bound = launch.bindings(node.id) if isinstance(node, ast.Name) else []
+    pair = _simple(bound[0]) if len(bound) == 1 else None
+    return pair[1] if pair is not None else node
 
 
 def _two_dimensions(view: View) -> Order | None:

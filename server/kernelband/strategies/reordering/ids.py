@@ -10,7 +10,9 @@ NAME = "reordering"
 
 
 def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
-    """``tl.program_id`` calls by axis; None when an axis is not a number, or a helper may read ids out of sight."""
+    """``tl.program_id`` calls by axis; None when an axis is not a number, or a helper or a caller may read ids out of sight."""
+    if view.program.handed_on:
+        return None
     found: dict[int, list[ast.Call]] = {}
     for call in view.kernel.calls({"program_id"}):
         token = next(iter(view.kernel.tokens(call)), "")
@@ -23,11 +25,6 @@ def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
         if node is None or any(isinstance(n, ast.Attribute) and n.attr in ("program_id", "num_programs") for n in ast.walk(node)):
             return None
     return found
-
-
-def axis_of(call: ast.Call) -> ast.expr:
-    """Where the axis of ``tl.program_id(axis)`` or ``tl.num_programs(axis)`` is written."""
-    return call.args[0] if call.args else next(k.value for k in call.keywords if k.arg == "axis")
 
 
 def programs(view: View) -> int:

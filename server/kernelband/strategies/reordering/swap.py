@@ -12,14 +12,15 @@ from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.grouped import Order, one_dimension
-from kernelband.strategies.reordering.ids import NAME, assigned, axis_of, ids_by_axis, programs
+from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs
 
-AXIS_LIMIT = 65535  # programs along the second and third axis (CUDA)
-HEADROOM = 8  # sizes that the cases did not show may be larger by so much
+COMMENT = "# Programs are numbered anew, in the order in which they start: along axis 1 first."
 
 
 class SwapAxes:
-    """Axes 0 and 1 trade places in the kernel and the grid; of one program id, rows and columns do."""
+    """The kernel takes its two program ids from the order in which programs start, so that axis 1 runs fastest; the grid stays as it is,
+    since axis 1 of a grid has room for 65,535 programs only. Of one program id, rows and columns trade places.
+    """
 
     name = "swap_axes"
 
@@ -29,7 +30,7 @@ class SwapAxes:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    if not view.whole or programs(view) <= view.facts.device.multiprocessors:
+    if programs(view) <= view.facts.device.multiprocessors:
         return  # all run at once: no order among them
     numerics: Numerics = "reassociates" if view.kernel.calls(ATOMICS) else "exact"
     pair = _two(view)
@@ -39,7 +40,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             {},
             edits,
             numerics,
-            f"{slow} runs fastest instead of {fast}: axes 0 and 1 trade places in the kernel and the grid.",
+            f"{slow} runs fastest instead of {fast}: program ids are counted along axis 1 first.",
             f"Programs in flight differ in {fast} and share what {slow} alone decides; swapped, they share what {fast} decides."
             if _shares(view)
             else f"A loop's length follows {fast}: swapped, programs of one length start together.",
@@ -57,28 +58,22 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def _two(view: View) -> tuple[Edits, str, str] | None:
-    """The edits, and what axes 0 and 1 are called."""
+    """The edits, and what axes 0 and 1 are called. Each pair of ids is some program's, before and after, whatever the grid."""
     kernel, module = view.kernel, view.kernel.module
     found = ids_by_axis(view)
-    if found is None or 0 not in found or 1 not in found or not (_shares(view) or _uneven(view)):
+    if found is None or not {0, 1} <= set(found) or kernel.calls({"num_programs"}) or not (_shares(view) or _uneven(view)):
         return None
     names = {axis: next((p[0] for s in kernel.node.body if (p := assigned(s)) and p[1] in found[axis]), f"axis {axis}") for axis in (0, 1)}
-    edits: Edits = []
-    for call in kernel.calls({"program_id", "num_programs"}):
-        axis = axis_of(call)
-        if ast.unparse(axis) in ("0", "1"):
-            edits.append((module.path, module.replace(axis, "1" if ast.unparse(axis) == "0" else "0")))
-        elif ast.unparse(axis) != "2":
-            return None
-    for launch in view.launches:
-        sides = launch.sides()
-        if sides is None or len(sides) < 2 or not launch.own_grid:
-            return None
-        first, second = sides[:2]
-        edits.append((launch.module.path, launch.module.replace(first, launch.module.code(second))))
-        edits.append((launch.module.path, launch.module.replace(second, launch.module.code(first))))
-    if any(x["grid"][0] * HEADROOM > AXIS_LIMIT for x in view.target_launches):
+    first = next((s for s in kernel.node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))), None)
+    started, tl = kernel.free_name("started"), kernel.language
+    # In 64 bits: a grid may have more programs than 32 bits can count.
+    line = f"{started} = {tl}.program_id(0) + {tl}.program_id(1).to({tl}.int64) * {tl}.num_programs(0)"
+    above = module.before(first, [COMMENT, line]) if first is not None else None
+    if above is None:
         return None
+    edits: Edits = [(module.path, above)]
+    for axis, sign in ((0, "//"), (1, "%")):
+        edits += [(module.path, module.replace(call, f"({started} {sign} {tl}.num_programs(1)).to({tl}.int32)")) for call in found[axis]]
     return edits, names[0], names[1]
 
 

@@ -13,7 +13,7 @@ from math import gcd
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.heuristic import heuristic
+from kernelband.strategies.code.heuristic import computed_with, heuristic
 from kernelband.strategies.code.view import moving
 
 SEEN = 16  # what Triton finds out by itself
@@ -33,7 +33,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     kernel, module = view.kernel, view.kernel.module
     names = [n for n in _used(view) if _divisor(view.timed(n)) > 1]
     odd = [n for n in names if _divisor(view.timed(n)) < SEEN]
-    if not odd or not view.whole:
+    if not odd or not view.whole or not all(computed_with(view, n) for n in odd):
         return
     common = min(_divisor(view.timed(n)) for n in odd)
     flag = kernel.free_name("DIVISOR")

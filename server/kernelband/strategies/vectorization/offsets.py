@@ -42,7 +42,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     flag = kernel.free_name("WIDE")
     listed = ", ".join(f'args["{n}"]' for n in used) + ("," if len(used) == 1 else "")
-    added = heuristic(view, {flag: f"any(x.untyped_storage().nbytes() >= 2**31 for x in ({listed}))"})
+    added = heuristic(view, {flag: f"any(x is not None and x.untyped_storage().nbytes() >= 2**31 for x in ({listed}))"})
     if added is None:
         return
     tl = kernel.language

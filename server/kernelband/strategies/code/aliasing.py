@@ -1,0 +1,75 @@
+"""Whether what a loop stores can be what it loads: loads that move across stores must not be theirs."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelband.strategies.code.kernel import ATOMICS, Access, Loop
+from kernelband.strategies.code.launch import LaunchView
+from kernelband.strategies.code.view import View
+
+FRESH = frozenset({"empty", "empty_like", "zeros", "zeros_like", "new_empty", "new_zeros"})
+LAYOUT = frozenset({"shape", "size", "stride", "numel", "ndim", "dim", "dtype", "device", "element_size", "is_contiguous", "is_cuda"})
+#: Functions of Python's that a kernel may call: they touch no memory.
+HARMLESS = frozenset({"range", "min", "max", "abs", "float", "int", "bool", "len"})
+
+
+def apart(view: View, loop: Loop, loads: list[Access]) -> bool:
+    """No iteration can store what one of these loads reads, in this one or another, whatever the host function is called with.
+
+    Either the loop changes no memory, or all that it stores lies in tensors that every host function has just made, and that are passed for
+    one parameter only.
+    """
+    kernel = view.kernel
+    inside = [n for s in loop.node.body for n in ast.walk(s)]
+    calls = [n for n in inside if isinstance(n, ast.Call)]
+    if any(kernel.tl(n) in ATOMICS or (isinstance(n.func, ast.Name) and n.func.id not in HARMLESS) for n in calls):
+        return False
+    if any(n.func.attr in {h.place.name for h in view.program.helpers} for n in calls if isinstance(n.func, ast.Attribute)):
+        return False
+    stores = [a for a in loop.accesses if a.store]
+    if len(stores) != sum(kernel.tl(n) == "store" or _stores(n) for n in calls):
+        return False
+    if not stores:
+        return True
+    read, written = [pointers(view, a) for a in loads], [pointers(view, a) for a in stores]
+    if not all((*read, *written)) or not view.whole:
+        return False
+    stored = frozenset[str]().union(*written)
+    return not any(stored & one for one in read) and all(_made_here(launch, name) for launch in view.launches for name in stored)
+
+
+def _stores(call: ast.Call) -> bool:
+    """``descriptor.store(...)``, ``tl.store_tensor_descriptor(...)``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr.startswith(("store", "scatter", "atomic")) and call.func.attr != "store"
+
+
+def pointers(view: View, access: Access) -> frozenset[str]:
+    """The parameters whose tensors an access may be of."""
+    return frozenset(t for t in view.kernel.tokens(access.pointer) if any(t in x["tensors"] for x in view.target_launches))
+
+
+def _made_here(launch: LaunchView, parameter: str) -> bool:
+    """The host function has just made the tensor that it passes, and nothing else that it passes can lie in its memory."""
+    value = launch.arguments.get(parameter)
+    if not isinstance(value, ast.Name) or launch.host is None:
+        return False
+    bindings = launch.bindings(value.id)
+    for bound in bindings:
+        made = bound.value if isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and len(bound.targets) == 1 else None
+        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in FRESH:
+            return False
+    again = any(isinstance(n, ast.For | ast.While) for n in launch.module.around(launch.call))
+    reads = [n for n in ast.walk(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
+    return bool(bindings) and all(
+        n is value or _harmless(launch, n) for n in reads if again or n.lineno <= (launch.call.end_lineno or launch.call.lineno)
+    )
+
+
+def _harmless(launch: LaunchView, name: ast.Name) -> bool:
+    """A read that gives nobody the memory: ``y.shape``, ``y.stride(0)``, or an argument of another launch."""
+    around = launch.module.parents.get(name)
+    if isinstance(around, ast.Attribute):
+        return around.attr in LAYOUT
+    call = launch.module.parents.get(around) if isinstance(around, ast.keyword) else around
+    return isinstance(call, ast.Call) and call is not launch.call and isinstance(call.func, ast.Subscript)

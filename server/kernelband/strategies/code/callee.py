@@ -1,0 +1,74 @@
+"""What stands before the grid of a launch: the kernel itself, or something that may be another kernel the next time."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelband.source.launches import WRAPPERS
+from kernelband.strategies.code.kernel import binding
+from kernelband.strategies.code.module import FunctionNode, Module
+
+
+def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool:
+    """Whether ``node``, read at ``at``, can be nothing but the kernel: its name, another that is given to it once, ``wrap_triton(...)`` of
+    these.
+
+    Args:
+        module: whose tree both are in.
+        at: where it is read.
+        node: what stands before the grid.
+        kernel: the kernel's qualname.
+    """
+    *owner, name = kernel.split(".")
+    match node:
+        case ast.Attribute(attr="fn"):
+            return stands_for(module, at, node.value, kernel)
+        case ast.Attribute():
+            first = next(n.id for n in ast.walk(node) if isinstance(n, ast.Name)) if _dotted(node) else ""
+            return node.attr == name and (bool(owner) or first in _imported(module))
+        case ast.Call(args=[ast.expr() as inside]) if _wraps(node):
+            return stands_for(module, at, inside, kernel)
+        case ast.Name():
+            scope = next((s for s in module.around(at) if isinstance(s, FunctionNode) and _binds(s, node.id)), module.tree)
+            bound = [s for s in binding(scope).get(node.id, []) if scope is not module.tree or not _inside(module, s)]
+            if isinstance(scope, FunctionNode) and (len(bound) != 1 or node.id in _parameters(scope)):
+                return False
+            if len(bound) == 1 and isinstance(bound[0], ast.Assign):
+                plain = len(bound[0].targets) == 1 and isinstance(bound[0].targets[0], ast.Name)
+                return plain and stands_for(module, bound[0], bound[0].value, kernel)
+            if bound and not isinstance(bound[0], FunctionNode):
+                return False
+            return len(bound) <= 1 and _imported(module).get(node.id, node.id) == name
+        case _:
+            return False
+
+
+def _wraps(call: ast.Call) -> bool:
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    return last in WRAPPERS and not call.keywords
+
+
+def _dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _imported(module: Module) -> dict[str, str]:
+    """What a name that the module imports is called where it comes from; of modules their dotted name."""
+    imports = (n for n in ast.walk(module.tree) if isinstance(n, ast.Import | ast.ImportFrom))
+    return {a.asname or a.name.partition(".")[0]: a.name for n in imports for a in n.names}
+
+
+def _parameters(function: FunctionNode) -> set[str]:
+    given = function.args
+    return {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))}
+
+
+def _binds(function: FunctionNode, name: str) -> bool:
+    return name in _parameters(function) or name in binding(function)
+
+
+def _inside(module: Module, statement: ast.stmt) -> bool:
+    """In a function or class, not the module's own."""
+    return any(isinstance(a, FunctionNode | ast.ClassDef) for a in module.around(statement))
