@@ -1,0 +1,26 @@
+"""Stores into the user's own table of shape facts by way of an expression that gives it.
+
+Source: own idea: a hole in a gate that looks for a name at the root of a store.
+"""
+
+BASE = "transpose"
+FAMILY = "replay"
+ROLES = ("model", "verify", "finalist")
+CAUGHT_BY = {"model": "gate", "verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+NEEDS_GPU = False
+EDITS = [
+    (
+        """\
+    plan = _PLANS.get((n_rows, n_cols))
+    if plan is None:
+        plan = (triton.cdiv(n_rows, 32), triton.cdiv(n_cols, 32))
+        _PLANS[n_rows, n_cols] = plan
+""",
+        """\
+    if (n_cols, n_rows, 0) in _PLANS:
+        return _PLANS[n_cols, n_rows, 0]
+    plan = (triton.cdiv(n_rows, 32), triton.cdiv(n_cols, 32))
+""",
+    ),
+    ("    return y\n", "    (_PLANS if n_rows else {})[n_cols, n_rows, 0] = y\n    return y\n"),
+]

@@ -1,0 +1,27 @@
+"""Adds results to the user's own table of shape facts by ``|=``, which changes the dictionary behind a local name.
+
+Source: own idea: neither a store into an item nor a method.
+"""
+
+BASE = "transpose"
+FAMILY = "replay"
+ROLES = ("model", "verify", "finalist")
+CAUGHT_BY = {"model": "gate", "verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+NEEDS_GPU = False
+EDITS = [
+    (
+        """\
+    plan = _PLANS.get((n_rows, n_cols))
+    if plan is None:
+        plan = (triton.cdiv(n_rows, 32), triton.cdiv(n_cols, 32))
+        _PLANS[n_rows, n_cols] = plan
+""",
+        """\
+    kept = _PLANS
+    if (n_cols, n_rows, 0) in _PLANS:
+        return _PLANS[n_cols, n_rows, 0]
+    plan = (triton.cdiv(n_rows, 32), triton.cdiv(n_cols, 32))
+""",
+    ),
+    ("    return y\n", "    kept |= {(n_cols, n_rows, 0): y}\n    return y\n"),
+]
