@@ -25,6 +25,7 @@ _START = (
     "import importlib; importlib.import_module(sys.argv.pop(1)).main()"
 )
 _TAIL_CHARS = 8000
+TIMED_HERE = ("turn",)  # the seconds of these by our clock, beside those that the executor claims
 _WORDS_S, _QUIET_S = 1.0, 0.1  # for where it hangs, which a busy machine lets it say late, and the silence after it
 _LOG_CHARS_PER_CALL = 1 << 20  # a program that prints without end must not fill the engine's memory
 
@@ -158,9 +159,13 @@ class Child:
         timer = threading.Timer(call.deadline_s, self._expire, (call,))
         timer.daemon = True
         timer.start()
+        begin = time.monotonic()
         self.send(frames.request(call.number, call.operation, call.params))
         call.done.wait()
         timer.cancel()
+        result = (call.outcome or {}).get("result")
+        if call.operation in TIMED_HERE and isinstance(result, dict):
+            result["supervised_s"] = time.monotonic() - begin
         with self._lock:
             self._current = None
         return call.outcome if call.outcome is not None and not call.timed_out else self._death(call)

@@ -34,6 +34,10 @@ OPERATIONS: Mapping[str, str] = {
     "check": "kernelband_worker.compare:check",
     "time": "kernelband_worker.measure.time:time",
     "prepare": "kernelband_worker.measure.prepare:prepare",
+    "survey": "kernelband_worker.measure.turn:survey",
+    "turn": "kernelband_worker.measure.turn:turn",
+    "reveal": "kernelband_worker.measure.turn:reveal",
+    "referee": "kernelband_worker.measure.referee:referee",
     "profile": "kernelband_worker.measure.profile:profile",
     "entry/run": "kernelband_worker.cases.entry:run_entry",
 }

@@ -5,6 +5,9 @@ output's root mean square and widened by what two runs of the original differ by
 declare ``lowers_precision`` are held to what ten bits of mantissa (tf32, float16) can do. Where there is a float64 reference, a variant may
 err by twice the original's error, or by what a sum of that length errs in an unlucky order: how lucky the original's own order was
 decides nothing.
+
+A type that is narrower than the accumulators hides much below its last place: a sum kept in float16, or an eighth of the terms left out,
+moves each element by a few units at most. The mean square shows it, for what rounding once errs in the mean is known (``allowed_square``).
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ ERROR_RATIO = 2.0  # against float64, over the original's
 #: Standard deviations, about: a sum's error is the largest of many outputs'.
 SUM_LUCK = 4.0
 CHUNK = 1 << 24  # elements compared at a time, so that a comparison needs little memory beside the outputs
+#: Root of the mean square error, over the original's or over that of rounding once: a second rounding would make it 1.41.
+ROUNDING_RATIO = 1.5
+#: Standard deviations of a mean square over few elements.
+SQUARE_LUCK = 4.0
 ULPS = 4.0  # an error of so many units in the last place of the RMS is never held against a variant
 
 
@@ -91,6 +98,35 @@ def allowed_error(dtype: torch.dtype, original: float, rms: float, length: int) 
     return max(ERROR_RATIO * original, summing) + ULPS * info.eps * rms
 
 
+def narrow(dtype: torch.dtype) -> bool:
+    """Whether results of this type are summed in a wider one and rounded at the end."""
+    return dtype.is_floating_point and torch.finfo(dtype).bits < 32
+
+
+def allowed_square(found: Distance, *, rms: float, noise: float, length: int) -> float:
+    """How large the sum of the squared errors of a narrow output may be, over all elements: against float64, or else against the original.
+
+    An error of rounding to nearest is spread evenly over one unit in the last place, so its variance is a twelfth of that unit's square
+    (B. Widrow and I. Kollár, "Quantization Noise", Cambridge 2008, chapter 5; N. Higham, Accuracy and Stability of Numerical Algorithms,
+    section 2.8). The original's own errors say more where it rounds on the way, or sums in a narrow type itself. The mean of n squares is
+    off by ``sqrt((kurtosis - 1) / n)`` of itself, and the kurtosis is at most 3 for what rounding and sums err; where few elements carry
+    most of the variance, n is what they count for. What sums in float32 err in any order (``allowed_error``) and the original's noise are
+    added.
+
+    Args:
+        found: what ``measure`` found.
+        rms: root mean square of the original's output.
+        noise: largest difference of two runs of the original over the RMS.
+        length: of the longest sum behind an element.
+    """
+    together = found.unit + found.original_square
+    count = together**2 / found.spread if found.spread > 0 else 1.0
+    lucky = 1 + SQUARE_LUCK * sqrt(2 / count)
+    summing = SUM_LUCK * sqrt(length) * (torch.finfo(torch.float32).eps / 2) * rms
+    others = found.total * (summing**2 + (WIDEN * noise * rms) ** 2)
+    return ROUNDING_RATIO**2 * max(found.unit, found.original_square) * lucky + others
+
+
 def longest_sum(inputs: Iterable[Sequence[int]], output: Sequence[int]) -> int:
     """How many terms the longest sum behind an element of an output may have, as far as shapes tell.
 
@@ -119,6 +155,10 @@ class Distance:
     odd: bool = False  # somewhere one is infinite or NaN and the other isn't, or is in another way
     error: float = 0.0  # largest difference from the reference
     original_error: float = 0.0
+    error_square: float = 0.0  # sums of the squares of those differences
+    original_square: float = 0.0
+    unit: float = 0.0  # of a narrow type: the variance of rounding each element once, summed
+    spread: float = 0.0  # and the squares of what each element has of that and of the original's error, summed
 
 
 def measure(
@@ -151,7 +191,26 @@ def measure(
         if reference is not None:
             found.error = max(found.error, _largest(b.to(wide) - reference, counts))
             found.original_error = max(found.original_error, _largest(a.to(wide) - reference, counts))
+        if narrow(original.dtype):
+            near = a.double() if reference is None else reference
+            _add_squares(found, original.dtype, a.double(), b.double(), counts=counts, near=near)
     return found
+
+
+def _add_squares(
+    found: Distance, dtype: torch.dtype, a: torch.Tensor, b: torch.Tensor, *, counts: torch.Tensor, near: torch.Tensor
+) -> None:
+    """Add what the elements of a narrow type differ by from what is right, or taken to be: the variant's ``b``, the original's ``a``."""
+    info = torch.finfo(dtype)
+    exponent = torch.frexp(near.abs().clamp(min=info.tiny))[1] - 1
+    unit = torch.ldexp(torch.full_like(near, info.eps), exponent).square() / 12
+    counts = counts & torch.isfinite(near) & torch.isfinite(a) & torch.isfinite(b)
+    mine, original = ((x - near).square()[counts] for x in (b, a))
+    unit = unit[counts]
+    found.error_square += float(mine.sum())
+    found.original_square += float(original.sum())
+    found.unit += float(unit.sum())
+    found.spread += float((unit + original).square().sum())
 
 
 def _largest(difference: torch.Tensor, counts: torch.Tensor) -> float:

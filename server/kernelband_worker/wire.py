@@ -30,6 +30,10 @@ Operations of an executor (``CallParams.operation``), each in a file of its own:
     check             CheckParams -> CheckResult
     time              TimeParams -> TimeResult
     prepare           PrepareParams -> {}
+    survey            SurveyParams -> SurveyResult
+    turn              TurnParams -> TurnResult
+    reveal            RevealParams -> RevealResult
+    referee           RefereeParams -> CaseCheck
     profile           ProfileParams -> ProfileResult
     entry/run         EntryRunParams -> EntryRunResult
 """
@@ -439,6 +443,7 @@ class CheckParams(TypedDict, total=False):
     input_sets: List[int]
     numerics: str  # "exact" | "reassociates" | "lowers_precision"
     programs: int  # role cpu
+    stress: bool  # when all that passes, also on what no search has seen: other values, numbers and sizes of the smallest cases
 
 
 class TrafficParams(TypedDict, total=False):
@@ -473,8 +478,16 @@ class CaseCheck(TypedDict):
     outputs: List[OutputCheck]
 
 
+class StressFacts(TypedDict):
+    case: str
+    name: str  # "large values"
+    used: bool  # the original accepts it, so the variant was compared on it
+    why: Optional[str]  # left out: "raises", "not finite", "not deterministic", "unwritten", "out of bounds" ...
+
+
 class _CheckResultMore(TypedDict, total=False):
     launches: Dict[str, List[LaunchFacts]]  # the variant's own launches by case id, with their traffic
+    stress: List[StressFacts]  # what was tried up to the first that shows the variant wrong, which has a row in ``cases``
 
 
 class CheckResult(_CheckResultMore):
@@ -519,10 +532,91 @@ class TimeResult(TypedDict):
     seconds: float
 
 
+class SurveyParams(TypedDict):
+    """A first look at one version of the program in a process of its own."""
+
+    variant: Optional[str]  # None: the original. It isn't called in a process that knows a variant
+    cases: List[str]
+    seed: str  # as in TurnParams
+
+
+class TurnCase(TypedDict):
+    case: str
+    method: str  # "events" | "wall"
+    samples: int  # calls that are timed alone, with a cold cache
+    batch: int  # calls in a row for the call time; 0: the call time is the wall time of those alone
+    sleep_us: float  # the device is kept busy so long, so that a call is submitted before it begins
+
+
+class TurnParams(TypedDict):
+    """One version of the program is timed in a process of its own."""
+
+    variant: Optional[str]  # None: the original. It isn't called in a process that knows a variant
+    cases: List[TurnCase]
+    seed: str  # nobody knew it before: what the calls get is made of it
+
+
+class CaseTurn(TypedDict):
+    case: str
+    device_us: List[float]
+    call_us: List[float]
+
+
+class _TurnResultMore(TypedDict, total=False):
+    supervised_s: float  # from request to answer by the supervisor's clock
+
+
+class TurnResult(_TurnResultMore):
+    cases: List[CaseTurn]
+    disturbed: Optional[str]  # clocks, throttling or other processes that changed meanwhile
+    threads: int  # that run Python code, ours among them
+    seconds: float  # all of it by the clock that timed the calls: must agree with the supervisor's
+
+
+class CaseProbe(TypedDict):
+    case: str
+    host_us: float
+    device_us: float
+    wall_us: float
+    restore_us: float
+    flush_us: float
+    synchronises: bool
+    long: bool
+    buffers: int  # inputs that fit beside each other
+
+
+class SurveyResult(TypedDict):
+    cases: List[CaseProbe]
+
+
+class RevealParams(TypedDict):
+    case: str
+    blocks: str  # a secret, 32 hexadecimal digits: decides which parts of large results are given away
+
+
+class RevealResult(TypedDict):
+    """The results of one timed call, which the dice chose when it was over; what they hold lies in the run's folder."""
+
+    seed: str
+    k: int
+    input_set: int
+    outputs: List[str]
+    described: List[Dict[str, Any]]
+    aliases: Dict[str, Optional[str]]
+    leaves: List[List[str]]  # names and values (JSON) of what isn't a tensor
+
+
+class RefereeParams(TypedDict):
+    case: str
+    blocks: str
+    numerics: str
+    result: RevealResult
+
+
 class PrepareParams(TypedDict, total=False):
     """Everything that the first timed call of a process will wait for: context, modules, inputs, binaries. Needs no more than ``share``."""
 
-    variant: Optional[str]  # None: the original only
+    variant: Optional[str]  # None: the original
     cases: List[str]  # none: only the process itself
     share: float  # of the free GPU memory, for inputs and again for results that stay on the device; decided by the first call
 

@@ -69,7 +69,8 @@ def figures(kept: Kept, number: int) -> Figures | None:
     wholes = [_objective(final, cases, objective)]
     if found:
         # The result holds the score in the objective only; the other time's is as good, and comes from the same pairs.
-        beside = compare([_measurement(m) for m in found], timed, other, stage="final")
+        judged = sum(f.result.get("stage") == "final" for f in kept.finals.values())
+        beside = compare([_measurement(m) for m in found], timed, other, stage="final", finalists=judged)
         wholes.append(Whole(other, _methods(cases, other), beside.score, beside.weighted, _worst(cases, other)))
     pairs = {(m.process, m.pair) for m in counted}
     processes = {m.process for m in counted}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 
@@ -64,8 +65,9 @@ def _rest(f: FinalRow, figures: Figures | None) -> str:
     if figures is None:
         return reason
     for case in figures.cases:
-        for ratio in (case.device, case.call):
-            reason = reason.replace(f"On case {case.case[:8]} it is slower: {ratio.value:.2f}x.", "")
+        # The remark on a case is a row of the table; what decided stays, by the case's name.
+        reason = re.sub(rf"On case {case.case[:8]} it (?:is|may be) slower: [0-9.]+x\.", "", reason)
+        reason = reason.replace(f"case {case.case[:8]}", figures.names[case.case])
         if case.disturbed is not None:
             reason = reason.replace(f"Measured while the GPU was disturbed: {case.disturbed}", "")
     return " ".join(reason.split())

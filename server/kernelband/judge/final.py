@@ -1,11 +1,10 @@
-"""Final verification: the few best, in fresh processes, beside the original against itself (JUDGING, section 3).
+"""Final verification: fresh processes, of which each knows one version; the only source of figures that are shown.
 
-Selection happened on screening data, so those are never counted again: the winner of many noisy figures is noisy. In each process
-the original is timed against itself and against each finalist, the finalists in rotating order. What differs between two processes of the
-same program (addresses, clocks, allocator) then stands in both spreads.
-
-Only measuring needs the GPU to itself. The processes start together, check one finalist each and prepare together; then one after the other
-measures while the rest sit idle; then the proofs run together.
+Rounds of turns (``turns``): in each round original, finalists and a second copy of the original have processes of their own, and the spread
+between rounds is what a person who runs the program again will see. Variants that our own moves made share one a round: what they are is
+known. Finalists are checked before, on everything that there is, in processes that are not timed; what fails there isn't timed. What is
+timed is looked at, too: the original's process compares what finalists got in timed calls. Processes start, check and prepare beside each
+other; measuring needs the GPU to itself.
 """
 
 from __future__ import annotations
@@ -17,32 +16,51 @@ from functools import partial
 
 from attrs import define, evolve, field
 
-from kernelband.errors import ExecutorFault, KernelBandError
-from kernelband.judge.blocks import Block, Place
+from kernelband.errors import ExecutorFault, HardwareError, KernelBandError
 from kernelband.judge.dispatch import refusal
 from kernelband.judge.entry import run_entry
 from kernelband.judge.faults import fault_of
 from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
-from kernelband.judge.protocol import Candidate, FinalReport, MakeExecutor, Measurement, Verdict, can_work_together, prepare_deadline
+from kernelband.judge.protocol import (
+    Candidate,
+    Case,
+    FinalReport,
+    MakeExecutor,
+    Measurement,
+    Verdict,
+    can_work_together,
+    prepare_deadline,
+)
 from kernelband.judge.result import Result
 from kernelband.judge.rooms import Crew, Room
-from kernelband_worker.wire import CheckResult
+from kernelband.judge.turns import Doubt, Round, Seat, plan_of, plan_of_sizes
+from kernelband_worker.wire import CheckResult, SurveyResult, TurnCase
 
 BASELINE = Candidate(None)
 SHARE = 0.25  # of free memory, for the inputs that all processes keep; again as much for their results
+SIZE_SWEEPS = 3
+
+
+@define(eq=False)
+class _House:
+    """Where finalists live: a room a round, and one for checks. There the original runs beside them, and nothing is timed."""
+
+    rooms: list[Room]
+    checks: Room
 
 
 @define
 class _Finalist:
     """A candidate on its way. ``result`` is set as soon as nothing more is to be measured of it."""
 
+    name: str  # of its seats
     candidate: Candidate
+    house: _House
     proof: Room  # for the user's own entry: there the variant bears the original's names
     found: list[Measurement] = field(factory=list[Measurement])
-    unseen: list[Measurement] = field(factory=list[Measurement])  # at sizes of no timing case: for choices by size only
+    unseen: list[Measurement] = field(factory=list[Measurement])  # at sizes of no timing case
     checked: list[CheckResult] = field(factory=list[CheckResult])
-    methods: dict[str, str] = field(factory=dict[str, str])
     said: str = ""
     result: Result | None = None
     refused: Result | None = None  # what it is if the user's own entry is right, which the original must pass for that
@@ -52,49 +70,59 @@ class _Finalist:
 def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candidate]) -> FinalReport:
     """Verdicts on the best candidates, at most ``settings.finalists`` of them, in the order given.
 
-    Each is checked on every input set of every case, held-out ones included, and must pass the user's own entry; what fails isn't timed.
+    Each is checked on every input set of every case, held-out ones and stress included, and must pass the user's own entry.
 
     Raises:
         KernelBandError: what isn't a variant's fault.
     """
     judge.task.timed()
-    settings = judge.settings
-    chosen = candidates[: settings.finalists]
-    together = can_work_together(judge.task, judge.device, settings)
-    share = SHARE / settings.processes if together else None
-    rooms = [Room(make_executor, f"final-{i}", settings, share) for i in range(settings.processes)]
-    finalists = [_Finalist(c, Room(make_executor, f"proof-{i}", settings, 0.0)) for i, c in enumerate(chosen)]
-    every = [*rooms, *(f.proof for f in finalists)]
+    settings, chosen = judge.settings, candidates[: judge.settings.finalists]
+    shared = [i for i, c in enumerate(chosen) if c.ours]
+    groups = [*([shared] if shared else []), *([i] for i, c in enumerate(chosen) if not c.ours)]
+    together = can_work_together(judge.task, judge.device, settings, 1 + len(groups))
+    share = SHARE / (settings.processes * (1 + len(groups)) if together else 2 + len(groups))
+
+    def rooms(name: str) -> list[Room]:
+        return [Room(make_executor, f"{name}-{i}", settings, share) for i in range(settings.processes)]
+
+    houses = [_House(rooms(f"final-{g}"), Room(make_executor, f"check-{g}", settings, SHARE / len(groups))) for g in range(len(groups))]
+    house = {i: houses[g] for g, members in enumerate(groups) for i in members}
+    finalists = [
+        _Finalist(f"finalist {i + 1}", c, house[i], Room(make_executor, f"proof-{i}", settings, 0.0)) for i, c in enumerate(chosen)
+    ]
+    originals = rooms("original")
+    every = [*originals, *(room for h in houses for room in (*h.rooms, h.checks)), *(f.proof for f in finalists)]
     with Crew(every, settings.starts_at_once) as crew:
-        return _Final(judge, crew, rooms, finalists, together).run()
-
-
-_Step = Callable[[Room, _Finalist], None]
+        return _Final(judge, crew, originals, houses, finalists, together).run()
 
 
 @define
 class _Final:
-    """``together``: there is room for all processes to work on the GPU at once. Else each keeps to its turn, also for checks."""
+    """``together``: there is room for all processes to be there at once. Else those of a round come and go, and nobody shares the GPU."""
 
     judge: Judge
     crew: Crew
-    rooms: list[Room]
+    originals: list[Room]
+    houses: list[_House]
     finalists: list[_Finalist]
     together: bool
+    plan: dict[str, TurnCase] = field(factory=dict[str, TurnCase])
     baseline: list[Measurement] = field(factory=list[Measurement])
     spent: dict[str, float] = field(factory=dict[str, float])
 
     def run(self) -> FinalReport:
         with self._span("start"):
+            timed = [*self.originals, *(room for h in self.houses for room in h.rooms)] if self.together else []
             proofs = [f.proof for f in self.finalists if self._must_prove(f)]
-            self.crew.together([room.warm for room in (*self.rooms, *proofs)])
+            self.crew.together([room.warm for room in (*(h.checks for h in self.houses), *timed, *proofs)])
         with self._span("check"):
             self._check_all()
         if self.together:
             with self._span("prepare"):
-                self.crew.together([partial(self._prepare, room) for room in self.rooms])
+                self.crew.together([partial(self._prepare_house, h, room) for h in self.houses for room in h.rooms])
         with self._span("measure"):
-            self._measure()
+            for process in range(len(self.originals)):
+                self._round(process)
             for finalist in self._left():
                 self._conclude(finalist)
         with self._span("proof"):
@@ -112,142 +140,171 @@ class _Final:
         yield
         self.spent[name] = time.monotonic() - start
 
-    def _attempt(self, room: Room, finalist: _Finalist, step: _Step) -> None:
+    def _attempt(self, finalist: _Finalist, room: Room, step: Callable[[], Doubt | None]) -> bool:
+        """A step of a finalist in a room; whether it goes on. A fault of the variant's is its result, and so is a doubt."""
         start = time.monotonic()
         try:
-            step(room, finalist)
+            doubt = step()
+            if doubt is not None:
+                finalist.result = _doubted(doubt)
         except KernelBandError as error:
             if isinstance(error, ExecutorFault):
                 room.leave()
             finalist.result = evolve(self.judge.faulty(error, bool(finalist.checked)), stage="final")
         finally:
             finalist.seconds += time.monotonic() - start
+        return finalist.result is None
 
     # ------------------------------------------------------------ check and prepare
 
     def _check_all(self) -> None:
         if not self.together:
-            for finalist in self.finalists:
-                self._attempt(self.rooms[0], finalist, self._check)
+            for house in self.houses:
+                self._check_house(house)
+                house.checks.leave()
             return
-        count = len(self.rooms)
-        self.crew.together([partial(self._check_some, room, self.finalists[i::count]) for i, room in enumerate(self.rooms)])
+        checks = [partial(self._check_house, house) for house in self.houses]
+        self.crew.together([*checks, *(partial(self._prepare_original, room) for room in self.originals)])
         for finalist in self.finalists:
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None
-                self._attempt(self.rooms[0], finalist, self._check)
+                self._attempt(finalist, finalist.house.checks, partial(self._check, finalist))
+        self.crew.together([house.checks.leave for house in self.houses])  # and lets its memory go
 
-    def _check_some(self, room: Room, finalists: Sequence[_Finalist]) -> None:
-        """One room's part, and the original prepared beside it; no variant runs unchecked beside another room's inputs."""
-        for finalist in finalists:
-            self._attempt(room, finalist, self._check)
-        with suppress(KernelBandError):  # what goes wrong here goes wrong again, and is dealt with, when the original is measured
-            self._warm_up(room, BASELINE)
+    def _of_house(self, house: _House) -> list[_Finalist]:
+        return [f for f in self._left() if f.house is house]
 
-    def _check(self, room: Room, finalist: _Finalist) -> None:
+    def _check_house(self, house: _House) -> None:
+        for finalist in self._of_house(house):
+            self._attempt(finalist, house.checks, partial(self._check, finalist))
+
+    def _check(self, finalist: _Finalist) -> None:
+        room, cases = finalist.house.checks, self.judge.task.of_role("check", "time", "held_out")
         executor = room.enter()
-        cases = self.judge.task.of_role("check", "time", "held_out")
-        checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together)
+        checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together, stress=True)
         room.fresh = False
         finalist.checked.append(checked)
         correctness, finalist.said = judge_check(checked)
         if correctness != "passed":
             finalist.result = Result(correctness=correctness, reason=finalist.said, stage="final")
 
-    def _prepare(self, room: Room) -> None:
-        for finalist in self._left():
-            self._prepare_one(room, finalist)
+    def _prepare_original(self, room: Room) -> None:
+        with suppress(KernelBandError):  # what goes wrong here goes wrong again, and is dealt with, in its round
+            self._prepare(room, BASELINE)
 
-    def _prepare_one(self, room: Room, finalist: _Finalist) -> None:
+    def _prepare_house(self, house: _House, room: Room) -> None:
+        for finalist in self._of_house(house):
+            self._prepare_early(finalist, room)
+
+    def _prepare_early(self, finalist: _Finalist, room: Room) -> None:
         try:
-            self._warm_up(room, finalist.candidate)
+            self._prepare(room, finalist.candidate)
         except KernelBandError as error:
-            if fault_of(error) != "oom":  # that may be for want of what the others took: timing will tell
+            if fault_of(error) != "oom":  # that may be for want of what the others took: its turn will tell
                 finalist.result = evolve(self.judge.faulty(error, bool(finalist.checked)), stage="final")
 
-    def _warm_up(self, room: Room, candidate: Candidate) -> None:
-        cases = self.judge.task.timed()
+    def _prepare(self, room: Room, candidate: Candidate, cases: Sequence[Case] | None = None) -> None:
+        cases = cases or self.judge.task.timed()
         deadline = prepare_deadline(cases, self.judge.settings, fresh=room.fresh)
-        room.prepare(candidate.variant, [c["id"] for c in cases], deadline, self.judge.gpu)
+        room.prepare(candidate.variant, [c["id"] for c in cases], deadline, self.judge.gpu, shared=self.together)
 
     # ------------------------------------------------------------ measure
 
-    def _measure(self) -> None:
-        methods: dict[str, str] = {}
-        for process, room in enumerate(self.rooms):
-            left = self._left()
-            if not left:
-                return
-            self.judge.tell(f"Final verification: process {process + 1} of {len(self.rooms)}.")
-            block = self._original(room, process, methods)
-            methods = methods or dict(block.methods)
-            self.baseline += block.measurements
-            for i in range(len(left)):
-                self._attempt(room, left[(i + process) % len(left)], partial(self._time, process))
-            for finalist in self._left():
-                self._time_unseen(process, room, finalist)
-            if not self.together:
-                room.leave()  # and lets its memory go
+    def _round(self, process: int) -> None:
+        left = self._left()
+        if not left:
+            return
+        self.judge.tell(f"Final verification: round {process + 1} of {len(self.originals)}.")
+        here = self._seated(process, left)
+        seats = [*here.seats]
+        if not self.together:
+            self._each(here, lambda seat: self._prepare(seat.room, seat.candidate))
+        if not self.plan:
+            surveys: list[SurveyResult] = []
+            self._each(here, lambda seat: surveys.append(here.survey(seat)))
+            self.plan = plan_of(surveys)
+        here.sweeps(self.plan, self._attempt_seat)
+        self._look(here)
+        self.baseline += here.measurements(seats[-1], self.plan)
+        for seat in seats[1:-1]:
+            self._of(seat).found += here.measurements(seat, self.plan)
+        self._sizes(process, here)
+        if not self.together:
+            for seat in seats:
+                seat.room.leave()
 
-    def _original(self, room: Room, process: int, methods: dict[str, str]) -> Block:
-        """The original against itself. An executor that dies of that is replaced once: the program is known to run."""
-        cases, pairs = self.judge.task.timed(), self.judge.settings.pairs
+    def _seated(self, process: int, left: Sequence[_Finalist]) -> Round:
+        """The second copy of the original is the process of another round."""
+        original = Seat(self.originals[process], BASELINE, "original")
+        copy = Seat(self.originals[(process + 1) % len(self.originals)], BASELINE, "copy of the original")
+        seats = [original, *(Seat(f.house.rooms[process], f.candidate, f.name) for f in left), copy]
+        return Round(seats, self.judge.task.timed(), self.judge.settings, self.judge.gpu, process)
+
+    def _of(self, seat: Seat) -> _Finalist:
+        return next(f for f in self.finalists if f.name == seat.name)
+
+    def _each(self, here: Round, step: Callable[[Seat], None]) -> None:
+        """A step of every seat; who doesn't come through leaves the round."""
+        for seat in [*here.seats]:
+            if not self._attempt_seat(seat, partial(step, seat)):
+                here.seats.remove(seat)
+
+    def _attempt_seat(self, seat: Seat, step: Callable[[], Doubt | None]) -> bool:
+        """An original that dies is replaced once: the program is known to run."""
+        finalist = next((f for f in self.finalists if f.name == seat.name), None)
+        if finalist is not None:
+            return self._attempt(finalist, seat.room, step)
         try:
-            block = self.judge.measure(room.enter(), BASELINE, cases, pairs, _place(room, process), methods=methods)
+            doubt = step()
         except ExecutorFault as fault:
             self.judge.tell(f"{fault.message} Measuring the original again in another process.")
-            room.leave()
-            block = self.judge.measure(room.enter(), BASELINE, cases, pairs, _place(room, process), methods=methods)
-        room.fresh = False
-        return block
+            seat.room.leave()
+            doubt = step()
+        if doubt is not None:
+            raise HardwareError(f"Nothing can be measured here: {doubt.reason}", kind="unsupported")
+        return True
 
-    def _time(self, process: int, room: Room, finalist: _Finalist) -> None:
-        executor = room.enter()
-        cases, pairs = self.judge.task.timed(), self.judge.settings.pairs
-        block = self.judge.measure(executor, finalist.candidate, cases, pairs, _place(room, process), methods=finalist.methods)
-        room.fresh = False
-        finalist.methods = finalist.methods or dict(block.methods)
-        finalist.found += block.measurements
+    def _look(self, here: Round) -> None:
+        """At the results of timed calls."""
+        for doubt in here.referee():
+            finalist = next(f for f in self.finalists if f.name == doubt.seat)
+            finalist.result = finalist.result or _doubted(doubt)
 
-    def _time_unseen(self, process: int, room: Room, finalist: _Finalist) -> None:
-        """A choice by size, and the best version without one, at sizes that the choice wasn't made by. What goes wrong here speaks against
-        the choice only: it can't be told from a loss.
+    def _sizes(self, process: int, here: Round) -> None:
+        """Once at the sizes of check and held-out cases, where nobody may lose; where a finalist chooses by size, in every round at those
+        that it wasn't chosen by. What goes wrong here speaks against that finalist only.
         """
-        choices = [(f, d) for f in self._left() if (d := f.candidate.dispatch) is not None]
-        ids = {side.unseen for f, d in choices if f is finalist or d.single.id == finalist.candidate.id for side in d.sides}
-        cases = tuple(c for c in self.judge.task.cases if c["id"] in ids)
-        if not cases:
+        chosen = {side.unseen for f in self._left() if (d := f.candidate.dispatch) is not None for side in d.sides}
+        cases = [c for c in self.judge.task.of_role("check", "held_out") if process == 0 or c["id"] in chosen]
+        if not cases or not self._left():
             return
-        start = time.monotonic()
-        place = Place("unseen", process, fresh=room.fresh)
-        try:
-            block = self.judge.measure(room.enter(), finalist.candidate, cases, self.judge.settings.first_pairs, place)
-            room.fresh = False
-            finalist.unseen += block.measurements
-        except KernelBandError as error:
-            self.judge.faulty(error, checked=True)  # raises what isn't a variant's
-            if isinstance(error, ExecutorFault):
-                room.leave()
-        finally:
-            finalist.seconds += time.monotonic() - start
+        settings = evolve(self.judge.settings, sweeps=SIZE_SWEEPS, repeats=0)
+        others = [s for s in here.seats if s.candidate.files is not None and self._of(s).result is None]
+        there = Round([here.original, *others], cases, settings, self.judge.gpu, process, stage="unseen")
+        plan = plan_of_sizes(cases, self.plan)
+        self._each(there, lambda seat: self._prepare(seat.room, seat.candidate, cases))
+        there.sweeps(plan, self._attempt_seat)
+        self._look(there)
+        for seat in others:
+            self._of(seat).unseen += there.measurements(seat, plan)
 
     # ------------------------------------------------------------ conclude
 
     def _conclude(self, finalist: _Finalist) -> None:
-        result = self.judge.result(finalist.found, finalist.checked[-1], finalist.said, self.baseline)
+        result = self.judge.result(
+            finalist.found,
+            finalist.checked[-1],
+            finalist.said,
+            self.baseline,
+            sizes=finalist.unseen,
+            finalists=len(self.finalists),
+        )
         if finalist.candidate.dispatch is not None and result.performance == "faster":
             found = {f.candidate.id: (*f.found, *f.unseen) for f in self.finalists}
             said = refusal(finalist.candidate.dispatch, finalist.candidate.id, found, self.judge.task.objective)
             if said:
                 result = evolve(result, performance="inconclusive", reason=f"{result.reason} {said}".strip())
         finalist.result = result
-        if result.integrity == "suspect":
-            room = self.rooms[0]
-            room.leave()  # its doubts are looked into in a process that has seen nothing
-            self._attempt(room, finalist, partial(self._doubt, result))
-
-    def _doubt(self, result: Result, room: Room, finalist: _Finalist) -> None:
-        finalist.result = self.judge.doubt(room.enter(), finalist.candidate, result, finalist.checked)
 
     def _must_prove(self, finalist: _Finalist) -> bool:
         return self.judge.task.entry is not None and finalist.candidate.files is not None
@@ -256,7 +313,8 @@ class _Final:
         """The rooms end meanwhile: an entry may need the memory."""
         winners = [f for f in self.finalists if f.result is not None and f.result.performance == "faster" and self._must_prove(f)]
         again: list[_Finalist] = []
-        self.crew.together([*(room.leave for room in self.rooms), *(partial(self._prove, f, again) for f in winners)])
+        rooms = [*self.originals, *(room for h in self.houses for room in h.rooms)]
+        self.crew.together([*(room.leave for room in rooms), *(partial(self._prove, f, again) for f in winners)])
         for finalist in again:
             self._prove(finalist, None)
         refused = [f for f in winners if f.refused is not None]
@@ -302,8 +360,11 @@ class _Final:
             finalist.seconds += time.monotonic() - start
 
 
-def _place(room: Room, process: int) -> Place:
-    return Place("final", process, fresh=room.fresh)
+def _doubted(doubt: Doubt) -> Result:
+    """Wrong where its results are; else it is turned away, whatever it computes."""
+    if doubt.wrong:
+        return Result(correctness="wrong", reason=doubt.reason, stage="final")
+    return Result(correctness="passed", integrity="rejected", reason=doubt.reason, stage="final")
 
 
 def _verdict(finalist: _Finalist) -> Verdict:

@@ -117,8 +117,11 @@ class Judge:
         sets: int | None,
         fresh: bool = False,
         shared: bool = False,
+        stress: bool = False,
     ) -> CheckResult:
-        return check(executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, shared=shared, fresh=fresh)
+        return check(
+            executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, shared=shared, fresh=fresh, stress=stress
+        )
 
     def measure(
         self,
@@ -149,23 +152,46 @@ class Judge:
         self.shares.update(block.shares)
         return block
 
-    def result(self, found: Sequence[Measurement], checked: CheckResult, said: str, baseline: Sequence[Measurement] = ()) -> Result:
-        """The result of measurements that exist; ``baseline`` given means that they are final ones."""
-        stage = "final" if baseline else "screening"
-        compared = compare(found, self.task.timed(), self.task.objective, stage=stage, baseline=baseline, shares=self.shares)
+    def result(
+        self,
+        found: Sequence[Measurement],
+        checked: CheckResult,
+        said: str,
+        baseline: Sequence[Measurement] = (),
+        *,
+        sizes: Sequence[Measurement] = (),
+        finalists: int = 1,
+    ) -> Result:
+        """The result of measurements that exist; ``baseline`` given means that they are those of a final with so many finalists."""
+        compared = compare(
+            found,
+            self.task.timed(),
+            self.task.objective,
+            stage="final" if baseline else "screening",
+            baseline=baseline,
+            shares=self.shares,
+            sizes=sizes,
+            finalists=finalists,
+        )
         evidence = self.evidence(found)
         return Result(
             correctness="passed",
             performance=compared.performance,
             integrity="suspect" if evidence else "ok",
-            stage=stage,
-            reason=" ".join(s for s in (evidence, said, compared.reason) if s),
+            stage="final" if baseline else "screening",
+            reason=self._named(" ".join(s for s in (evidence, said, compared.reason) if s)),
             cases=compared.cases,
             score=compared.score,
             weighted=compared.weighted,
             worst=compared.worst,
             not_exercised=tuple(checked["not_exercised"]),
         )
+
+    def _named(self, reason: str) -> str:
+        """A case that isn't timed has no row in any table: a sentence about it says what it is."""
+        for case in self.task.of_role("check", "held_out"):
+            reason = reason.replace(f"case {case['id'][:8]}", f"case {case['id'][:8]} ({case['arguments']})")
+        return reason
 
     def evidence(self, found: Sequence[Measurement]) -> str:
         """The sentence that makes a result suspect, or nothing."""

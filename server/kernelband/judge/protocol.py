@@ -28,14 +28,15 @@ class Settings:
     pairs: int = 15
     processes: int = 5
     finalists: int = 3
-    repeats: int = 2  # of a disturbed block
+    sweeps: int = 6  # of each round of the final: turns of every process on every case
+    repeats: int = 2  # of a disturbed block, or sweeps added for disturbed ones
     check_sets: int = 2  # input sets checked in the search; the final checks all
     programs: int = 8  # sampled programs per launch under the interpreter
     interpreted_s: float = 30.0  # at least, for a check by the interpreter
     entry_s: float = 60.0
     least_deadline_s: float = 10.0
     start_s: float = 30.0  # added to the first call of a fresh executor: it imports the user's program
-    starts_at_once: int = 8  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
+    starts_at_once: int = 16  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
     crowd_share: float = 0.25  # of the GPU's memory, that what the final's processes do at once may take
 
 
@@ -95,11 +96,14 @@ class Dispatch:
 
 @frozen
 class Candidate:
-    """A variant to be judged. ``files`` None is the original itself: an A/A run. ``dispatch`` where it chooses by a size."""
+    """A variant to be judged. ``files`` None is the original itself: an A/A run. ``dispatch`` where it chooses by a size. ``ours``: moves
+    of ours made it, so it may share processes with others of that kind in the final; a person's or a model's has processes of its own.
+    """
 
     files: VariantFiles | None = field(repr=False)
     numerics: Numerics = "exact"
     dispatch: Dispatch | None = None
+    ours: bool = False
 
     @property
     def id(self) -> str:
@@ -178,16 +182,16 @@ class Task:
         raise WorkloadError(f"None of the {len(self.cases)} recorded calls can be timed{said}: name another entry with --entry.")
 
 
-def can_work_together(task: Task, device: Device | None, settings: Settings) -> bool:
-    """Whether the final's processes may check and prepare at the same time.
+def can_work_together(task: Task, device: Device | None, settings: Settings, versions: int) -> bool:
+    """Whether all of the final's processes may be there, check and prepare at the same time: in each round one for each of ``versions``.
 
-    A check holds inputs, their copies, four outputs and a float64 reference: about four times what the case says. An autotuned kernel would
-    choose its configuration beside the work of others, so it has to be alone.
+    Each holds contents, buffers and results: about what the case says. An autotuned kernel would choose its configuration beside the work
+    of others, so it has to be alone.
     """
     if any(launch["config"] is not None for case in task.cases for launch in case["launches"]):
         return False
     largest = max((c["memory_bytes"] for c in task.cases if c["replayable"]), default=0)
-    return device is None or settings.processes * 4 * largest <= settings.crowd_share * device.memory_bytes
+    return device is None or settings.processes * versions * largest <= settings.crowd_share * device.memory_bytes
 
 
 def check_deadline(cases: Sequence[Case], sets: int, settings: Settings) -> float:
@@ -211,6 +215,11 @@ def prepare_deadline(cases: Sequence[Case], settings: Settings, *, fresh: bool) 
 def time_deadline(cases: Sequence[Case], pairs: int, settings: Settings) -> float:
     """Seconds for timing: room for a variant that is several times slower than the original; slower still is a timeout."""
     return settings.least_deadline_s + sum(2.0 + 0.05 * pairs + 300 * _device_s(c) for c in cases)
+
+
+def turn_deadline(cases: Sequence[Case], settings: Settings) -> float:
+    """Seconds for a turn, or a first look: some dozens of calls on each case, and room for a variant that is several times slower."""
+    return settings.least_deadline_s + settings.start_s + sum(2.0 + 300 * _device_s(c) for c in cases)
 
 
 def _device_s(case: Case) -> float:

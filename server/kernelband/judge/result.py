@@ -16,7 +16,8 @@ Integrity = Literal["ok", "rejected", "suspect"]
 class Ratio:
     """Time of the original over time of the variant. Above 1 is faster.
 
-    ``low`` and ``high`` bound it at 95 % (final: the prediction interval for one more fresh process; screening: a confidence interval).
+    ``low`` and ``high`` bound it: in screening a confidence interval at 95 %, in the final the prediction interval for one more fresh
+    process, at 1 - 0.05 / finalists (95 % for one, 98.3 % for each of three). "Faster" is decided by ``low``.
     """
 
     value: float
@@ -51,7 +52,7 @@ class Result:
     reason: str = ""  # one sentence when something is not as hoped
     cases: tuple[CaseResult, ...] = ()
     score: Ratio | None = None  # geometric mean over timing cases, in the objective
-    weighted: float | None = None  # total time before over total time after, in the objective
+    weighted: float | None = None  # time of all calls before over after, in the objective
     worst: float | None = None  # the case with the lowest ratio
     not_exercised: tuple[str, ...] = ()
 

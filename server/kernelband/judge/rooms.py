@@ -64,15 +64,15 @@ class Room:
         with suppress(KernelBandError):
             self.enter()
 
-    def prepare(self, variant: str | None, cases: Sequence[str], deadline_s: float, lock: str | None) -> None:
-        """Everything that a first timed call would wait for, beside other rooms that do the same.
+    def prepare(self, variant: str | None, cases: Sequence[str], deadline_s: float, lock: str | None, *, shared: bool) -> None:
+        """Everything that a first timed call would wait for; ``shared``: beside other rooms that do the same.
 
         Raises:
             KernelBandError: as ``Executor.call``; after a fault the room is left.
         """
         params: PrepareParams = {"variant": variant, "cases": list(cases)}
         try:
-            self.enter().call("prepare", params, deadline_s, lock, shared=True)
+            self.enter().call("prepare", params, deadline_s, lock, shared=shared)
             self.fresh = False
         except ExecutorFault:
             self.leave()
@@ -111,7 +111,7 @@ class Crew:
             end.join()
         self._threads.shutdown()
 
-    def together(self, jobs: Sequence[Callable[[], None]]) -> None:
+    def together(self, jobs: Sequence[Callable[[], object]]) -> None:
         """Runs all jobs and waits for them.
 
         Raises:

@@ -40,10 +40,15 @@ class Interval:
         tail = (1 - confidence) / 2
         return Ratio(math.exp(self.centre), math.exp(self.bound(tail)), _exp(self.bound(1 - tail)))
 
+    def farthest(self, confidence: float = 0.95) -> float:
+        """How far from "no difference" its two-sided interval goes, as a log-ratio. Of an A/A run: its half-width."""
+        tail = (1 - confidence) / 2
+        return max(abs(self.bound(tail)), abs(self.bound(1 - tail)))
+
     @property
     def reach(self) -> float:
-        """The farthest from "no difference" that the 95 % interval goes, as a log-ratio. Of an A/A run: its half-width."""
-        return max(abs(self.bound(0.025)), abs(self.bound(0.975)))
+        """``farthest`` at 95 %."""
+        return self.farthest()
 
 
 def log_ratio(original_us: float, variant_us: float) -> float:

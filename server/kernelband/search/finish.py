@@ -95,7 +95,8 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
     candidates: list[Judged] = []
     for trial in chosen:
         texts = trial.patch.apply(dict(s.programs.texts(0)))
-        candidates.append(Judged(s.lab.keep(texts, [f.path for f in trial.patch.files]), trial.numerics))
+        files = s.lab.keep(texts, [f.path for f in trial.patch.files])
+        candidates.append(Judged(files, trial.numerics, ours=trial.number not in s.preparer.strange))
     choice = complement.chooser(s, chosen[0].number)
     if choice is not None:
         ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}

@@ -14,18 +14,22 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelband_worker.cases.tensors import storage_bytes
+from kernelband_worker.cases.zones import Zones
 
 _EMPTY = {"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided"}
+_FILLED = {f"aten::{name}" for made in ("zeros", "ones", "full") for name in (made, f"{made}_like", f"new_{made}")}
 _INTEGERS = (0x5A, 0x25)  # byte patterns of the first and of the second run
 _NUMBER = 0.5
 
 
 class Poison(TorchDispatchMode):
-    """Fill what torch.empty and its kin allocate. ``first`` fills with NaN, else with a plain number."""
+    """Fill what torch.empty and its kin allocate. ``first`` fills with NaN, else with a plain number. With ``zones``, what is allocated,
+    filled with zeros and the like too, lies between zones.
+    """
 
-    def __init__(self, first: bool) -> None:
+    def __init__(self, first: bool, zones: Optional[Zones] = None) -> None:
         super().__init__()
-        self.first = first
+        self.first, self.zones = first, zones
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -34,9 +38,12 @@ class Poison(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
         """Run the operation; fill its result when it is a fresh allocation."""
         made = func(*args, **(kwargs or {}))
-        if func._schema.name in _EMPTY and isinstance(made, torch.Tensor) and made.device.type != "meta":
+        name = func._schema.name
+        if (name not in _EMPTY and name not in _FILLED) or not isinstance(made, torch.Tensor) or made.device.type == "meta":
+            return made
+        if name in _EMPTY:
             fill(made, self.first)
-        return made
+        return made if self.zones is None else self.zones.fresh(made)
 
 
 def fill(tensor: torch.Tensor, first: bool) -> None:

@@ -13,6 +13,7 @@ from kernelband_worker.cases import effects, rounding, verify
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.tensors import describe
+from kernelband_worker.measure.bound import kind
 from kernelband_worker.measure.inputs import input_sets
 from kernelband_worker.state import OperationFailed, State
 
@@ -34,6 +35,9 @@ class Expected:
     outside: List[str]  # inputs that it writes outside of the tensors it is given
     noise: float
     out_of_bounds: int
+    unwritten: int = 0  # elements that it leaves as they were allocated
+    deterministic: bool = True  # its two runs differ by rounding at most
+    strays: List[str] = field(default_factory=list)  # beside what it writes
     references: Optional[List[Optional[torch.Tensor]]] = None
     asked: bool = False  # whether a reference was looked for
     rounded: Optional[List[List[torch.Tensor]]] = None  # outputs on inputs that were rounded once more, in some ways, when they were needed
@@ -75,7 +79,7 @@ def shelf_of(state: State) -> Shelf:
 
 def kept_inputs(state: State, replay: ReplayCase, input_set: int) -> Prepared:
     """Inputs of a case: on a GPU they stay on the device between checks and timings, with copies of their contents."""
-    if state.role != "gpu":
+    if state.role != "gpu" or not replay.kept:
         return replay.inputs(input_set)
 
     def make() -> Prepared:
@@ -95,7 +99,7 @@ def forget_kept(state: State) -> None:
 
 def describe_output(tensor: torch.Tensor) -> Dict[str, Any]:
     """What must stay the same about an output besides its values."""
-    return {**describe(tensor), "type": type(tensor).__name__, "requires_grad": tensor.requires_grad}
+    return {**describe(tensor), "type": kind(tensor), "requires_grad": tensor.requires_grad}
 
 
 def run_original(state: State, replay: ReplayCase, input_set: int, programs: int) -> Expected:
@@ -123,11 +127,17 @@ def run_original(state: State, replay: ReplayCase, input_set: int, programs: int
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise OperationFailed(f"The original {name} fails on its recorded inputs: {said}", "not_replayable", detail=said) from error
     overwrites = reuses(live, second, shared)
-    noise = float(replay.case["noise"])
+    strays = [] if prepared.zones is None else prepared.zones.written
+    expected = Expected(first, hidden, described, shared, plain, overwrites, outside, 0.0, len(out_of_bounds(state)), strays=strays)
+    expected.noise = float(replay.case["noise"])
     for index, ((_, a), (_, b)) in enumerate(zip(first, second)):
-        hidden[index] = hidden[index] | effects.unwritten(a, b)
-        noise = max(noise, min(effects.difference(a, b, hidden[index]), verify.rounding(a.dtype)))
-    return Expected(first, hidden, described, shared, plain, overwrites, outside, noise, len(out_of_bounds(state)))
+        empty = effects.unwritten(a, b)
+        expected.unwritten += int((empty & ~hidden[index]).sum())
+        hidden[index] = hidden[index] | empty
+        apart, most = effects.difference(a, b, hidden[index]), verify.rounding(a.dtype)
+        expected.noise = max(expected.noise, min(apart, most))
+        expected.deterministic &= apart <= most
+    return expected
 
 
 def reuses(first: List[Tuple[str, torch.Tensor]], second: List[Tuple[str, torch.Tensor]], shared: Dict[str, Optional[str]]) -> bool:
@@ -149,7 +159,7 @@ def named_inputs(replay: ReplayCase, prepared: Any) -> List[Tuple[str, torch.Ten
 def references(replay: ReplayCase, expected: Expected, input_set: int, sources: List[str], programs: int) -> List[Optional[torch.Tensor]]:
     """For each output its value from float64 inputs, None where there is no such reference.
 
-    A float32 output needs one that is really more exact: where every value fits float32, the kernel computed in float32 all the same.
+    An output needs one that is really more exact: where every value fits its type, the kernel computed in that type all the same.
     """
     if not expected.asked:
         expected.asked = True
@@ -166,7 +176,8 @@ def rounded(state: State, replay: ReplayCase, expected: Expected, input_set: int
         expected.rounded_asked = True
         found: List[List[torch.Tensor]] = []
         for draw in range(rounding.DRAWS):
-            outputs = rounding.rounded_outputs(state, replay, input_set, programs, draw)
+            kinds = (*rounding.HALVES, torch.float32) if replay.stressed else rounding.HALVES
+            outputs = rounding.rounded_outputs(state, replay, input_set, programs, draw, dtypes=kinds)
             if outputs is None or [(n, t.shape) for n, t in outputs] != [(n, t.shape) for n, t in expected.outputs]:
                 return None
             found.append([t for _, t in outputs])
@@ -179,7 +190,8 @@ def _usable(reference: torch.Tensor, output: torch.Tensor, hidden: torch.Tensor)
         return None
     reference = reference.detach().clone()
     looked_at = effects.pick(reference, ~hidden) if effects.few(hidden) else reference
-    if output.dtype in (torch.float32, torch.float64) and same(looked_at.float().double(), looked_at):
+    fits = torch.float32 if output.dtype == torch.float64 else output.dtype
+    if same(looked_at.to(fits).double(), looked_at):
         return None
     return reference
 

@@ -2,14 +2,17 @@
 
 Made where few cases were captured, so that a variant that only fits the captured sizes shows. One size of the call is changed
 wherever it appears, in tensors and in whole-number arguments. Kept only where the original runs, writes everything, stays
-inside of its tensors as far as the interpreter can tell, and replays equal.
+inside of its tensors as far as the interpreter can tell, and replays equal. More of them are made under stress (``stress``), when a
+finalist is checked: no search has seen those.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from itertools import combinations
+from math import prod
+from typing import Any, Dict, FrozenSet, List, Optional, Protocol, Tuple
 
 import torch
 
@@ -21,6 +24,9 @@ from kernelband_worker.state import State
 
 _INTERPRETED_BYTES = 64 << 20  # larger cases have no neighbours without a GPU
 _SMALLEST = 8  # sizes below are counts of something (batches, heads), not lengths
+_FAR = 1024  # a prime size lies beyond: blocks that are written down are rarely larger
+_MOST_BYTES = 256 << 20  # of a neighbour that is made under stress, with a GPU
+_AXES_AT_MOST = 8  # of square tensors; their pairs are tried, too
 
 
 def neighbours(state: State, store: Store, stored: List[StoredCase], seconds: float, programs: int) -> List[StoredCase]:
@@ -30,7 +36,7 @@ def neighbours(state: State, store: Store, stored: List[StoredCase], seconds: fl
     """
     deadline = time.monotonic() + seconds
     made: List[StoredCase] = []
-    usable = [s for s in stored if s.case["replayable"] and not s.closure and _simple(s.case)]
+    usable = [s for s in stored if s.case["replayable"] and changeable(s)]
     usable.sort(key=lambda s: -choose.weight(s.case))
     if state.role == "cpu":
         usable = [one for one in usable[-1:] if one.case["memory_bytes"] <= _INTERPRETED_BYTES]
@@ -44,8 +50,11 @@ def neighbours(state: State, store: Store, stored: List[StoredCase], seconds: fl
     return made
 
 
-def _simple(case: Dict[str, Any]) -> bool:
-    """Tensors that are plain arguments of their own memory, and no tables of integers whose values would have to change too."""
+def changeable(stored: StoredCase) -> bool:
+    """Whether its tensors are plain arguments of their own memory, without tables of integers whose values would have to change too."""
+    case = stored.case
+    if stored.closure:
+        return False
     storages = Counter(t["storage"] for t in case["tensors"])
     return bool(case["tensors"]) and all(
         getattr(torch, t["dtype"]).is_floating_point and "." not in t["name"] and storages[t["storage"]] == 1 and t["offset"] == 0
@@ -53,12 +62,23 @@ def _simple(case: Dict[str, Any]) -> bool:
     )
 
 
-def _changes(case: Dict[str, Any]) -> List[Tuple[str, Callable[[torch.Tensor], torch.Tensor]]]:
-    sizes = Counter(size for t in case["tensors"] for size in set(t["shape"]) if size >= _SMALLEST)
+class Change(Protocol):
+    """What a neighbour's tensors and whole numbers are made of the case's."""
+
+    def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:
+        """Another tensor in place of the one of that number in the case, in memory of its own."""
+        ...
+
+    def number(self, value: int) -> int:
+        """A whole number in place of another."""
+        ...
+
+
+def _changes(case: Dict[str, Any]) -> List[Tuple[str, Change]]:
+    sizes = _sizes(case)
     if not sizes:
         return []
-    # The size that most tensors share is the length of the problem; the larger of equals.
-    size = max(sizes, key=lambda s: (sizes[s], s))
+    size = sizes[0]
     return [
         ("one more", Resize(size, size + 1)),
         ("one less", Resize(size, size - 1)),
@@ -67,18 +87,66 @@ def _changes(case: Dict[str, Any]) -> List[Tuple[str, Callable[[torch.Tensor], t
     ]
 
 
+def _sizes(case: Dict[str, Any]) -> List[int]:
+    """Lengths of the problem: first the size that most tensors share, the larger of equals."""
+    sizes = Counter(size for t in case["tensors"] for size in set(t["shape"]) if size >= _SMALLEST)
+    return sorted(sizes, key=lambda s: (-sizes[s], -s))
+
+
+def further_changes(case: Dict[str, Any], *, gpu: bool) -> List[Tuple[str, Change, Optional[str]]]:
+    """Those that only finalists meet, and what capture makes where cases are few; with the name of what makes one needless where the
+    original accepts that.
+    """
+    made: List[Tuple[str, Change, Optional[str]]] = []
+    for size in _sizes(case)[:1]:
+        made += [
+            ("a prime size", Resize(size, _prime(max(_FAR, 4 * size))), None),
+            ("the next prime size", Resize(size, _prime(size + 1)), "a prime size"),
+            ("twice the size and one", Resize(size, 2 * size + 1), None),
+            ("twice the size", Resize(size, 2 * size), None),
+            ("size one", Resize(size, 1), None),
+        ]
+    made += [("twice the other size and one", Resize(size, 2 * size + 1), None) for size in _sizes(case)[1:2]]
+    made += [(label, change, None) for label, change in _changes(case)]
+    most = _MOST_BYTES if gpu else _INTERPRETED_BYTES
+    made = [one for one in made if not isinstance(one[1], Resize) or one[1].bytes(case) <= most]
+    made.append(("an offset view", Shift(), None))
+    return made + [(f"unequal sizes, {label}", Unequal(axes), None) for label, axes in _by_chance(case)]
+
+
+def _by_chance(case: Dict[str, Any]) -> List[Tuple[str, FrozenSet[Tuple[int, int]]]]:
+    """Axes that are equal to another axis of their tensor, perhaps by chance, alone and with one of another tensor."""
+    tensors = case["tensors"]
+    square = {size for t in tensors for size, times in Counter(t["shape"]).items() if times > 1 and size >= _SMALLEST}
+    axes = [(number, dim) for number, t in enumerate(tensors) for dim, size in enumerate(t["shape"]) if size in square][:_AXES_AT_MOST]
+    pairs = [(a, b) for a, b in combinations(axes, 2) if a[0] != b[0] and tensors[a[0]]["shape"][a[1]] == tensors[b[0]]["shape"][b[1]]]
+    groups = [frozenset([axis]) for axis in axes] + [frozenset(pair) for pair in pairs]
+    return [(", ".join(f"{tensors[n]['name']} along {dim}" for n, dim in sorted(group)), group) for group in groups]
+
+
+def _prime(least: int) -> int:
+    number = least + 1 - least % 2
+    while any(number % divisor == 0 for divisor in range(3, int(number**0.5) + 1, 2)):
+        number += 2
+    return number
+
+
 class Resize:
     """Change a size wherever it appears; content is repeated or cut."""
 
     def __init__(self, before: int, after: int) -> None:
         self.before, self.after = before, after
 
-    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+    def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
         for dim, size in enumerate(tensor.shape):
             if size == self.before:
-                index = torch.arange(self.after) % size
-                tensor = tensor.index_select(dim, index)
+                tensor = tensor.index_select(dim, torch.arange(self.after) % size)
         return tensor
+
+    def bytes(self, case: Dict[str, Any]) -> int:
+        """What the case's tensors need afterwards."""
+        sizes = ((t, [self.after if size == self.before else size for size in t["shape"]]) for t in case["tensors"])
+        return sum(prod(shape) * getattr(torch, t["dtype"]).itemsize for t, shape in sizes)
 
     def number(self, value: int) -> int:
         """A whole-number argument that names the size."""
@@ -88,7 +156,7 @@ class Resize:
 class Spread:
     """The same values in rows that are eight elements further apart."""
 
-    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+    def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
         if tensor.dim() < 2:
             return tensor
         wide = torch.zeros(*tensor.shape[:-1], tensor.shape[-1] + 8, dtype=tensor.dtype)
@@ -99,32 +167,72 @@ class Spread:
         return value
 
 
-def _rewrite(value: Any, change: Any) -> Any:
+class Shift:
+    """The same values one element further into their memory, so that no address is a multiple of 16 bytes."""
+
+    def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
+        if tensor.numel() == 0 or not all(tensor.stride()):
+            return tensor
+        length = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride()))
+        memory = torch.zeros(length + 1, dtype=tensor.dtype)
+        return memory.as_strided(tensor.shape, tensor.stride(), 1).copy_(tensor)
+
+    def number(self, value: int) -> int:
+        return value
+
+
+class Unequal:
+    """Some axes alone become shorter: whole numbers stay, so only functions that take sizes from shapes accept it."""
+
+    def __init__(self, axes: FrozenSet[Tuple[int, int]]) -> None:
+        self.axes = axes
+
+    def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:
+        for dim, size in enumerate(tensor.shape):
+            if (index, dim) in self.axes:
+                tensor = tensor.narrow(dim, 0, size // 2 + 1)
+        return tensor.contiguous()
+
+    def number(self, value: int) -> int:
+        return value
+
+
+def _rewrite(value: Any, change: Change, numbers: Dict[int, int]) -> Any:
+    """``numbers``: of the tensors in the case, by identity."""
     if isinstance(value, torch.Tensor):
         with torch.no_grad():
-            return change(value.detach()).requires_grad_(value.requires_grad)
+            return change(value.detach(), numbers[id(value)]).requires_grad_(value.requires_grad)
     if isinstance(value, bool) or not isinstance(value, (int, list, tuple, dict)):
         return value
     if isinstance(value, int):
         return change.number(value)
     if isinstance(value, dict):
-        return {k: _rewrite(v, change) for k, v in value.items()}
+        return {k: _rewrite(v, change, numbers) for k, v in value.items()}
     if hasattr(value, "_fields"):
-        return type(value)(*(_rewrite(v, change) for v in value))
-    return type(value)(_rewrite(v, change) for v in value)
+        return type(value)(*(_rewrite(v, change, numbers) for v in value))
+    return type(value)(_rewrite(v, change, numbers) for v in value)
 
 
-def _make(state: State, store: Store, origin: StoredCase, label: str, *, change: Any, programs: int) -> Optional[StoredCase]:
+def varied(state: State, store: Store, origin: StoredCase, label: str, change: Change) -> Optional[StoredCase]:
+    """The case with other tensors and whole numbers, its contents in the store, its record not. None where nothing changes, it would need
+    far more memory, or its tree can't be changed.
+    """
     record = origin.sets[0]
     replay = open_case(state, origin.case["id"])
     content = [replay.content(0, number) for number in range(len(record.storages))]
-    tree, _ = arguments.load(store.get(record.tree), content, replay.modules(None))
-    changed = {**tree, "args": _rewrite(tuple(tree["args"]), change), "kwargs": _rewrite(tree["kwargs"], change)}
+    tree, given = arguments.load(store.get(record.tree), content, replay.modules(None))
+    numbers = {id(tensor): number for number, tensor in enumerate(given)}
+    changed = {
+        **tree,
+        "args": _rewrite(tuple(tree["args"]), change, numbers),
+        "kwargs": _rewrite(tree["kwargs"], change, numbers),
+    }
     try:
         pickled, storages, tensors = arguments.dump(changed)
     except NotReplayable:  # a grid of a bare launch that names the size, say
         return None
-    if [[list(t.shape), list(t.stride())] for t in tensors] == [[f["shape"], f["stride"]] for f in origin.case["tensors"]]:
+    after = [[list(t.shape), list(t.stride()), t.storage_offset()] for t in tensors]
+    if after == [[f["shape"], f["stride"], f["offset"]] for f in origin.case["tensors"]]:
         return None
     described = facts.tensor_facts([], tensors, storages)
     for mine, theirs in zip(described, origin.case["tensors"]):
@@ -146,7 +254,14 @@ def _make(state: State, store: Store, origin: StoredCase, label: str, *, change:
         "input_sets": 1,
     }
     mutated = [d["storage"] for d in described if d["mutated"]]
-    made = StoredCase(case, [TreeRecord(store.put(pickled), records, record.rng, record.modes)], mutated, origin.closure, origin.main)
+    return StoredCase(case, [TreeRecord(store.put(pickled), records, record.rng, record.modes)], mutated, origin.closure, origin.main)
+
+
+def _make(state: State, store: Store, origin: StoredCase, label: str, *, change: Change, programs: int) -> Optional[StoredCase]:
+    made = varied(state, store, origin, label, change)
+    if made is None:
+        return None
+    case = made.case
     store.save(made)
     outside = _outside(state)
     known = len(outside)

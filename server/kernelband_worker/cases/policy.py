@@ -42,21 +42,22 @@ def seed_of(session_seed: int, case_id: str, input_set: int, storage: int) -> in
     return int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
 
 
-def draw(how: Dict[str, Any], size: int, seed: int) -> torch.Tensor:
-    """A uint8 storage of ``size`` bytes filled from a fit, drawn on the CPU so that every machine and process agrees.
+def draw(how: Dict[str, Any], size: int, seed: int, device: Any = "cpu") -> torch.Tensor:
+    """A uint8 storage of ``size`` bytes filled from a fit, drawn on the CPU so that every machine and process agrees; on a GPU processes on
+    that one agree.
 
     Drawn values stay within the recorded range: a tensor of probabilities or of variances stays one.
     """
     dtype = getattr(torch, how["dtype"])
     count = size // dtype.itemsize
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(device=device).manual_seed(seed)
     if how["kind"] == "uniform":
-        values = torch.rand(count, generator=generator) * (how["high"] - how["low"]) + how["low"]
+        values = torch.rand(count, generator=generator, device=device) * (how["high"] - how["low"]) + how["low"]
     else:
-        values = torch.randn(count, generator=generator) * how["spread"] + how["mean"]
+        values = torch.randn(count, generator=generator, device=device) * how["spread"] + how["mean"]
     values = values.clamp_(how["low"], how["high"])
     if how["zeros"] > 0.01:  # a sparse or masked tensor stays as sparse
-        values[torch.rand(count, generator=generator) < how["zeros"]] = 0
-    storage = torch.zeros(size, dtype=torch.uint8)
+        values[torch.rand(count, generator=generator, device=device) < how["zeros"]] = 0
+    storage = torch.zeros(size, dtype=torch.uint8, device=device)
     storage[: count * dtype.itemsize] = values.to(dtype).view(torch.uint8)
     return storage

@@ -14,6 +14,7 @@ from kernelband_worker.cases import arguments, modes, names, policy
 from kernelband_worker.cases.following import followed
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
 from kernelband_worker.cases.tensors import same_bytes
+from kernelband_worker.cases.zones import Zones, place
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.tuning import Choices, distance, recorded
@@ -47,14 +48,19 @@ class Prepared:
     bound: Dict[Optional[str], Bound] = field(default_factory=dict)
     last: Optional[Bound] = None
     contents: Optional[List[torch.Tensor]] = None  # copies of all storages on the device, where they are kept between calls
+    zones: Optional[Zones] = None  # around the storages and around what a checked call allocates
 
 
 class ReplayCase:
     """A case that can be called. ``case`` is the wire's Case. Call ``restore`` between calls on the same Prepared."""
 
-    def __init__(self, state: State, store: Store, stored: StoredCase) -> None:
+    kept = True  # inputs may stay on the device between calls
+    stressed = False  # float32 results may differ by what rounding the inputs once more does, as those of half precision always may
+
+    def __init__(self, state: State, store: Store, stored: StoredCase, *, zone_bytes: int = 0) -> None:
         self._state, self._store, self.stored = state, store, stored
         self.case: Dict[str, Any] = stored.case
+        self.zone_bytes = zone_bytes  # on either side of each storage; 0: no zones
         # Host functions compute with index tables and flags; what floats hold decides nothing about a launch.
         self._read_by_hosts = {t["storage"] for t in stored.case["tensors"] if not t["dtype"].startswith(("float", "bfloat", "complex"))}
 
@@ -74,10 +80,11 @@ class ReplayCase:
         if not 0 <= input_set < self.input_sets:
             raise OperationFailed(f"Case {self.case['id']} has no input set {input_set}.", "bad_request")
         record = self.stored.sets[input_set]
-        storages = [self._fill(s, input_set, i, blank=blank) for i, s in enumerate(record.storages)]
+        zones = Zones(self.zone_bytes) if self.zone_bytes else None
+        storages = [self._fill(s, input_set, i, blank=blank, zones=zones) for i, s in enumerate(record.storages)]
         pristine = {i: storages[i].clone() for i in self.stored.mutated}
         rng = modes.unpack(self._store.get(record.rng)) if record.rng else None
-        prepared = Prepared(input_set, storages, pristine, rng)
+        prepared = Prepared(input_set, storages, pristine, rng, zones=zones)
         if rng:
             modes.restore_generators(rng, self._state.role == "gpu")
         return prepared
@@ -90,17 +97,21 @@ class ReplayCase:
             return policy.draw(record.fit, record.bytes, seed)
         return self._store.get_tensor(record.digest, record.bytes)
 
-    def _fill(self, record: StorageRecord, input_set: int, number: int, *, blank: bool) -> torch.Tensor:
+    def _fill(self, record: StorageRecord, input_set: int, number: int, *, blank: bool, zones: Optional[Zones]) -> torch.Tensor:
         if (blank or self._state.role == "compile") and number not in self._read_by_hosts:
             return torch.empty(record.bytes, dtype=torch.uint8, device=record.device)  # never touched: costs no memory
         content = self.content(input_set, number)
-        fresh = torch.empty(record.bytes, dtype=torch.uint8, device=record.device)
-        return fresh.copy_(content)
+        if zones is None:
+            return torch.empty(record.bytes, dtype=torch.uint8, device=record.device).copy_(content)
+        name = next((t["name"] for t in self.case["tensors"] if t["storage"] == number), "an input")
+        return zones.around(name, record.bytes, record.device, floats=number not in self._read_by_hosts).copy_(content)
 
     def bind(self, variant: Optional[str], prepared: Prepared, *, double: bool = False) -> Bound:
         """Build the argument tree for a variant and find its callable; ``call`` does it at first use."""
         record = self.stored.sets[prepared.input_set]
         tree, tensors = arguments.load(self._store.get(record.tree), prepared.storages, self.modules(variant), double=double)
+        if prepared.zones is not None:
+            place(tensors, self.case["tensors"], prepared.storages)
         if self.case["boundary"] == "launch":
             function = tree["kernel"][tree["grid"]]
         elif self.stored.closure:

@@ -1,9 +1,10 @@
-"""What rounding its half-precision inputs once more does to the original's results: the scale on which an order of sums can't be told.
+"""What rounding its inputs once more does to the original's results: the scale on which an order of sums can't be told.
 
 Kernels such as attention round on the way (probabilities to float16 before the second product), have no float64 reference, and their
 outputs have rows of very different size, so that no fixed tolerance fits. A result computed in another order is as good as the original's
 when it is no farther from it than the original is from itself on inputs that were rounded once more (backward error, as in Higham,
-Accuracy and Stability of Numerical Algorithms, chapter 1).
+Accuracy and Stability of Numerical Algorithms, chapter 1). Under stress float32 is judged so, too: large values or what cancels out
+make the last place of an input weigh more than any fixed tolerance allows.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ DRAWS = 4
 NEAR = 2.0
 
 
-def rounded_outputs(state: State, replay: ReplayCase, input_set: int, programs: int, draw: int) -> Optional[List[Tuple[str, torch.Tensor]]]:
-    """The original's outputs on inputs that were rounded once more, in way ``draw``; None where no input is of a half type or the original
+def rounded_outputs(
+    state: State, replay: ReplayCase, input_set: int, programs: int, draw: int, *, dtypes: Sequence[torch.dtype] = HALVES
+) -> Optional[List[Tuple[str, torch.Tensor]]]:
+    """The original's outputs on inputs that were rounded once more, in way ``draw``; None where no input is of such a type or the original
     refuses.
     """
     prepared = replay.inputs(input_set)
     moved = False
     for number, storage in enumerate(prepared.storages):
-        dtypes = {getattr(torch, t["dtype"]) for t in replay.case["tensors"] if t["storage"] == number}
-        if len(dtypes) == 1 and (dtype := dtypes.pop()) in HALVES:
+        found = {getattr(torch, t["dtype"]) for t in replay.case["tensors"] if t["storage"] == number}
+        if len(found) == 1 and (dtype := found.pop()) in dtypes:
             seed = policy.seed_of((state.session or {}).get("seed", 0), replay.case["id"], input_set, number) + draw
             nudge(storage.view(dtype), seed)
             moved = True
@@ -54,17 +57,18 @@ def nudge(values: torch.Tensor, seed: int) -> None:
     """Move one element in twelve to the next larger or smaller number of its type, in place; zeros and what isn't finite stay.
 
     Args:
-        values: of a half type, any shape, contiguous.
+        values: of a half type or float32, any shape, contiguous.
         seed: decides which.
     """
     generator = torch.Generator(device=values.device)
     generator.manual_seed(seed % (1 << 63))
     chance = torch.rand(values.shape, generator=generator, device=values.device)
     # In the order of magnitudes the bits of a number are an integer: its neighbours are one more and one less.
-    step = (chance < MOVED / 2).to(torch.int16) - (chance > 1 - MOVED / 2).to(torch.int16)
+    whole = torch.int16 if values.dtype in HALVES else torch.int32
+    step = (chance < MOVED / 2).to(whole) - (chance > 1 - MOVED / 2).to(whole)
     largest = torch.finfo(values.dtype).max
     inside = (values != 0) & (values.abs() < largest)
-    bits = values.view(torch.int16)
+    bits = values.view(whole)
     bits.add_(torch.where(inside, step, torch.zeros_like(step)))
 
 

@@ -44,10 +44,15 @@ def run(
     state: State, replay: ReplayCase, prepared: Prepared, variant: Optional[str], *, first: bool, programs: int, handler: Handler = _nobody
 ) -> Tuple[List[Tuple[str, torch.Tensor]], Any]:
     """One call from restored inputs, fresh memory poisoned; its outputs (live tensors) and what it returned."""
+    zones = prepared.zones
     with followed(state):
         replay.restore(prepared)
-        with observe(state, handler, programs=programs, configs=replay.choices(variant)), effects.Poison(first):
+        if zones is not None:
+            zones.begin(first)
+        with observe(state, handler, programs=programs, configs=replay.choices(variant)), effects.Poison(first, zones):
             returned = replay.call(variant, prepared)
+    if zones is not None:
+        zones.look()
     return replay.outputs(prepared, returned), returned
 
 

@@ -1,16 +1,19 @@
 """The GPU behind the ``Device`` protocol: torch's current stream and its events. Also ROCm, where torch calls it cuda too.
 
-It never changes a setting of the GPU (clocks, power, persistence).
+It never changes a setting of the GPU (clocks, power, persistence). Make it before any of the user's code is imported: what it calls is
+bound then.
 """
 
 from __future__ import annotations
 
-import time
 from typing import Any, Callable, Optional, cast
 
 import torch
 import triton
 from triton.runtime.autotuner import Autotuner
+
+from kernelband_worker.measure import bound
+from kernelband_worker.measure.spin import make_spin
 
 CALIBRATION_CYCLES = 2_000_000  # about a millisecond
 L2_WHEN_UNKNOWN = 64 << 20
@@ -25,6 +28,12 @@ class CudaDevice:
         self._clean = torch.zeros(2 * l2_bytes // 4, dtype=torch.float32, device="cuda")
         self._sum = torch.zeros((), dtype=torch.float32, device="cuda")
         self._cycles_per_us: Optional[float] = None
+        events: Any = torch._C._CudaEventBase
+        self._event, self._record, self._elapsed, self._reached = events, events.record, events.elapsed_time, events.synchronize
+        self._synchronize, self._sleep = torch._C._cuda_synchronize, torch.cuda._sleep
+        self._stream = torch.cuda.current_stream()
+        self._handle = int(self._stream.cuda_stream)
+        self._spin = make_spin(properties.multi_processor_count, int(getattr(properties, "max_threads_per_multi_processor", 1024)))
         self._compilations = self._tunings = 0
         _count_compilations(self._compiled)
         _count_tunings(self._tuned)
@@ -36,20 +45,22 @@ class CudaDevice:
         self._tunings += 1
 
     def now(self) -> float:
-        return time.perf_counter()
+        return bound.now()
 
     def synchronize(self) -> None:
-        torch.cuda.synchronize()
+        self._synchronize()
 
     def flush(self) -> None:
         # Reading leaves clean lines; a zeroed buffer would leave dirty ones, whose write-back the next kernel would pay for.
-        torch.sum(self._clean, dim=0, out=self._sum)
+        bound.total(self._clean, dim=0, out=self._sum)
 
     def calibrate(self) -> None:
         """Cycles of ``_sleep`` per microsecond, at the clocks of now: call it when the device is warm."""
-        torch.cuda._sleep(CALIBRATION_CYCLES // 10)
+        if self._spin is not None:
+            return
+        self._sleep(CALIBRATION_CYCLES // 10)
         first = self.mark()
-        torch.cuda._sleep(CALIBRATION_CYCLES)
+        self._sleep(CALIBRATION_CYCLES)
         last = self.mark()
         self.synchronize()
         self._cycles_per_us = CALIBRATION_CYCLES / max(1.0, self.elapsed_us(first, last))
@@ -57,17 +68,23 @@ class CudaDevice:
     def sleep(self, us: float) -> None:
         if us <= 0:
             return
+        if self._spin is not None:
+            self._spin(us, self._handle)
+            return
         if self._cycles_per_us is None:
             self.calibrate()
-        torch.cuda._sleep(int(us * (self._cycles_per_us or 0.0)))
+        self._sleep(int(us * (self._cycles_per_us or 0.0)))
 
     def mark(self) -> Any:
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
+        event = self._event(enable_timing=True)
+        self._record(event, self._stream)
         return event
 
+    def wait(self, mark: Any) -> None:
+        self._reached(mark)
+
     def elapsed_us(self, start: Any, end: Any) -> float:
-        return float(start.elapsed_time(end)) * 1000.0
+        return float(self._elapsed(start, end)) * 1000.0
 
     def compilations(self) -> int:
         return self._compilations

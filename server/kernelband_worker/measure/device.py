@@ -21,11 +21,15 @@ class Device(Protocol):
         ...
 
     def sleep(self, us: float) -> None:
-        """Keeps the current stream busy, so that what follows can be submitted before it starts."""
+        """Keeps the device busy, so that what follows can be submitted before it starts."""
         ...
 
     def mark(self) -> Any:
         """Records a timing event."""
+        ...
+
+    def wait(self, mark: Any) -> None:
+        """Until that mark is reached; other streams may still work."""
         ...
 
     def elapsed_us(self, start: Any, end: Any) -> float:

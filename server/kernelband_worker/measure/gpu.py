@@ -23,6 +23,16 @@ def require_gpu(state: State) -> None:
         raise OperationFailed("Nothing can be measured here: torch finds no GPU in this process.", "no_gpu")
 
 
+def require_clock(state: State) -> None:
+    """Go on only with a GPU, or with a bench that a rehearsal without one has brought.
+
+    Raises:
+        OperationFailed: there is neither.
+    """
+    if "time" not in state.kept:
+        require_gpu(state)
+
+
 @contextmanager
 def memory(state: State) -> Iterator[None]:
     """Inside, running out of memory lets go of what was kept.

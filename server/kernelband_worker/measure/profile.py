@@ -68,7 +68,7 @@ def _profiles(state: State, wanted: ProfileParams, folder: Path) -> Tuple[List[K
             note = f"Nsight Compute gave no figures, {why}: headroom comes from the kernel's time and counted bytes instead."
         return _by_torch(state, side, replay.case), note, usable
     except Exception as error:
-        known = of_the_program(error, variant)
+        known = of_the_program(error, "The original" if variant is None else "The variant")
         if known is None:
             raise
         raise known from error

@@ -61,15 +61,16 @@ def repeatable(case: Case) -> bool:
     return all(not t["mutated"] or t["dtype"].startswith(("float", "bfloat", "complex")) for t in case["tensors"])
 
 
-def of_the_program(error: BaseException, variant: Optional[str]) -> Optional[OperationFailed]:
-    """The sentence for what the user's program or a variant raised during a call; None when it came from elsewhere, or is about memory."""
+def of_the_program(error: BaseException, who: str) -> Optional[OperationFailed]:
+    """The sentence for what the user's program or a variant raised during a call (``who`` did: "The original"); None when it came from
+    elsewhere, or is about memory.
+    """
     if isinstance(error, (OperationFailed, MemoryError, torch.cuda.OutOfMemoryError)):
         return None
     frames = traceback.extract_tb(error.__traceback__)
     inside = [i for i, f in enumerate(frames) if f.name == "call" and f.filename.endswith("replay.py")]
     if not inside or inside[-1] == len(frames) - 1:
         return None
-    who = "The original" if variant is None else "Original or variant"
     lines = traceback.format_list(frames[inside[-1] + 1 :])[-_TRACE_LINES:]
     said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     return OperationFailed(

@@ -81,7 +81,7 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
             timing = time_block(bench.device, sides_of, wish, ready)
             snapshots.append(bench.snapshot())
     except Exception as error:
-        known = of_the_program(error, variant)
+        known = of_the_program(error, "The original" if variant is None else "Original or variant")
         if known is None:
             raise
         raise known from error

@@ -101,7 +101,7 @@ def test_each_case_has_both_times_with_ratio_interval_and_method(tmp_path: Path)
     text = shown(database(tmp_path, verdict(measured(TIMES))))
     (first,) = rows_of(text, "M=1024 ")
     assert first.startswith("M=1024 device, events 20.1 us 10 us 2.01x 1.99 to 2.03")
-    after = text[text.index("M=4096 ") :].splitlines()
+    after = text[text.index("M=4096  ") :].splitlines()
     assert " ".join(after[0].split()).startswith("M=4096 device, events 65.3 us 50 us 1.31x")
     assert " ".join(after[1].split()).startswith("call, wall 100 us 112 us 0.90x")
     assert "5 fresh processes of 15 pairs a case" in text

@@ -10,7 +10,6 @@ from tests.unit.judge.simulation import SimulatedExecutor, case
 CASES = (case("c1"), case("c2"), case("k1", "check"), case("h1", "held_out"), case("n1", "check", replayable=False))
 ENTRY = {"kind": "callable", "module": "m", "path": "m.py", "name": "bench"}
 PATIENCE_S = 120.0  # only a failure waits so long
-PHASES = {"prepare": 0, "check": 0, "time": 1, "entry/run": 2}
 
 
 def candidate(name="v", numerics="reassociates"):
@@ -33,17 +32,20 @@ def wrong(reason):
 class Pool:
     """Makes executors and remembers them, and what began and ended in which order. ``scripts``: by executor name, "*" for all others."""
 
+    maker = None
+
     def __init__(self, ratios, **scripts):
         self.ratios = ratios
         self.scripts = scripts
         self.made = {}
         self.rng = random.Random(0)
         self.log = []
+        self.calls = []
 
     def __call__(self, name):
         assert name not in self.made
-        self.made[name] = Logged(self.ratios, self.rng, **self.scripts.get(name, self.scripts.get("*", {})))
-        self.made[name].log = self.log
+        self.made[name] = (self.maker or Logged)(self.ratios, self.rng, **self.scripts.get(name, self.scripts.get("*", {})))
+        self.made[name].log, self.made[name].all, self.made[name].name = self.log, self.calls, name
         return self.made[name]
 
     def asked(self, operation, prefix="final"):
@@ -57,10 +59,26 @@ class Pool:
 class Logged(SimulatedExecutor):
     def call(self, operation, params, deadline_s, lock=None, *, shared=False):
         self.log.append((operation, "begin"))
+        self.all.append((self.name, operation, params))
         try:
             return super().call(operation, params, deadline_s, lock, shared=shared)
         finally:
             self.log.append((operation, "end"))
+
+
+class Sized(Logged):
+    """``ratios``: by variant and case."""
+
+    def turn(self, params):
+        answer = super().turn({**params, "variant": None})
+        for c in answer["cases"]:
+            ratio = self.ratios.get(params["variant"], {}).get(c["case"], 1.0) if params["variant"] else 1.0
+            c.update({key: [us / ratio for us in c[key]] for key in ("device_us", "call_us")})
+        return answer
+
+
+class SizedPool(Pool):
+    maker = Sized
 
 
 PASSES = {"ok": True, "reason": None, "output": "", "seconds": 1.0}

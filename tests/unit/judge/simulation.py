@@ -23,6 +23,7 @@ def case(name: str, role: str = "time", **more: Any) -> Any:
         "launches": [],
         "tensors": [],
         "memory_bytes": 1_000_000,
+        "arguments": f"{name}: float32[8]",
         **more,
     }
 
@@ -127,6 +128,37 @@ class SimulatedExecutor:
             for c in params["cases"]
         ]
         return {"cases": timed, "seconds": 0.1}
+
+    def survey(self, params: Any) -> dict[str, Any]:
+        seen = {
+            "host_us": 30.0,
+            "device_us": 100.0,
+            "wall_us": 140.0,
+            "restore_us": 50.0,
+            "flush_us": 30.0,
+            "synchronises": False,
+            "long": False,
+            "buffers": 8,
+        }
+        return {"cases": [{"case": c, **seen} for c in params["cases"]]}
+
+    def turn(self, params: Any) -> dict[str, Any]:
+        us = 100.0 / self.ratios[params["variant"]]
+        cases = [
+            {
+                "case": c["case"],
+                "device_us": [us * math.exp(self.rng.gauss(0, 0.01)) for _ in range(c["samples"])],
+                "call_us": [us * math.exp(self.rng.gauss(0, 0.01)) for _ in range(c["samples"])],
+            }
+            for c in params["cases"]
+        ]
+        return {"cases": cases, "disturbed": None, "threads": 3, "seconds": 0.1, "supervised_s": 0.11}
+
+    def reveal(self, params: Any) -> dict[str, Any]:
+        return {"seed": "s", "k": 0, "input_set": 0, "outputs": [], "described": [], "aliases": {}, "leaves": []}
+
+    def referee(self, params: Any) -> dict[str, Any]:
+        return {"case": params["case"], "input_set": 0, "ok": True, "deterministic": True, "reason": None, "outputs": []}
 
 
 def operation_failed(message: str, kind: str) -> KernelBandError:

@@ -10,7 +10,7 @@ import pytest
 from kernelband.judge import Candidate, Judge, Task, final
 from kernelband.judge.dispatch import refusal
 from kernelband.judge.protocol import ORIGINAL, Dispatch, Measurement, Rival, Side
-from tests.unit.judge.pools import ENTRY, Logged, Pool
+from tests.unit.judge.pools import ENTRY, Pool, SizedPool
 from tests.unit.judge.simulation import case, died
 
 A, B, C = Rival("a", "variant 3"), Rival("b", "variant 5"), Rival("c", "variant 7")
@@ -127,26 +127,6 @@ CASES = (
 )
 
 
-class Sized(Logged):
-    """Each variant has a ratio of its own on each case."""
-
-    def time(self, params):  # type: ignore[no-untyped-def]
-        answer = super().time(params | {"variant": None})
-        for timed in answer["cases"]:
-            ratio = GOOD.get(params["variant"], {}).get(timed["case"], 1.0) if params["variant"] else 1.0
-            for pair in (*timed["device"], *timed["call"]):
-                pair["variant_us"] /= ratio
-        return answer
-
-
-class SizedPool(Pool):
-    def __call__(self, name):  # type: ignore[no-untyped-def]
-        assert name not in self.made
-        self.made[name] = Sized(self.ratios, self.rng, **self.scripts.get(name, self.scripts.get("*", {})))
-        self.made[name].log = self.log
-        return self.made[name]
-
-
 def candidates(dispatch: Dispatch) -> list[Candidate]:
     found = [Candidate({"id": name, "files": []}, "reassociates") for name in "dab"]
     return [Candidate(found[0].files, "reassociates", dispatch), *found[1:]]
@@ -157,43 +137,39 @@ def verify(dispatch: Dispatch, pool: Pool):  # type: ignore[no-untyped-def]
     return final(judge, pool, candidates(dispatch))
 
 
-def test_the_final_times_unseen_sizes_of_the_choice_and_of_the_best_single_version_only() -> None:
-    pool = SizedPool({})
+def test_sizes_that_a_choice_was_not_made_by_are_timed_in_every_round() -> None:
+    pool = SizedPool(GOOD)
     report = verify(choice(), pool)
     assert [v.result.verified for v in report.verdicts] == [True, True, True]
-    asked = [
-        (c["variant"], c["cases"], c["pairs"]) for calls in pool.asked("time").values() for c in calls if set(c["cases"]) & {"us", "ul"}
-    ]
-    assert asked == [("d", ["us", "ul"], 5), ("a", ["us", "ul"], 5)] * 5
-    first = report.verdicts[0]
+    first, *_, last = report.verdicts
     assert {m.case for m in first.measurements} == {"s1", "s2", "l1"}
-    assert {(m.case, m.stage) for m in first.unseen} == {("us", "unseen"), ("ul", "unseen")}
+    assert {(m.case, m.stage) for m in first.unseen} == {("us", "unseen"), ("ul", "unseen"), ("k", "unseen")}
+    assert {m.process for m in first.unseen if m.case == "ul"} == set(range(5))
+    assert {m.process for m in first.unseen if m.case == "k"} == {0}
     assert {c.case for c in first.result.cases} == {"s1", "s2", "l1"}
-    assert report.verdicts[2].unseen == ()
+    assert {m.case for m in last.unseen} == {"us", "ul", "k"}
 
 
-def test_a_final_without_a_choice_times_nothing_more() -> None:
-    pool = SizedPool({})
+def test_a_final_without_a_choice_times_other_sizes_once() -> None:
     judge = Judge(Task(CASES, entry=ENTRY), gpu="GPU-1")  # pyright: ignore[reportArgumentType]
-    final(judge, pool, candidates(choice())[1:])
-    assert all(set(c["cases"]) == {"s1", "s2", "l1"} for calls in pool.asked("time").values() for c in calls)
+    report = final(judge, SizedPool(GOOD), candidates(choice())[1:])
+    assert {m.process for v in report.verdicts for m in v.unseen} == {0}
 
 
 def test_a_needless_choice_is_faster_than_the_original_and_not_verified() -> None:
-    report = verify(choice(small=A), SizedPool({}))  # on the small sizes it is variant 3
+    report = verify(choice(small=A), SizedPool(GOOD))  # on the small sizes it is variant 3
     result = report.verdicts[0].result
     assert (result.performance, result.verified) == ("inconclusive", False)
-    assert "faster than variant 3" in result.reason
+    assert "variant 3: a choice must gain" in result.reason
     assert result.score is not None
     assert report.verdicts[1].result.verified
 
 
 @pytest.mark.parametrize("who", ["d", "a"])
-def test_a_fault_at_an_unseen_size_costs_the_choice_only(who: str) -> None:
+def test_who_faults_at_another_size_is_out_and_a_choice_needs_its_rival(who: str) -> None:
     def fault(params):  # type: ignore[no-untyped-def]
-        return died() if params.get("variant") == who and "us" in params["cases"] else None
+        return died() if params.get("variant") == who and any(c["case"] == "us" for c in params["cases"]) else None
 
-    report = verify(choice(), SizedPool({}, **{"*": {"time": fault}}))
-    assert [v.result.verified for v in report.verdicts] == [False, True, True]
-    assert [v.result.fault for v in report.verdicts] == ["none"] * 3
-    assert "could not be timed" in report.verdicts[0].result.reason
+    report = verify(choice(), SizedPool(GOOD, **{"*": {"turn": fault}}))
+    assert [v.result.verified for v in report.verdicts] == [False, who != "a", True]
+    assert [v.result.fault for v in report.verdicts] == ["crashed" if who == n else "none" for n in "dab"]

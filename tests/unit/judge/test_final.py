@@ -8,58 +8,145 @@ import pytest
 
 from kernelband.hardware import find_device
 from kernelband.judge import Candidate, Settings, final
-from tests.unit.judge.pools import FAILS, PATIENCE_S, PHASES, Pool, candidate, judge, of_a_variant
+from tests.unit.judge.pools import FAILS, PATIENCE_S, Pool, SizedPool, candidate, judge, of_a_variant
 from tests.unit.judge.simulation import SimulatedExecutor, case, died
 
 
-def test_verifies_in_fresh_processes():
+def test_every_process_knows_one_version():
     pool = Pool({"a": 1.3, "b": 1.0, "c": 0.8, "d": 9.0})
     report = final(judge(), pool, [candidate(n) for n in "abcd"])
     assert [v.candidate for v in report.verdicts] == ["a", "b", "c"]
     assert [v.result.performance for v in report.verdicts] == ["faster", "inconclusive", "slower"]
     assert report.verdicts[0].result.verified
     assert not any(v.result.verified for v in report.verdicts[1:])
-    assert sorted(pool.made) == [f"final-{i}" for i in range(5)] + [f"proof-{i}" for i in range(3)]
+    rounds = range(5)
+    timed = [f"original-{p}" for p in rounds] + [f"final-{i}-{p}" for i in range(3) for p in rounds]
+    assert sorted(pool.made) == sorted([*timed, *(f"check-{i}" for i in range(3)), *(f"proof-{i}" for i in range(3))])
     assert pool.ended
-    checks = pool.asked("check")
-    assert {n: [c["variant"] for c in found] for n, found in checks.items() if found} == {
-        "final-0": ["a"],
-        "final-1": ["b"],
-        "final-2": ["c"],
-    }
-    assert sorted(checks["final-0"][0]["cases"]) == ["c1", "c2", "h1", "k1"]
-    assert checks["final-0"][0]["input_sets"] == [0, 1, 2]
-    orders = {n: [c["variant"] for c in found] for n, found in pool.asked("time").items()}
-    assert [orders[f"final-{i}"] for i in range(3)] == [[None, "a", "b", "c"], [None, "b", "c", "a"], [None, "c", "a", "b"]]
-    assert len(report.baseline) == 5 * 2 * 2 * 15
-    assert len(report.verdicts[0].measurements) == 5 * 2 * 2 * 15
-    assert all(c["methods"] == {"c1": "events", "c2": "events"} for c in pool.asked("time")["final-1"])
+    for name, executor in pool.made.items():
+        operations = {c[0] for c in executor.calls}
+        versions = {c[1]["variant"] for c in executor.calls if "variant" in c[1]}
+        if name in timed:
+            own = None if name.startswith("original") else "abc"[int(name.split("-")[1])]
+            assert versions == {own}
+            assert "check" not in operations
+            assert ("referee" in operations) == (own is None)
+            assert ("reveal" in operations) == (own is not None)
+        else:
+            assert not operations & {"turn", "survey", "reveal", "referee"}
+    assert len(report.baseline) == len(report.verdicts[0].measurements) == 5 * 6 * 2 * 2
     assert list(report.seconds) == ["start", "check", "prepare", "measure", "proof"]
+
+
+def test_what_our_moves_made_shares_processes_and_what_others_wrote_does_not():
+    pool = Pool({"a": 1.3, "b": 1.3, "c": 1.3})
+    ours = [Candidate({"id": n, "files": []}, "reassociates", ours=n != "b") for n in "abc"]
+    report = final(judge(), pool, ours)
+    assert [v.result.verified for v in report.verdicts] == [True, True, True]
+    assert {n for n in pool.made if n.startswith(("final", "check"))} == {
+        *(f"final-{g}-{p}" for g in range(2) for p in range(5)),
+        "check-0",
+        "check-1",
+    }
+    for name, executor in pool.made.items():
+        if name.startswith(("final-", "check-")):
+            versions = {c[1]["variant"] for c in executor.calls if "variant" in c[1]}
+            assert versions == ({"a", "c"} if name.split("-")[1] == "0" else {"b"})
+
+
+def test_checks_see_everything_that_there_is():
+    pool = Pool({"a": 1.3})
+    final(judge(), pool, [candidate("a")])
+    (asked,) = pool.asked("check", "check")["check-0"]
+    assert sorted(asked["cases"]) == ["c1", "c2", "h1", "k1"]
+    assert asked["input_sets"] == [0, 1, 2]
+    assert asked["stress"] is True
+
+
+def test_turns_alternate_and_their_contents_are_never_the_same():
+    pool = Pool({"a": 1.3, "b": 1.0})
+    final(judge(), pool, [candidate(n) for n in "ab"])
+    turns = [c for c in pool.calls if c[1] == "turn" and {x["case"] for x in c[2]["cases"]} == {"c1", "c2"}]
+    first, back = ["original-0", "final-0-0", "final-1-0", "original-1"], ["original-1", "final-1-0", "final-0-0", "original-0"]
+    assert [c[0] for c in turns[:24]] == (first + back) * 3
+    assert [c[0] for c in turns[96:100]] == ["original-4", "final-0-4", "final-1-4", "original-0"]
+    seeds = [c[2]["seed"] for c in turns]
+    assert len(set(seeds)) == len(seeds) == 5 * 6 * 4
+    assert all(c[2]["cases"] == turns[0][2]["cases"] for c in turns)
+
+
+def test_results_of_every_case_are_compared_before_one_is_twice():
+    pool = Pool({"v": 1.3})
+    final(judge(), pool, [candidate()])
+    for process in range(5):
+        asked = [c[2]["case"] for c in pool.calls if c[1] == "reveal" and c[0] == f"final-0-{process}" and c[2]["case"] in ("c1", "c2")]
+        assert len(asked) == 6
+        assert all(set(asked[i : i + 2]) == {"c1", "c2"} for i in (0, 2, 4))
+        compared = [c for c in pool.calls if c[1] == "referee" and c[0] == f"original-{process}" and c[2]["case"] in ("c1", "c2")]
+        assert len(compared) == 6
+
+
+def test_a_timed_result_that_is_wrong_is_wrong():
+    clean = SimulatedExecutor({})
+
+    def answer(params):
+        return {**clean.referee(params), "ok": False, "reason": "10 of 20 elements of return are wrong"}
+
+    report = final(judge(), Pool({"v": 1.3}, **{"original-3": {"referee": answer}}), [candidate()])
+    (result,) = (v.result for v in report.verdicts)
+    assert (result.correctness, result.verified) == ("wrong", False)
+
+
+@pytest.mark.parametrize("odd", [{"seconds": 1.0, "supervised_s": 3.0}, {"seconds": 3.0, "supervised_s": 1.0}, {"threads": 4}])
+def test_a_clock_that_is_not_the_supervisors_and_work_between_calls_are_turned_away(odd):
+    clean = SimulatedExecutor({"a": 1.3, "b": 1.3})
+    scripts = {"final-0-2": {"turn": lambda params: {**clean.turn(params), **odd}}}
+    report = final(judge(), Pool({"a": 1.3, "b": 1.3}, **scripts), [candidate("a"), candidate("b")])
+    assert [(v.result.integrity, v.result.verified) for v in report.verdicts] == [("rejected", False), ("ok", True)]
+
+
+def test_no_size_may_lose():
+    slow = {"v": {"c1": 1.5, "c2": 1.5, "k1": 1.5, "h1": 0.7}}
+    assert not final(judge(), SizedPool(slow), [candidate()]).verdicts[0].result.verified
+    assert final(judge(), SizedPool({"v": {**slow["v"], "h1": 1.0}}), [candidate()]).verdicts[0].result.verified
+
+
+def test_a_disturbed_sweep_is_followed_by_another():
+    clean, disturbed = SimulatedExecutor({"v": 1.3}), iter(["The clock changed.", None])
+
+    def answer(params):
+        return {**clean.turn(params), "disturbed": next(disturbed, None)}
+
+    report = final(judge(), Pool({"v": 1.3}, **{"final-0-1": {"turn": answer}}), [candidate()])
+    found = [m for m in report.verdicts[0].measurements if m.process == 1]
+    assert len(found) == 7 * 2 * 2
+    assert {m.pair for m in found if m.superseded} == {0}
+    assert report.verdicts[0].result.verified
 
 
 def test_the_lock_is_held_whenever_the_gpu_works_and_alone_when_it_measures():
     pool = Pool({"v": 1.3})
     final(judge(), pool, [candidate()])
+    alone = {"turn", "survey", "referee", "reveal"}
     for executor in pool.made.values():
         for (operation, params, _, lock), shared in zip(executor.calls, executor.shared, strict=True):
             begins = operation == "prepare" and not params["cases"]
             assert lock == (None if begins else "GPU-1")
-            assert shared == (not begins and operation != "time")
+            assert shared == (not begins and operation not in alone)
 
 
 def test_everything_is_prepared_before_anything_is_measured():
     pool = Pool({"a": 1.3, "b": 1.3})
     final(judge(), pool, [candidate("a"), candidate("b")])
-    phases = [PHASES[operation] for operation, _ in pool.log]
-    assert phases == sorted(phases)
-    prepared = pool.asked("prepare")
-    assert len(prepared) == 5
-    for calls in prepared.values():
-        assert [c.get("variant") for c in calls] == [None, None, "a", "b"]
-        assert calls[0] == {"cases": [], "share": pytest.approx(0.05)}
-        assert all(c["cases"] == ["c1", "c2"] for c in calls[1:])
-    timing = [x for x in pool.log if x[0] == "time"]
-    assert timing == [("time", "begin"), ("time", "end")] * (len(timing) // 2)
+    timed = ["c1", "c2"]
+    begun = [name for name, operation, params in pool.calls if operation == "prepare" and params["cases"] == timed]
+    assert len(begun) == 15
+    first = next(i for i, c in enumerate(pool.calls) if c[1] in ("survey", "turn"))
+    assert not [c for c in pool.calls[first:] if c[1] == "prepare" and c[2]["cases"] == timed]
+    for name in begun:
+        assert pool.made[name].calls[0][1] == {"cases": [], "share": pytest.approx(0.25 / 15)}
+    measured = [x for x in pool.log if x[0] == "turn"]
+    assert measured == [("turn", "begin"), ("turn", "end")] * (len(measured) // 2)
 
 
 def together(count, answer):
@@ -82,7 +169,7 @@ def test_checks_and_proofs_run_side_by_side():
 
 def test_all_processes_start_at_once():
     clean = SimulatedExecutor({})
-    starting = together(6, clean.prepare)
+    starting = together(12, clean.prepare)
     scripts = {"*": {"prepare": lambda params: clean.prepare(params) if params["cases"] else starting(params)}}
     assert final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result.verified
 
@@ -92,9 +179,7 @@ def test_large_cases_and_autotuned_kernels_keep_to_their_turn(more):
     pool = Pool({"a": 1.3, "b": 1.3})
     report = final(judge((case("c1", **more), case("c2")), device=find_device("h200")), pool, [candidate("a"), candidate("b")])
     assert [v.result.verified for v in report.verdicts] == [True, True]
-    assert not any(s for n, e in pool.made.items() if n.startswith("final") for s in e.shared)
-    assert [c["variant"] for c in pool.asked("check")["final-0"]] == ["a", "b"]
-    assert all(calls == [{"cases": []}] for calls in pool.asked("prepare").values())
+    assert not any(s for n, e in pool.made.items() if not n.startswith("proof") for s in e.shared)
     assert pool.ended
 
 
@@ -148,6 +233,6 @@ def test_the_same_variant_twice_has_processes_of_its_own():
 def test_where_the_time_went_is_told():
     told = []
     final(judge(tell=told.append, settings=Settings(processes=2)), Pool({"v": 1.3}), [candidate()])
-    assert [t.partition("process ")[2] for t in told[:2]] == ["1 of 2.", "2 of 2."]
+    assert [t.partition("round ")[2] for t in told[:2]] == ["1 of 2.", "2 of 2."]
     assert told[-1].startswith("Final verification took ")
     assert all(part in told[-1] for part in ("start", "check", "prepare", "measure", "proof"))

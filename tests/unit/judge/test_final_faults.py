@@ -24,7 +24,7 @@ def only(variant, fault, operation):
     return {operation: answer}
 
 
-@pytest.mark.parametrize("operation", ["check", "prepare", "time"])
+@pytest.mark.parametrize("operation", ["check", "prepare", "turn"])
 @pytest.mark.parametrize("fault", ["crashed", "timeout"])
 def test_a_fault_of_one_finalist_costs_the_others_nothing(operation, fault):
     pool = Pool({"a": 1.3, "b": 1.3, "c": 1.3}, **{"*": only("b", died(fault), operation)})
@@ -35,10 +35,8 @@ def test_a_fault_of_one_finalist_costs_the_others_nothing(operation, fault):
     assert pool.ended
     if operation == "check":
         assert report.verdicts[1].result.correctness == "untested"
-        assert "final-1-1" in pool.made
-        assert "final-0-1" not in pool.made
-    if operation == "prepare":
-        assert not [c for calls in pool.asked("time").values() for c in calls if c["variant"] == "b"]
+    if operation in ("check", "prepare"):
+        assert not [c for calls in pool.asked("turn").values() for c in calls if c["variant"] == "b"]
 
 
 def test_a_finalist_that_does_not_compile_when_prepared_keeps_the_processes():
@@ -46,7 +44,7 @@ def test_a_finalist_that_does_not_compile_when_prepared_keeps_the_processes():
     pool = Pool({"a": 1.3, "b": 1.3}, **{"*": only("a", failed, "prepare")})
     report = final(judge(), pool, [candidate("a"), candidate("b")])
     assert [v.result.fault for v in report.verdicts] == ["compile_error", "none"]
-    assert not [n for n in pool.made if n.count("-") == 2]
+    assert not [n for n in pool.made if n.count("-") == 3]
 
 
 def test_memory_that_runs_out_beside_others_is_no_fault_yet():
@@ -63,16 +61,16 @@ def test_memory_that_runs_out_beside_others_is_no_fault_yet():
     pool = Pool(
         {"v": 1.3},
         **{
-            "final-0": {"check": scarce("check")},
-            "final-2": {"prepare": lambda params: prepare(params) if params.get("variant") else {}},
+            "check-0": {"check": scarce("check")},
+            "final-0-2": {"prepare": lambda params: prepare(params) if params.get("variant") else {}},
             "proof-0": {"entry_run": scarce("entry_run")},
         },
     )
     report = final(judge(), pool, [candidate()])
     assert sorted(set(crowded)) == ["check", "entry_run", "prepare"]
     assert report.verdicts[0].result.verified
-    assert {"final-0-1", "final-2-1", "proof-0-1"} <= set(pool.made)
-    assert pool.made["final-0-1"].shared[1] is True
+    assert {"check-0-1", "final-0-2-1", "proof-0-1"} <= set(pool.made)
+    assert pool.made["check-0-1"].shared[1] is True
     assert pool.made["proof-0-1"].shared[-1] is False
 
 
@@ -84,43 +82,43 @@ def test_memory_that_runs_out_again_is_a_fault():
 
 
 def test_a_wrong_finalist_is_not_timed():
-    pool = Pool({"a": 1.3, "b": 1.3}, **{"final-0": {"check": wrong("It differs on a held-out case.")}})
+    pool = Pool({"a": 1.3, "b": 1.3}, **{"check-0": {"check": wrong("It differs on a held-out case.")}})
     report = final(judge(), pool, [candidate("a"), candidate("b")])
     assert report.verdicts[0].result.correctness == "wrong"
     assert report.verdicts[0].result.stage == "final"
     assert report.verdicts[1].result.verified
-    used = [c for name in ("prepare", "time") for calls in pool.asked(name).values() for c in calls]
+    used = [c for name in ("prepare", "turn") for calls in pool.asked(name).values() for c in calls]
     assert not [c for c in used if c.get("variant") == "a"]
     assert pool.ended
 
 
 def test_nothing_is_timed_when_every_finalist_is_wrong():
-    pool = Pool({"v": 1.3}, **{"final-0": {"check": wrong("It differs.")}})
+    pool = Pool({"v": 1.3}, **{"check-0": {"check": wrong("It differs.")}})
     final(judge(), pool, [candidate()])
-    assert not [c for calls in pool.asked("time").values() for c in calls]
+    assert not [c for calls in pool.asked("turn").values() for c in calls]
     assert pool.ended
 
 
 def test_an_executor_that_dies_of_the_original_is_replaced_once():
-    pool = Pool({"v": 1.3}, **{"final-2": {"time": died()}})
+    pool = Pool({"v": 1.3}, **{"original-2": {"turn": died()}})
     assert final(judge(), pool, [candidate()]).verdicts[0].result.verified
-    assert "final-2-1" in pool.made
-    broken = Pool({"v": 1.3}, **{"final-2": {"time": died()}, "final-2-1": {"time": died()}})
+    assert "original-2-1" in pool.made
+    broken = Pool({"v": 1.3}, **{"original-2": {"turn": died()}, "original-2-1": {"turn": died()}})
     with pytest.raises(ExecutorFault):
         final(judge(), broken, [candidate()])
     assert broken.ended
 
 
 def test_a_process_that_does_not_start_ahead_gets_its_chance():
-    pool = Pool({"v": 1.3}, **{"final-1": {"prepare": died()}})
+    pool = Pool({"v": 1.3}, **{"original-1": {"prepare": died()}})
     assert final(judge(), pool, [candidate()]).verdicts[0].result.verified
-    assert "final-1-1" in pool.made
+    assert "original-1-1" in pool.made
 
 
 # ---------------------------------------------------------------- the end of it all
 
 
-@pytest.mark.parametrize("operation", ["prepare", "check", "time", "entry_run"])
+@pytest.mark.parametrize("operation", ["prepare", "check", "turn", "entry_run"])
 def test_what_no_variant_did_ends_every_process(operation):
     clean = SimulatedExecutor({"v": 1.3})
 
@@ -183,7 +181,7 @@ def test_an_interrupt_while_measuring_ends_every_process():
     def interrupt(params):
         raise KeyboardInterrupt
 
-    pool = Pool({"v": 1.3}, **{"final-1": {"time": interrupt}})
+    pool = Pool({"v": 1.3}, **{"final-0-1": {"turn": interrupt}})
     with pytest.raises(KeyboardInterrupt):
         final(judge(), pool, [candidate()])
     assert pool.ended

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelband.judge.comparison import compare
-from kernelband.judge.statistics import average, log_ratio, of_pairs, of_processes, prediction
+from kernelband.judge.statistics import Interval, average, log_ratio, of_pairs, of_processes, prediction
 from kernelband.judge.student import t_quantile
 from tests.unit.judge.simulation import case, measurements
 
@@ -100,6 +100,14 @@ def test_the_interval_of_a_block_covers(pairs):
     assert 0.94 <= coverage(lambda r: [r.gauss(0.1, 0.01) for _ in range(pairs)], covers) <= 0.985
 
 
+def test_a_half_width_grows_with_confidence_and_with_a_bias():
+    interval = of_processes([0.0, 0.01, -0.01, 0.005, -0.005])
+    assert interval.reach == interval.farthest(0.95) < interval.farthest(0.98)
+    assert interval.farthest(0.95) == pytest.approx(2.776 * interval.error, rel=1e-3)
+    assert Interval(-0.03, interval.error, 4).farthest(0.95) == pytest.approx(0.03 + 2.776 * interval.error, rel=1e-3)
+    assert of_processes([0.1]).farthest() == math.inf
+
+
 def test_an_interrupted_pair_hides_nothing():
     logs = [0.1 + 0.001 * ((-1) ** i) for i in range(14)] + [3.0]
     assert of_pairs(logs).bound(0.025) > 0.09
@@ -147,6 +155,41 @@ def test_a_real_tenth_is_found():
     noise = {"pair_noise": 0.01, "process_noise": 0.01, "cases": ("c1",), "pairs": 5}
     counts = called(200, 2, lambda r: measurements(r, **noise), lambda r: measurements(r, 1.10, **noise))
     assert counts["faster"] > 190
+
+
+#: One figure a process, 1 % between processes, and nothing else.
+SCATTER = {"cases": ("c1",), "pairs": 1, "pair_noise": 0.0, "process_noise": 0.01}
+
+
+def finals(runs, seed, finalists, ratio=1.0):
+    """Each of so many finals: what it found of its finalists beside one A/A run."""
+    rng = random.Random(seed)
+    for _ in range(runs):
+        baseline = measurements(rng, **SCATTER)
+        yield [
+            compare(measurements(rng, ratio, **SCATTER), [case("c1")], "device", stage="final", baseline=baseline, finalists=finalists)
+            for _ in range(finalists)
+        ]
+
+
+def test_of_three_finalists_of_the_same_code_none_is_called_faster():
+    """The family of three: at most 5 % of finals; the 2 % make it far fewer."""
+    called = sum(any(f.performance == "faster" for f in found) for found in finals(400, 4, 3))
+    assert called / 400 <= 0.05 / 10
+
+
+def test_the_intervals_of_three_finalists_hold_together():
+    """One more process of each of three lies in all three intervals in 95 % of finals; at 95 % each it would be 86 %."""
+    rng = random.Random(5)
+    held = sum(all(f.score.low <= math.exp(rng.gauss(0, 0.01)) <= f.score.high for f in found) for found in finals(500, 6, 3))
+    assert held / 500 == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.parametrize("finalists", [1, 3])
+def test_a_real_tenth_is_found_among_finalists(finalists):
+    """1.10x at 1 % between processes: at least 90 % of the finalists."""
+    found = [f for found in finals(400 // finalists, 7, finalists, ratio=1.10) for f in found]
+    assert sum(f.performance == "faster" for f in found) / len(found) >= 0.90
 
 
 def test_a_real_loss_is_called_slower():

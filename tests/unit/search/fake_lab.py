@@ -100,6 +100,7 @@ class FakeExecutor:
     def __init__(self, lab: FakeLab) -> None:
         self.lab = lab
         self.role = "gpu" if lab.measured else "cpu"
+        self.turns = 0
 
     def call(
         self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
@@ -145,11 +146,30 @@ class FakeExecutor:
                 "disturbed": None,
             }
             return {"cases": [case], "seconds": 0.0}
+        if operation == "survey":
+            one = {"host_us": 1.0, "device_us": 9.0, "wall_us": 12.0, "restore_us": 1.0, "flush_us": 1.0}
+            return {"cases": [{"case": c, **one, "synchronises": False, "long": False, "buffers": 4} for c in params["cases"]]}
+        if operation == "turn":
+            self._fail("timeout" if trouble(text) == "slow_timeout" else "")
+            self.turns += 1
+            cases = [{"case": c["case"], **self._turn(text, c["case"], c["samples"])} for c in params["cases"]]
+            return {"cases": cases, "disturbed": None, "threads": 1, "seconds": 0.0}
+        if operation == "reveal":
+            return {"seed": "", "k": 1, "input_set": 0, "outputs": [], "described": [], "aliases": {}, "leaves": []}
+        if operation == "referee":
+            return {"case": params["case"], "input_set": 0, "ok": True, "deterministic": True, "reason": None, "outputs": []}
         if operation == "profile":
             return {"profiles": [], "note": None, "usable": True, "seconds": 0.0}
         if operation == "entry/run":
             return {"ok": trouble(text) != "entry", "reason": "AssertionError", "output": "", "seconds": 0.0}
         return {}
+
+    def _turn(self, text: str, case: str, samples: int) -> dict[str, Any]:
+        us = self.us(text, case) * (1 + 1e-4 * (self.turns % 2))
+        return {"device_us": [us] * samples, "call_us": [us] * samples}
+
+    def us(self, text: str, case: str) -> float:
+        return microseconds(text)
 
     def _fail(self, what: str) -> None:
         if what in ("timeout", "crashed", "oom"):

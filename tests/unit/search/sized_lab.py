@@ -115,6 +115,9 @@ class SizedExecutor(FakeExecutor):
             return {**found, "cases": [{**found["cases"][0], "case": c} for c in cases]}
         return found
 
+    def us(self, text: str, case: str) -> float:
+        return self.lab.microseconds(text, case)
+
     def _timed(self, case: str, params: Mapping[str, Any]) -> dict[str, Any]:
         before, after = (self.lab.microseconds(self.lab.text(v), case) for v in (None, params.get("variant")))
         pairs = [

@@ -97,12 +97,13 @@ def test_the_final_has_the_choice_and_what_it_must_beat(world: World) -> None:
     (choice,) = world.choices(ended.run)
     finals = {f.variant: f for f in found["finals"]}
     assert set(finals) == {choice.id, choice.parameters["small"], choice.parameters["large"]}
-    assert all(f.verified for f in finals.values())
+    # Alone, the one for large sizes loses a small one.
+    who = (choice.id, choice.parameters["small"], choice.parameters["large"])
+    assert [finals[v].verified for v in who] == [True, True, False]
     assert finals[choice.id].score > 1.3 * max(f.score for v, f in finals.items() if v != choice.id)
     unseen = {(m.variant, m.case_id) for m in found["measurements"] if m.stage == "unseen"}
     assert {case for _, case in unseen} == {"below", "above"}
-    assert {v for v, _ in unseen} - {choice.id} < set(finals)
-    assert len({v for v, _ in unseen}) == 2
+    assert {v for v, _ in unseen} == set(finals)
     assert {m.case_id for m in found["measurements"] if m.stage in ("screening", "final")} == {"small", "large"}
 
 
@@ -122,7 +123,8 @@ def test_a_choice_that_loses_at_an_unseen_size_is_not_verified(tmp_path: Path) -
     assert ended.verified
     assert choice.id not in ended.verified
     said = next(f.result["reason"] for f in world.rows(ended.run)["finals"] if f.variant == choice.id)
-    assert "at one that it wasn't chosen by (x.numel() > 8192, case above)" in said
+    assert "case above" in said
+    assert "is no timing case" in said
 
 
 def test_a_choice_that_does_not_lead_stays_out_of_the_final(world: World) -> None:

@@ -151,3 +151,63 @@ def test_poison_shows_what_nobody_wrote(dtype):
             made[:5] = torch.ones(5).to(dtype)
         runs.append(made)
     assert effects.unwritten(*runs).tolist() == [False] * 5 + [True] * 3
+
+
+# ---------------------------------------------------------------------- the mean square of narrow types
+
+
+def in_half(values, chunk):
+    """Sums along rows whose accumulators are of the values' own half type."""
+    total = torch.zeros(values.shape[0], chunk, dtype=values.dtype)
+    for start in range(0, values.shape[1], chunk):
+        total = total + values[:, start : start + chunk]
+    return total.float().sum(1).to(values.dtype)
+
+
+def rough(original, mine, exact, length):
+    """How many times as large as allowed the mean square error is."""
+    found = measure(original, mine, torch.zeros(mine.shape, dtype=torch.bool), tolerance(mine.dtype, "reassociates", 1.0, 0.0), exact)
+    square = found.square if exact is None else found.error_square
+    return square / tolerances.allowed_square(found, rms=effects.rms(original), noise=0.0, length=length)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("rows", [8, 128, 1024])
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_in_half_precision_show_in_the_mean_and_other_orders_do_not(dtype, rows, seed):
+    values = torch.randn(rows, 4096, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    exact = values.double().sum(1)
+    original = values.float().sum(1).to(dtype)
+    other = values.float().flip(1).reshape(rows, 64, 64).sum(1).sum(1).to(dtype)
+    for reference in (exact, None):
+        assert rows == 8 or rough(original, in_half(values, 64), reference, 4096) > 1  # of so few elements the mean says little
+        assert rough(original, other, reference, 4096) < 1
+        assert rough(original, exact.to(dtype), reference, 4096) < 1
+
+
+def test_who_sums_in_half_precision_itself_is_compared_with_by_its_own_errors():
+    values = torch.randn(512, 4096, generator=torch.Generator().manual_seed(1)).to(torch.float16)
+    assert rough(in_half(values, 64), in_half(values.flip(1), 64), values.double().sum(1), 4096) < 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float8_e4m3fn])
+@pytest.mark.parametrize("count", [1, 2, 10, 10_000])
+def test_rounding_once_is_never_rough_however_few_elements_there_are(dtype, count):
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(200 if count < 100 else 3):
+        exact = torch.randn(count, generator=generator, dtype=torch.float64)
+        original = (exact * (1 + 1e-7)).to(dtype)
+        assert rough(original, exact.to(dtype), exact, 1) < 1
+
+
+@pytest.mark.parametrize("outlier", [1.0, 1e3])
+def test_an_eighth_of_the_terms_left_out_shows_in_the_mean(outlier):
+    x = torch.rand(16, 2048, generator=torch.Generator().manual_seed(5)).to(torch.bfloat16)
+    x[0] *= outlier  # one row alone makes up the mean square
+    wide = x.double()
+    exact = wide * wide.square().mean(1, keepdim=True).rsqrt()
+    less = (wide * wide[:, :1792].square().mean(1, keepdim=True).rsqrt()).to(torch.bfloat16)
+    original = exact.to(torch.bfloat16)
+    assert verdict(original, less, "reassociates").wrong == 0  # each element by itself is near enough
+    assert rough(original, less, exact, 2048) > 1
+    assert rough(original, less, None, 2048) > 1

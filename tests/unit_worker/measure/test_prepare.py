@@ -1,94 +1,56 @@
-"""Operation prepare: both sides are called on every input set that can be kept, and what is kept is what timing then uses."""
+"""Operation prepare: the clock first, then a call on every buffer, so that a first timed call waits for nothing."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from kernelband_worker.measure import turn
 from kernelband_worker.measure.clocks import Snapshot
-from kernelband_worker.measure.inputs import InputSets
 from kernelband_worker.measure.prepare import prepare
-from kernelband_worker.measure.time import Workbench, time
+from kernelband_worker.measure.time import Workbench
 from kernelband_worker.state import OperationFailed
-from tests.unit_worker.measure.simulation import Program, SimulatedDevice
-from tests.unit_worker.measure.test_operation import SimulatedReplay, state
+from tests.unit_worker.measure.simulation import SimulatedDevice
+from tests.unit_worker.measure.test_operation import state
 
 
-@pytest.fixture(autouse=True)
-def gpu(monkeypatch):
+@pytest.fixture
+def executor(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (100_000, 200_000))
-
-
-def executor(programs, budget=None):
-    device = SimulatedDevice()
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     made = state("gpu")
-    made.kept["time"] = Workbench(device, lambda: Snapshot(sm_mhz=1980))
-    if budget is not None:
-        made.kept["inputs"] = InputSets(budget)
-    made.cases["c1"] = SimulatedReplay(device, programs)
+    made.kept["time"] = Workbench(SimulatedDevice(), lambda: Snapshot(sm_mhz=1980))
     return made
 
 
-def test_each_side_is_called_on_each_input_set():
-    programs = {None: Program(100.0), "v": Program(80.0)}
-    made = executor(programs, 10_000)
-    assert prepare(made, {"cases": ["c1"], "variant": "v"}) == {}
-    assert (programs[None].runs, programs["v"].runs) == (3, 3)
-    assert made.cases["c1"].prepared == [0, 1, 2]
-    time(made, {"cases": ["c1"], "pairs": 5, "variant": "v"})
-    assert made.cases["c1"].prepared == [0, 1, 2]  # nothing was read again
+def test_the_first_call_decides_the_share(executor):
+    assert prepare(executor, {"cases": [], "share": 0.05}) == {}
+    assert executor.kept["inputs"].budget_bytes == 5_000
 
 
-def test_no_more_than_fits_is_kept():
-    made = executor({None: Program(100.0)}, 2_500)  # a set takes 1,000
-    prepare(made, {"cases": ["c1"]})
-    prepare(made, {"cases": ["c1"]})
-    assert made.cases["c1"].prepared == [0, 1]
+def test_each_case_is_called_and_all_share_the_room(executor, monkeypatch):
+    called = []
+    monkeypatch.setattr(turn, "call_once", lambda _state, case, variant: called.append((case, variant)))
+    assert prepare(executor, {"cases": ["c1", "c2"], "variant": "v"}) == {}
+    assert called == [("c1", "v"), ("c2", "v")]
+    assert executor.kept["timed"] == ["c1", "c2"]
 
 
-def test_one_set_is_prepared_however_large():
-    made = executor({None: Program(100.0)}, 1)
-    prepare(made, {"cases": ["c1"]})
-    assert made.cases["c1"].prepared == [0]
+def test_memory_that_runs_out_lets_go_of_what_was_kept(executor, monkeypatch):
+    def scarce(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
 
-
-def test_the_first_call_decides_the_share():
-    made = executor({None: Program(100.0)})
-    prepare(made, {"share": 0.05})
-    assert made.kept["inputs"].budget_bytes == 5_000
-    prepare(made, {"cases": ["c1"], "share": 0.5})
-    assert made.kept["inputs"].budget_bytes == 5_000
-
-
-def test_memory_that_is_not_there(monkeypatch):
-    made = executor({None: Program(100.0)}, 10_000)
-
-    def greedy(self, program):
-        raise torch.cuda.OutOfMemoryError("tried to allocate 200 GiB")
-
-    monkeypatch.setattr(SimulatedDevice, "work", greedy)
-    with pytest.raises(OperationFailed, match="ran out of memory") as raised:
-        prepare(made, {"cases": ["c1"]})
+    executor.kept["contents"] = {"c1": object()}
+    monkeypatch.setattr(turn, "_calls", scarce)
+    with pytest.raises(OperationFailed) as raised:
+        prepare(executor, {"cases": ["c1"], "variant": "v"})
     assert raised.value.kind == "out_of_memory"
-    assert made.kept["inputs"].held_bytes == 0
+    assert "contents" not in executor.kept
 
 
-def test_what_the_variant_raises_is_its_own(monkeypatch):
-    made = executor({None: Program(100.0), "v": Program(80.0)}, 10_000)
-
-    def broken(self, program):
-        if program.device_us == 80.0:
-            raise ValueError("no such block")
-
-    monkeypatch.setattr(SimulatedDevice, "work", broken)
-    with pytest.raises(OperationFailed, match="ValueError: no such block") as raised:
-        prepare(made, {"cases": ["c1"], "variant": "v"})
-    assert raised.value.kind == "entry_failed"
-
-
-def test_without_a_gpu():
-    with pytest.raises(OperationFailed, match="no GPU") as raised:
-        prepare(state("cpu"), {"cases": []})
+@pytest.mark.parametrize("role", ["cpu", "compile"])
+def test_other_roles_prepare_nothing(role):
+    with pytest.raises(OperationFailed) as raised:
+        prepare(state(role), {"cases": []})
     assert raised.value.kind == "no_gpu"

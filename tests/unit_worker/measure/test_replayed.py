@@ -84,11 +84,11 @@ def test_an_error_of_the_program_is_told_from_ours():
     both = sides(Replay({None: broken}, ()), prepare(), None)
     with pytest.raises(ValueError, match="block size") as raised:
         both["A"].call()
-    failed = of_the_program(raised.value, "v")
+    failed = of_the_program(raised.value, "The variant")
     assert failed is not None
     assert failed.kind == "entry_failed"
     assert "ValueError: no such block size" in failed.message
     assert "in broken" in failed.data["detail"]
     with pytest.raises(ZeroDivisionError) as ours:
         1 / 0  # noqa: B018
-    assert of_the_program(ours.value, "v") is None
+    assert of_the_program(ours.value, "The variant") is None

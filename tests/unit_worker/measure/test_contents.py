@@ -1,0 +1,79 @@
+"""Contents that nobody saw before, and blocks of results: the same in every process, different each time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelband_worker.cases.store import Store
+from kernelband_worker.measure import blocks, bound
+from kernelband_worker.measure.contents import STRIDE, Content, put
+
+
+def storage(tensor):
+    return tensor.clone().contiguous().view(torch.uint8).reshape(-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.bfloat16])
+def test_a_window_at_a_secret_place(dtype):
+    whole = storage(torch.arange(200).to(dtype))
+    out = torch.zeros(100 * dtype.itemsize, dtype=torch.uint8)
+    put(out, whole, ("moves", dtype), 101 * 7 + 33)
+    assert torch.equal(out.view(dtype), torch.arange(33, 133).to(dtype))
+    put(out, whole, ("moves", dtype), 100)
+    assert torch.equal(out.view(dtype), torch.arange(100, 200).to(dtype))
+
+
+def test_bits_flip_in_every_column_and_cost_one_unit_in_the_last_place():
+    values = torch.rand(64, 64)
+    out = storage(values)
+    put(out, storage(values), ("flips", torch.int32), 7)
+    changed = out.view(torch.float32).reshape(64, 64) != values
+    assert int(changed.sum()) == -(-(values.numel() - 7) // STRIDE)
+    assert changed.any(dim=0).all()
+    assert (out.view(torch.int32) - values.view(torch.int32).reshape(-1)).abs().max() == 1
+
+
+def test_without_a_change_it_is_the_content():
+    content = storage(torch.rand(10))
+    out = torch.zeros_like(content)
+    put(out, content, None, 3)
+    assert torch.equal(out, content)
+
+
+def test_a_secret_hangs_on_everything():
+    seen = {Content(seed, k, i).secret(n) for seed in ("a", "b") for k in (0, 1) for i in (0,) for n in (0, 1)}
+    assert len(seen) == 8
+    assert Content("a", 0, 0).secret(0) == Content("a", 0, 2).secret(0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000, (blocks.WHOLE_BYTES >> 2) + 5])
+def test_what_is_given_is_what_is_taken_and_nothing_stays(count, tmp_path):
+    store, result = Store(str(tmp_path)), torch.rand(count)
+    blocks.give(store, 0, result, "ab" * 16)
+    other = torch.full_like(result, -1.0)
+    whole, unseen = blocks.take(store, 0, other, "ab" * 16)
+    assert torch.equal(whole, torch.where(unseen, other, result))
+    assert not list((tmp_path / "results").iterdir())
+    if count > 1000:
+        assert 0 < int((~unseen).sum()) < count
+        assert not unseen[0]
+        assert not unseen[-1]
+
+
+def test_blocks_of_another_secret_lie_elsewhere():
+    n = blocks.WHOLE_BYTES
+    assert blocks.positions(n, 4, "aa") != blocks.positions(n, 4, "bb")
+    found = blocks.positions(n, 4, "aa")
+    assert len(found) == blocks.BLOCKS
+    assert all(found[i][1] <= found[i + 1][0] for i in range(len(found) - 1))
+
+
+def test_a_subclass_is_one_whatever_it_is_called():
+    class Tensor(torch.Tensor):
+        pass
+
+    Tensor.__module__, Tensor.__qualname__ = "torch", "Tensor"
+    assert bound.kind(torch.rand(2)) == "Tensor"
+    assert bound.kind(torch.nn.Parameter(torch.rand(2))) == "Parameter"
+    assert bound.kind(torch.rand(2).as_subclass(Tensor)) not in ("Tensor", "Parameter")
