@@ -89,12 +89,15 @@ def _stress(state: State, params: Dict[str, Any], reached: Reached) -> Tuple[Lis
     shelf, store = shelf_of(state), open_store(state)
     told: List[Dict[str, Any]] = []
     for replay in smallest([open_case(state, case_id) for case_id in params["cases"]]):
+        begin = time.monotonic()
         for stress in stresses(state, store, replay, shelf, programs):
-            told.append({"case": stress.case, "name": stress.name, "used": stress.replay is not None, "why": stress.why})
-            if stress.replay is None:
-                continue
-            row = _stressed(Check(state, stress.replay, 0, numerics, programs), params.get("variant"), stress, shelf, reached)
-            if not row["ok"]:
+            row = None
+            if stress.replay is not None:
+                row = _stressed(Check(state, stress.replay, 0, numerics, programs), params.get("variant"), stress, shelf, reached)
+            now = time.monotonic()
+            told.append({"case": stress.case, "name": stress.name, "used": row is not None, "why": stress.why, "seconds": now - begin})
+            begin = now
+            if row is not None and not row["ok"]:
                 forget_kept(state)
                 return told, [row]
     return told, []

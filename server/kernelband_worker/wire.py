@@ -483,6 +483,7 @@ class StressFacts(TypedDict):
     name: str  # "large values"
     used: bool  # the original accepts it, so the variant was compared on it
     why: Optional[str]  # left out: "raises", "not finite", "not deterministic", "unwritten", "out of bounds" ...
+    seconds: float  # to try it on the original and to compare the variant
 
 
 class _CheckResultMore(TypedDict, total=False):

@@ -111,10 +111,6 @@ class _Final:
     spent: dict[str, float] = field(factory=dict[str, float])
 
     def run(self) -> FinalReport:
-        with self._span("start"):
-            timed = [*self.originals, *(room for h in self.houses for room in h.rooms)] if self.together else []
-            proofs = [f.proof for f in self.finalists if self._must_prove(f)]
-            self.crew.together([room.warm for room in (*(h.checks for h in self.houses), *timed, *proofs)])
         with self._span("check"):
             self._check_all()
         if self.together:
@@ -163,8 +159,10 @@ class _Final:
                 self._check_house(house)
                 house.checks.leave()
             return
+        # All processes start at once, and the checks don't wait for the others.
         checks = [partial(self._check_house, house) for house in self.houses]
-        self.crew.together([*checks, *(partial(self._prepare_original, room) for room in self.originals)])
+        others = [*(room for h in self.houses for room in h.rooms), *(f.proof for f in self.finalists if self._must_prove(f))]
+        self.crew.together([*checks, *(partial(self._prepare_original, r) for r in self.originals), *(r.warm for r in others)])
         for finalist in self.finalists:
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None

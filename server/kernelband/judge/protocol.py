@@ -148,7 +148,7 @@ class Verdict:
 class FinalReport:
     """Verdicts in the order of the candidates, and the original against itself in the same processes.
 
-    ``seconds``: wall time of start, check, prepare, measure and proof.
+    ``seconds``: wall time of check (processes start meanwhile), prepare, measure and proof.
     """
 
     verdicts: tuple[Verdict, ...]

@@ -35,7 +35,7 @@ def test_every_process_knows_one_version():
         else:
             assert not operations & {"turn", "survey", "reveal", "referee"}
     assert len(report.baseline) == len(report.verdicts[0].measurements) == 5 * 6 * 2 * 2
-    assert list(report.seconds) == ["start", "check", "prepare", "measure", "proof"]
+    assert list(report.seconds) == ["check", "prepare", "measure", "proof"]
 
 
 def test_what_our_moves_made_shares_processes_and_what_others_wrote_does_not():
@@ -235,4 +235,4 @@ def test_where_the_time_went_is_told():
     final(judge(tell=told.append, settings=Settings(processes=2)), Pool({"v": 1.3}), [candidate()])
     assert [t.partition("round ")[2] for t in told[:2]] == ["1 of 2.", "2 of 2."]
     assert told[-1].startswith("Final verification took ")
-    assert all(part in told[-1] for part in ("start", "check", "prepare", "measure", "proof"))
+    assert all(part in told[-1] for part in ("check", "prepare", "measure", "proof"))
