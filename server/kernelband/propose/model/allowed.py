@@ -89,3 +89,36 @@ OPTIONS = _names(
 )
 JIT_OPTIONS = frozenset({"do_not_specialize", "do_not_specialize_on_alignment", "noinline"})
 AUTOTUNE_OPTIONS = frozenset({"configs", "key", "restore_value", "reset_to_zero"})
+
+#: Attributes that are numbers or types, not memory: whoever reads them learns nothing of what a tensor holds.
+FACTS = _names(
+    """
+    dim device dtype element_size element_ty index is_contiguous is_cuda is_floating_point is_fp8 itemsize layout major max_grid_size minor
+    multi_processor_count nbytes ndim ndimension numel primitive_bitwidth requires_grad shape size storage_offset stride strides type
+    bit_length is_integer bits shared_memory_per_block_optin L2_cache_size total_memory warp_size data_ptr
+    """
+)
+#: Of those, what only tensors have.
+OF_TENSORS = _names("contiguous dim element_size expand is_contiguous is_cuda ndim numel reshape shape stride view")
+MAKERS = _names("empty empty_like empty_strided full full_like new_empty new_zeros ones ones_like zeros zeros_like")
+NUMBERS = _names("abs bool divmod float int isinstance len pow range round slice str triton.cdiv triton.next_power_of_2")
+#: Methods that change what they are called on; tensors' end with an underscore.
+MUTATORS = _names(
+    """
+    add append appendleft cache_clear clear discard extend insert move_to_end pop popitem popleft remove reverse setdefault sort update
+    """
+)
+#: What tells where memory lies or whether it was touched, never what it holds.
+IDENTITY = _names("_base _cdata _version data_ptr id hash is_set_to storage untyped_storage")
+#: Beginnings of what changes or tells the state of the process and the device: only as the user's own text has it.
+SURROUNDINGS = ("torch.cuda.", "torch.utils.", "torch.backends.", "torch.autograd.", "torch.library.", "torch.random.", "torch._")
+#: What reads the elements of a tensor, called on one.
+READERS = _names("abs all any bool divmod float int max min pow range round set sorted str sum")
+#: Attributes that aren't sizes, whatever they are of.
+NO_SIZES = _names(
+    """
+    bits dim device dtype element_size element_ty is_block is_contiguous is_cuda is_floating is_floating_point is_fp8 itemsize layout load
+    major minor multi_processor_count ndim ndimension primitive_bitwidth requires_grad type L2_cache_size total_memory warp_size
+    shared_memory_per_block_optin
+    """
+)

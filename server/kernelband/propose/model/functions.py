@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import symtable
+import sys
 import warnings
 from collections import Counter
 from functools import lru_cache
@@ -155,10 +156,14 @@ def _scopes(text: str) -> tuple[set[str], set[str]]:
 
 @frozen
 class Around:
-    """What a file gives to its functions: ``imports`` by name as dotted, ``bound``: every name of its top level."""
+    """What a file gives to its functions: ``imports`` by name as dotted, ``bound``: every name of its top level.
+
+    ``plain``: of those, the ones that hold no memory: numbers and texts that are written down, modules of torch, Triton and Python.
+    """
 
     imports: dict[str, str]
     bound: frozenset[str]
+    plain: frozenset[str]
     lines: tuple[str, ...]  # the import statements, for a prompt
 
 
@@ -190,4 +195,18 @@ def around(text: str) -> Around:
             bound.add(node.id)
         left += reversed(list(ast.iter_child_nodes(node)))
     imports = {name: meanings.pop() for name, meanings in found.items() if len(meanings) == 1 and name not in bound}
-    return Around(imports, frozenset(bound | set(found)), tuple(lines))
+    modules = {n for n, meaning in imports.items() if meaning.partition(".")[0] in sys.stdlib_module_names | {"torch", "triton"}}
+    return Around(imports, frozenset(bound | set(found)), frozenset(modules | _constants(tree)), tuple(lines))
+
+
+def _constants(tree: ast.Module) -> set[str]:
+    """Names that the file's own statements bind once, to numbers and texts only."""
+    often = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    written = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.Name, ast.expr_context, ast.operator, ast.unaryop)
+    found: set[str] = set()
+    for node in (n for n in tree.body if isinstance(n, ast.Assign)):
+        names = [t.id for t in node.targets if isinstance(t, ast.Name) and often[t.id] == 1]
+        parts = list(ast.walk(node.value))
+        if all(isinstance(p, written) and (not isinstance(p, ast.Name) or p.id in found) for p in parts):
+            found |= set(names)
+    return found

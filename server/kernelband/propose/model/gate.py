@@ -2,7 +2,8 @@
 
 Allowed is what is known to be harmless (``allowed``) and what the user's own functions name already. So there is no way to files, network,
 processes, threads, other modules, state that outlives a call, or the machinery behind objects; what is left is arithmetic on tensors.
-Names are resolved by Python's own symbol table, never by spelling.
+Names are resolved by Python's own symbol table, never by spelling. What single words don't show is looked at last: what is kept
+(``state``), what is read (``memory``), and what is made for single sizes (``sizes``).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Iterator
 
 from attrs import define, field
 
-from kernelband.propose.model import allowed
+from kernelband.propose.model import allowed, memory, sizes, state
 from kernelband.propose.model.functions import Unreadable, Uses, body_of, chain, uses
-from kernelband.propose.model.rules import Refused, Rules, function_of, is_dunder
+from kernelband.propose.model.rules import Change, Kind, Refused, Rules, function_of, is_dunder, refusal
+from kernelband.propose.model.values import values
 
 MAX_CHARACTERS = 60_000  # of one function
 MAX_STRING = 400
@@ -64,10 +66,22 @@ def check(rules: Rules, text: str, indent: str = "") -> ast.FunctionDef:
     except Unreadable as error:
         raise Refused(f"{rules.editable.label} isn't valid Python: {error}.") from error
     try:
-        _Check(rules, found, first=1 if indent else 0).all(function)
+        first = 1 if indent else 0
+        _Check(rules, found, first).all(function)
+        _whole(rules, found, function, first)
     except RecursionError as error:
         raise Refused(f"{rules.editable.label} is nested too deeply to be checked.") from error
     return function
+
+
+def _whole(rules: Rules, found: Uses, function: ast.FunctionDef, first: int) -> None:
+    """What can't be seen of single words: what is kept, read, and what the sizes of a call decide."""
+    own, its = values(rules.before, rules.own.globals, rules.around), values(function, found.globals, rules.around)
+    change = Change(rules, own, its, first)
+    if not rules.editable.device:
+        state.look(change)
+    memory.look(change)
+    sizes.look(change)
 
 
 @define
@@ -86,10 +100,8 @@ class _Check:
             if id(node) not in self._done:
                 self._node(node, function)
 
-    def _refuse(self, node: ast.AST, why: str) -> Refused:
-        line = getattr(node, "lineno", 0) - self.first
-        where = f"{self.rules.editable.label}, line {line}: " if line > 0 else f"{self.rules.editable.label}: "
-        return Refused(f"{where}{why}.")
+    def _refuse(self, node: ast.AST, why: str, kind: Kind = "name") -> Refused:
+        return refusal(self.rules.editable, node, why, kind, self.first)
 
     # ------------------------------------------------------------ names
 
@@ -132,11 +144,11 @@ class _Check:
         root = dotted.partition(".")[0]
         if root and root in self.found.globals:
             if not isinstance(node.ctx, ast.Load):
-                raise self._refuse(node, f"it assigns to {dotted}: nothing may outlive a call")
+                raise self._refuse(node, f"it assigns to {dotted}: nothing may outlive a call", "state")
             self._chain(node, dotted, root)
             return
         if not isinstance(node.ctx, ast.Load) and (rules.editable.device or name not in rules.program.stores):
-            raise self._refuse(node, f"it assigns to an attribute, {name}: nothing may outlive a call")
+            raise self._refuse(node, f"it assigns to an attribute, {name}: nothing may outlive a call", "state")
         if name not in rules.attributes:
             raise self._refuse(node, f"the attribute {name} is neither used by the original nor on the list of what may be used")
 
@@ -167,32 +179,32 @@ class _Check:
     def _signature(self, function: ast.FunctionDef) -> None:
         before = self.rules.before
         if getattr(function, "type_params", []):
-            raise self._refuse(function, "it has type parameters")
+            raise self._refuse(function, "it has type parameters", "form")
         if not self.rules.editable.device:
             same = ast.dump(function.args) == ast.dump(before.args) and _dump(function.returns) == _dump(before.returns)
             if not same:
-                raise self._refuse(function, "a host function keeps its parameters, defaults and annotations: others call it")
+                raise self._refuse(function, "a host function keeps its parameters, defaults and annotations: others call it", "form")
             self._done |= {id(n) for n in (*ast.walk(function.args), *(ast.walk(function.returns) if function.returns else ()))}
             return
         defaults = [d for d in (*function.args.defaults, *function.args.kw_defaults) if d is not None]
         known = {ast.dump(d) for d in (*before.args.defaults, *before.args.kw_defaults) if d is not None}
         for default in defaults:
             if not isinstance(default, ast.Constant) and ast.dump(default) not in known:
-                raise self._refuse(default, "a default of a kernel's parameter must be a constant")
+                raise self._refuse(default, "a default of a kernel's parameter must be a constant", "form")
         for part in (*_annotations(function),):
             if any(isinstance(n, (ast.Call, ast.Lambda, ast.NamedExpr)) for n in ast.walk(part)):
-                raise self._refuse(part, "an annotation must be a plain name, as tl.constexpr")
+                raise self._refuse(part, "an annotation must be a plain name, as tl.constexpr", "form")
 
     def _decorators(self, function: ast.FunctionDef) -> None:
         known = {ast.dump(d) for d in self.rules.before.decorator_list}
         heads = [self._head(d) for d in self.rules.before.decorator_list]
         if not self.rules.editable.device:
             if [ast.dump(d) for d in function.decorator_list] != [ast.dump(d) for d in self.rules.before.decorator_list]:
-                raise self._refuse(function, "a host function keeps its decorators")
+                raise self._refuse(function, "a host function keeps its decorators", "form")
             self._done |= {id(n) for d in function.decorator_list for n in ast.walk(d)}
             return
         if [self._head(d) for d in function.decorator_list] != heads:
-            raise self._refuse(function, "a kernel keeps its decorators, in their order; only what they are given may change")
+            raise self._refuse(function, "a kernel keeps its decorators, in their order; only what they are given may change", "form")
         for decorator, head in zip(function.decorator_list, heads, strict=True):
             if ast.dump(decorator) in known:
                 self._done |= {id(n) for n in ast.walk(decorator)}
@@ -201,7 +213,7 @@ class _Check:
             elif head == "triton.autotune" and isinstance(decorator, ast.Call):
                 self._autotune(decorator)
             elif head not in ("triton.jit", "triton.heuristics"):
-                raise self._refuse(decorator, "this decorator may not change")
+                raise self._refuse(decorator, "this decorator may not change", "form")
 
     def _head(self, decorator: ast.expr) -> str:
         dotted = chain(decorator.func if isinstance(decorator, ast.Call) else decorator)
@@ -213,7 +225,7 @@ class _Check:
     def _keywords(self, call: ast.Call, known: frozenset[str]) -> None:
         for keyword in call.keywords:
             if keyword.arg not in known and keyword.arg not in self._old_keywords():
-                raise self._refuse(call, f"the option {keyword.arg or '**'} may not be set here")
+                raise self._refuse(call, f"the option {keyword.arg or '**'} may not be set here", "form")
 
     def _old_keywords(self) -> set[str]:
         """Options of the original's decorators that hold no code."""
@@ -226,7 +238,7 @@ class _Check:
             if keyword.arg in kept and ast.dump(keyword) == kept[keyword.arg]:
                 self._done |= {id(n) for n in ast.walk(keyword)}
             elif keyword.arg not in allowed.AUTOTUNE_OPTIONS:
-                raise self._refuse(decorator, f"the option {keyword.arg or '**'} of autotune may not change")
+                raise self._refuse(decorator, f"the option {keyword.arg or '**'} of autotune may not change", "form")
 
     # ------------------------------------------------------------ the body
 
@@ -244,21 +256,12 @@ class _Check:
             self._name(node)
         elif isinstance(node, ast.Attribute):
             self._attribute(node)
-        elif isinstance(node, ast.Subscript):
-            self._subscript(node)
         elif isinstance(node, ast.Call):
             self._call(node)
         elif isinstance(node, ast.Constant):
             self._constant(node, function)
         elif isinstance(node, ast.withitem):
             self._with(node)
-
-    def _subscript(self, node: ast.Subscript) -> None:
-        base: ast.expr = node
-        while isinstance(base, (ast.Subscript, ast.Attribute)):
-            base = base.value
-        if not isinstance(node.ctx, ast.Load) and isinstance(base, ast.Name) and base.id in self.found.globals:
-            raise self._refuse(node, f"it stores into {base.id}: nothing may outlive a call")
 
     def _call(self, node: ast.Call) -> None:
         dump = ast.dump(node)
@@ -303,9 +306,9 @@ class _Check:
         if isinstance(first, ast.Expr) and first.value is node:
             return
         if isinstance(value, (str, bytes)) and len(value) > MAX_STRING:
-            raise self._refuse(node, f"a text of {len(value)} characters has no place in a kernel")
+            raise self._refuse(node, f"a text of {len(value)} characters has no place in a kernel", "form")
         if isinstance(value, int) and abs(value) > MAX_NUMBER:
-            raise self._refuse(node, "a number of more than 64 bits has no place in a kernel")
+            raise self._refuse(node, "a number of more than 64 bits has no place in a kernel", "form")
 
     def _with(self, node: ast.withitem) -> None:
         dotted = chain(node.context_expr.func if isinstance(node.context_expr, ast.Call) else node.context_expr)

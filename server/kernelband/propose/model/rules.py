@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import reduce
+from typing import Literal
 
 from attrs import frozen
 
 from kernelband.propose.model import allowed
 from kernelband.propose.model.functions import Around, Editable, Unreadable, Uses, around, body_of, indentation, uses
+from kernelband.propose.model.pointers import accesses, numbers
+from kernelband.propose.model.values import Root, Values, values
 from kernelband.source.model import Program
+
+Kind = Literal["form", "name", "state", "memory", "sizes"]
 
 
 class Refused(ValueError):
-    """What was written can't be used; the message says why, to people and to the model."""
+    """What was written can't be used; the message says why, to people and to the model.
+
+    ``kind``: "form" isn't what was asked for; "name" uses what isn't on a list; "state" keeps something beyond the call, or writes what
+    the original doesn't; "memory" depends on memory that nothing of it wrote, or on where memory lies; "sizes" is made for single sizes.
+    """
+
+    def __init__(self, message: str, kind: Kind = "form") -> None:
+        super().__init__(message)
+        self.kind: Kind = kind
 
 
 @frozen
@@ -28,6 +42,7 @@ class Rules:
     kernels: frozenset[str]  # names of jit functions
     names: frozenset[str]  # of functions that may be rewritten, in the same file
     options: frozenset[str]  # of launches and configurations
+    outputs: frozenset[Root]  # what the host function's own launches store to
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -45,8 +60,10 @@ def rules(program: Program, editable: Editable, every: tuple[Editable, ...]) -> 
     here = [e for e in every if e.place.path == editable.place.path]
     try:
         own = {e.label: uses(_text(text, e), indentation(text, e.span)) for e in here}
-        before = function_of(body_of(_text(text, editable), indentation(text, editable.span)), editable)
+        before = _function(program, editable)
         known = around(text)
+        its = values(before, own[editable.label].globals, known)
+        outputs = frozenset[Root]() if editable.device else _outputs(program, editable, every, its)
     except Unreadable as error:
         raise Refused(f"{editable.label} can't be checked by this Python: {error}.") from error
     jit = (program.kernel, *program.helpers)
@@ -61,7 +78,28 @@ def rules(program: Program, editable: Editable, every: tuple[Editable, ...]) -> 
         kernels=frozenset(k.place.name for k in jit),
         names=frozenset(e.place.name for e in here if "." not in e.place.qualname),
         options=allowed.OPTIONS | merged.keywords | parameters,
+        outputs=outputs,
     )
+
+
+def _outputs(program: Program, host: Editable, every: tuple[Editable, ...], its: Values) -> frozenset[Root]:
+    """What the launches of a host function store to, by what its kernels' texts say."""
+    stored: dict[str, set[str]] = {}
+    for kernel in (e for e in every if e.device):
+        text = program.texts[kernel.place.path]
+        inside = values(_function(program, kernel), uses(_text(text, kernel), indentation(text, kernel.span)).globals, around(text))
+        names = frozenset(e.place.name for e in every if e.device)
+        stored[kernel.place.name] = {a.parameter for a in accesses(inside, names) if a.how != "loads"} - numbers(inside)
+    found: set[Root] = set()
+    for launch in (x for h in program.hosts if h.place == host.place for x in h.launches):
+        given = [a.text for name, a in launch.arguments.items() if name in stored.get(launch.kernel.name, ())]
+        found |= {r for g in given for r in its.roots(ast.parse(g.strip(), mode="eval").body)}
+    return frozenset(found)
+
+
+def _function(program: Program, editable: Editable) -> ast.FunctionDef:
+    text = program.texts[editable.place.path]
+    return function_of(body_of(_text(text, editable), indentation(text, editable.span)), editable)
 
 
 def _text(text: str, editable: Editable) -> str:
@@ -94,6 +132,60 @@ def function_of(tree: ast.Module, editable: Editable) -> ast.FunctionDef:
     return tree.body[0]
 
 
+def refusal(editable: Editable, node: ast.AST, why: str, kind: Kind, first: int) -> Refused:
+    """The refusal that names the line as the model counts it; ``first``: lines before the function's own in its tree."""
+    line = getattr(node, "lineno", 0) - first
+    return Refused(f"{editable.label}, line {line}: {why}." if line > 0 else f"{editable.label}: {why}.", kind)
+
+
 def is_dunder(name: str) -> bool:
     """Whether it is one of Python's own names, or would like to be."""
     return name.startswith("__")
+
+
+@frozen(eq=False)
+class Change:
+    """A function as it is and as it would be."""
+
+    rules: Rules
+    before: Values
+    after: Values
+    first: int  # lines before the function's own in its tree
+
+    def refused(self, node: ast.AST, why: str, kind: Kind) -> Refused:
+        """The refusal of a part of the function."""
+        return refusal(self.rules.editable, node, why, kind, self.first)
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """Every node of the function as it would be, with what stands before it."""
+        return ast.walk(self.after.function)
+
+    def as_before(self, node: ast.AST) -> bool:
+        """Whether the original has this text, and its names stand for no other memory than there."""
+        return self.after.key(node) in self.before.texts and all(
+            owners(self.after.roots(n)) <= owners(self.before.roots(n)) for n in ast.walk(node) if isinstance(n, ast.Name)
+        )
+
+    def tensors(self) -> frozenset[str]:
+        """Parameters that are tensors, by how they are used in either text."""
+        found: set[str] = set()
+        for side in (self.before, self.after):
+            for node in ast.walk(side.function):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in allowed.OF_TENSORS:
+                    found |= {r.name for r in side.roots(node.value) if r.kind == "parameter"}
+        return frozenset(found)
+
+    def launches(self, side: Values) -> list[ast.Call]:
+        """``kernel[grid](...)``, ``kernel.run(...)`` and what was compiled ahead and is called."""
+        return [n for n in ast.walk(side.function) if isinstance(n, ast.Call) and self._starts(side, n.func)]
+
+    def _starts(self, side: Values, called: ast.expr) -> bool:
+        base = side.resolved(called)
+        if isinstance(base, ast.Subscript):
+            return True
+        return isinstance(base, ast.Attribute) and base.attr in ("run", "warmup") and bool(owners(side.roots(base.value)))
+
+
+def owners(roots: frozenset[Root]) -> frozenset[tuple[str, str]]:
+    """Roots without the places of allocations: another allocation than before is the function's own as well."""
+    return frozenset((r.kind, r.name if r.outlives else "") for r in roots)
