@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from attrs import frozen
 
 from kernelband.judge.protocol import Measurement, Objective, Quantity, Stage
 from kernelband.judge.result import CaseResult, Performance, Ratio
+from kernelband.judge.sizes import LEAST_US, SURELY, Lost, lost_at
 from kernelband.judge.statistics import MARGIN, Interval, average, log_ratio, of_pairs, of_processes, prediction
 from kernelband_worker.wire import Case
 
-LEAST_US = 1.0  # an absolute loss below this is not one
-SIZE_LOSS = 0.05  # of a size that is no timing case: it has few pairs
 ERROR = 0.05  # that any of a final's finalists is called faster, or slower, by chance
-SURELY = 0.95
 
 WHERE: dict[Quantity, str] = {"device": "on the device", "call": "per call"}
 
@@ -124,6 +122,7 @@ def compare(
     shares: Mapping[str, float] | None = None,
     finalists: int = 1,
     sizes: Sequence[Measurement] = (),
+    made_up: Collection[str] = (),
 ) -> Comparison:
     """Judges one variant.
 
@@ -136,6 +135,7 @@ def compare(
         shares: of the device time in the target kernel, by case.
         finalists: how many variants the same final judges: one of many is easily lucky, so each has intervals at 1 - 0.05 / finalists.
         sizes: of the variant at cases that are checked but aren't timing cases, perhaps of one process and few pairs. Final only.
+        made_up: those of them that the program wasn't seen to call.
 
     Raises:
         ValueError: there is nothing to compare.
@@ -148,7 +148,7 @@ def compare(
         q: _margins(_score(noise, q, rules, of_processes) if noise else None, rules.confidence) for q in both
     }
     rows = _rows(found, cases, scores, rules.confidence)
-    performance, reason = _decide(scores, margins, rows, rules, counted(sizes))
+    performance, reason = _decide(scores, margins, rows, rules, lost_at(counted(sizes), objective, made_up))
     score = scores[objective]
     return Comparison(
         performance,
@@ -217,9 +217,7 @@ def _margins(noise: _Score | None, confidence: float) -> _Margins:
     return _Margins(max(least, noise.whole.farthest(confidence)), cases, noise.total.farthest(confidence))
 
 
-def _decide(
-    scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules, sizes: Sequence[Measurement]
-) -> tuple[Performance, str]:
+def _decide(scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules, elsewhere: Lost | None) -> tuple[Performance, str]:
     score, margin = scores[rules.objective], margins[rules.objective]
     if rules.high(score.whole) < -margin.whole:
         return "slower", ""
@@ -230,11 +228,14 @@ def _decide(
         lost = (
             _lost_case(rules.objective, scores, margins, rows, rules)
             or _lost_in_total(score, margin, rows, rules)
-            or _lost_size(sizes, rules)
+            or (elsewhere.sentence if elsewhere is not None and elsewhere.decides else "")
             or lost
             or _lost_case(rules.other, scores, margins, rows, rules)
         )
-    return ("inconclusive", lost) if lost else ("faster", _worst_case(score, margin, rules))
+    if lost:
+        return "inconclusive", lost
+    said = (_worst_case(score, margin, rules), elsewhere.sentence if elsewhere is not None else "")
+    return "faster", " ".join(s for s in said if s)
 
 
 def _lost_case(quantity: Quantity, scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:
@@ -246,7 +247,7 @@ def _lost_case(quantity: Quantity, scores: Scores, margins: Margins, rows: Seque
         for r in rows
         if rules.loses(score.cases[r.case], margin.of(r.case)) and _loss_us(r, quantity, score) > least_us
     }
-    return _said(lost, where=where)
+    return _said(lost, where)
 
 
 def _worst_case(score: _Score, margin: _Margins, rules: _Rules) -> str:
@@ -268,18 +269,6 @@ def _lost_in_total(score: _Score, margin: _Margins, rows: Sequence[CaseResult], 
     )
 
 
-def _lost_size(sizes: Sequence[Measurement], rules: _Rules) -> str:
-    """Few pairs, so more must be lost than on a timing case, and more than they scatter."""
-    lost: dict[str, float] = {}
-    for case, by in _grouped(sizes, rules.objective).items():
-        blocks = [_logs(block) for block in by.values()]
-        interval = of_pairs(blocks[0]) if len(blocks) == 1 else of_processes([median(logs) for logs in blocks])
-        loss_us = median(m.variant_us - m.original_us for block in by.values() for m in block)
-        if interval.centre < -math.log1p(SIZE_LOSS) and loss_us > LEAST_US and interval.bound(SURELY) < 0:
-            lost[case] = interval.centre
-    return _said(lost, what=", which is no timing case,")
-
-
 def _lost_on_average(score: _Score, margin: _Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:
     """The score of the time that wasn't to be improved."""
     loss_us = fmean(_time(r, rules.other, "after") - _time(r, rules.other, "before") for r in rows)
@@ -290,12 +279,12 @@ def _lost_on_average(score: _Score, margin: _Margins, rows: Sequence[CaseResult]
     return f"Faster {WHERE[rules.objective]}, but {math.expm1(-score.whole.centre):.0%} slower {WHERE[rules.other]}: not called faster."
 
 
-def _said(lost: Mapping[str, float], *, what: str = "", where: str = "") -> str:
+def _said(lost: Mapping[str, float], where: str) -> str:
     """Of the worst of these cases."""
     if not lost:
         return ""
     worst = min(lost, key=lambda case: lost[case])
-    return f"On case {worst[:8]}{what} it is slower{where}: {math.exp(lost[worst]):.2f}x, so it isn't called faster."
+    return f"On case {worst[:8]} it is slower{where}: {math.exp(lost[worst]):.2f}x, so it isn't called faster."
 
 
 def _loss_us(row: CaseResult, quantity: Quantity, score: _Score) -> float:

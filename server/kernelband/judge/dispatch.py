@@ -11,8 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
-from kernelband.judge.comparison import LEAST_US, counted
+from kernelband.judge.comparison import counted
 from kernelband.judge.protocol import ORIGINAL, Dispatch, Measurement, Quantity, Rival, Side
+from kernelband.judge.sizes import LEAST_US
 from kernelband.judge.statistics import MARGIN, Interval, log_ratio, of_processes
 
 GAIN = 0.05  # of each side on its cases

@@ -171,6 +171,7 @@ class Judge:
             baseline=baseline,
             shares=self.shares,
             sizes=sizes,
+            made_up={c["id"] for c in self.task.cases if c.get("neighbour_of")},
             finalists=finalists,
         )
         evidence = self.evidence(found)

@@ -55,6 +55,7 @@ class ReplayCase:
     """A case that can be called. ``case`` is the wire's Case. Call ``restore`` between calls on the same Prepared."""
 
     kept = True  # inputs may stay on the device between calls
+    resized = False  # the program was never seen to call it at these sizes: a float64 reference is made only where nothing else will do
     stressed = False  # float32 results may differ by what rounding the inputs once more does, as those of half precision always may
 
     def __init__(self, state: State, store: Store, stored: StoredCase, *, zone_bytes: int = 0) -> None:

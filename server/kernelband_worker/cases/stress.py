@@ -59,7 +59,7 @@ class _Candidate:
 class Resized(ReplayCase):
     """A neighbour of a case that only finalists meet."""
 
-    kept, stressed = False, True
+    kept, stressed, resized = False, True, True
 
 
 class Stressed(ReplayCase):
