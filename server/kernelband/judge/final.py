@@ -42,21 +42,14 @@ SHARE = 0.25  # of free memory, for the inputs that all processes keep; again as
 SIZE_SWEEPS = 3
 
 
-@define(eq=False)
-class _House:
-    """Where finalists live: a room a round, and one for checks. There the original runs beside them, and nothing is timed."""
-
-    rooms: list[Room]
-    checks: Room
-
-
 @define
 class _Finalist:
     """A candidate on its way. ``result`` is set as soon as nothing more is to be measured of it."""
 
     name: str  # of its seats
     candidate: Candidate
-    house: _House
+    rooms: list[Room]  # one a round; those of moves of ours are the same
+    checks: Room  # there the original runs beside it, and nothing is timed
     proof: Room  # for the user's own entry: there the variant bears the original's names
     found: list[Measurement] = field(factory=list[Measurement])
     unseen: list[Measurement] = field(factory=list[Measurement])  # at sizes of no timing case
@@ -85,13 +78,16 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
     def rooms(name: str) -> list[Room]:
         return [Room(make_executor, f"{name}-{i}", settings, share) for i in range(settings.processes)]
 
-    houses = [_House(rooms(f"final-{g}"), Room(make_executor, f"check-{g}", settings, SHARE / len(groups))) for g in range(len(groups))]
+    houses = [rooms(f"final-{g}") for g in range(len(groups))]
     house = {i: houses[g] for g, members in enumerate(groups) for i in members}
-    finalists = [
-        _Finalist(f"finalist {i + 1}", c, house[i], Room(make_executor, f"proof-{i}", settings, 0.0)) for i, c in enumerate(chosen)
-    ]
+
+    def finalist(i: int, candidate: Candidate) -> _Finalist:
+        checks = Room(make_executor, f"check-{i}", settings, SHARE / len(chosen))
+        return _Finalist(f"finalist {i + 1}", candidate, house[i], checks, Room(make_executor, f"proof-{i}", settings, 0.0))
+
+    finalists = [finalist(i, c) for i, c in enumerate(chosen)]
     originals = rooms("original")
-    every = [*originals, *(room for h in houses for room in (*h.rooms, h.checks)), *(f.proof for f in finalists)]
+    every = [*originals, *(room for rooms in houses for room in rooms), *(room for f in finalists for room in (f.checks, f.proof))]
     with Crew(every, settings.starts_at_once) as crew:
         return _Final(judge, crew, originals, houses, finalists, together).run()
 
@@ -103,7 +99,7 @@ class _Final:
     judge: Judge
     crew: Crew
     originals: list[Room]
-    houses: list[_House]
+    houses: list[list[Room]]
     finalists: list[_Finalist]
     together: bool
     plan: dict[str, TurnCase] = field(factory=dict[str, TurnCase])
@@ -115,7 +111,7 @@ class _Final:
             self._check_all()
         if self.together:
             with self._span("prepare"):
-                self.crew.together([partial(self._prepare_house, h, room) for h in self.houses for room in h.rooms])
+                self.crew.together([partial(self._prepare_all, room) for house in self.houses for room in house])
         with self._span("measure"):
             for process in range(len(self.originals)):
                 self._round(process)
@@ -154,30 +150,23 @@ class _Final:
     # ------------------------------------------------------------ check and prepare
 
     def _check_all(self) -> None:
+        checks = [partial(self._attempt, f, f.checks, partial(self._check, f)) for f in self.finalists]
         if not self.together:
-            for house in self.houses:
-                self._check_house(house)
-                house.checks.leave()
+            for finalist, check in zip(self.finalists, checks, strict=True):
+                check()
+                finalist.checks.leave()
             return
-        # All processes start at once, and the checks don't wait for the others.
-        checks = [partial(self._check_house, house) for house in self.houses]
-        others = [*(room for h in self.houses for room in h.rooms), *(f.proof for f in self.finalists if self._must_prove(f))]
+        self.crew.together([f.checks.warm for f in self.finalists])  # all others start beside the checks
+        others = [*(room for house in self.houses for room in house), *(f.proof for f in self.finalists if self._must_prove(f))]
         self.crew.together([*checks, *(partial(self._prepare_original, r) for r in self.originals), *(r.warm for r in others)])
-        for finalist in self.finalists:
+        for finalist, check in zip(self.finalists, checks, strict=True):
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None
-                self._attempt(finalist, finalist.house.checks, partial(self._check, finalist))
-        self.crew.together([house.checks.leave for house in self.houses])  # and lets its memory go
-
-    def _of_house(self, house: _House) -> list[_Finalist]:
-        return [f for f in self._left() if f.house is house]
-
-    def _check_house(self, house: _House) -> None:
-        for finalist in self._of_house(house):
-            self._attempt(finalist, house.checks, partial(self._check, finalist))
+                check()
+        self.crew.together([f.checks.leave for f in self.finalists])  # and lets its memory go
 
     def _check(self, finalist: _Finalist) -> None:
-        room, cases = finalist.house.checks, self.judge.task.of_role("check", "time", "held_out")
+        room, cases = finalist.checks, self.judge.task.of_role("check", "time", "held_out")
         executor = room.enter()
         checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together, stress=True)
         room.fresh = False
@@ -190,8 +179,8 @@ class _Final:
         with suppress(KernelBandError):  # what goes wrong here goes wrong again, and is dealt with, in its round
             self._prepare(room, BASELINE)
 
-    def _prepare_house(self, house: _House, room: Room) -> None:
-        for finalist in self._of_house(house):
+    def _prepare_all(self, room: Room) -> None:
+        for finalist in [f for f in self._left() if room in f.rooms]:
             self._prepare_early(finalist, room)
 
     def _prepare_early(self, finalist: _Finalist, room: Room) -> None:
@@ -235,7 +224,7 @@ class _Final:
         """The second copy of the original is the process of another round."""
         original = Seat(self.originals[process], BASELINE, "original")
         copy = Seat(self.originals[(process + 1) % len(self.originals)], BASELINE, "copy of the original")
-        seats = [original, *(Seat(f.house.rooms[process], f.candidate, f.name) for f in left), copy]
+        seats = [original, *(Seat(f.rooms[process], f.candidate, f.name) for f in left), copy]
         return Round(seats, self.judge.task.timed(), self.judge.settings, self.judge.gpu, process)
 
     def _of(self, seat: Seat) -> _Finalist:
@@ -311,7 +300,7 @@ class _Final:
         """The rooms end meanwhile: an entry may need the memory."""
         winners = [f for f in self.finalists if f.result is not None and f.result.performance == "faster" and self._must_prove(f)]
         again: list[_Finalist] = []
-        rooms = [*self.originals, *(room for h in self.houses for room in h.rooms)]
+        rooms = [*self.originals, *(room for house in self.houses for room in house)]
         self.crew.together([*(room.leave for room in rooms), *(partial(self._prove, f, again) for f in winners)])
         for finalist in again:
             self._prove(finalist, None)

@@ -16,7 +16,7 @@ from kernelband_worker.wire import PrepareParams
 _LOOK_S = 0.2
 
 
-@define
+@define(eq=False)
 class Room:
     """The executor of one process; a fault costs it, and whoever enters next gets another.
 
