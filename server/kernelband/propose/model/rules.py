@@ -14,6 +14,7 @@ from kernelband.propose.model.functions import Around, Editable, Unreadable, Use
 from kernelband.propose.model.pointers import accesses, numbers
 from kernelband.propose.model.values import Root, Values, values
 from kernelband.source.model import Program
+from kernelband.source.syntax import expression_tree
 
 Kind = Literal["form", "name", "state", "memory", "sizes"]
 
@@ -93,7 +94,7 @@ def _outputs(program: Program, host: Editable, every: tuple[Editable, ...], its:
     found: set[Root] = set()
     for launch in (x for h in program.hosts if h.place == host.place for x in h.launches):
         given = [a.text for name, a in launch.arguments.items() if name in stored.get(launch.kernel.name, ())]
-        found |= {r for g in given for r in its.roots(ast.parse(g.strip(), mode="eval").body)}
+        found |= {r for g in given for r in its.roots(expression_tree(g.strip()).body)}
     return frozenset(found)
 
 
