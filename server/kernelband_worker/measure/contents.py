@@ -1,9 +1,9 @@
 """What timed calls get: contents that no call before had, in several buffers, so that neither values nor addresses tell one from another.
 
 Of a storage whose floats are drawn anyway there is twice as much as it holds, and content ``k`` of a turn is a window at a secret place of
-it: other values, in another order, for the price of a copy on the device. Of all other floats the last bit of every so manieth one is
-flipped. It is the same in every process that knows the turn's seed, so another process can say what the result must be. Integers are never
-changed: page tables and offsets can't be.
+it: other values, in another order, for the price of a copy on the device. Of all other floats every so manieth becomes a sixteenth larger
+or smaller. It is the same in every process that knows the turn's seed, so another process can say what the result must be. Integers are
+never changed: page tables and offsets can't be.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ from kernelband_worker.state import State
 
 MOST_BUFFERS = 16
 MOST_SETS = 3
-STRIDE = 61  # of the elements whose last bit is flipped: prime, so that it meets every column of a row
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+STRIDE = 61  # of the elements in which a bit flips: prime, so that it meets every column of a row
+#: The bit of a float that is worth a sixteenth of it, at least, and the integers that it is flipped in.
+_BITS = {
+    torch.float16: (torch.int16, 1 << 6),
+    torch.bfloat16: (torch.int16, 1 << 3),
+    torch.float32: (torch.int32, 1 << 19),
+    torch.float64: (torch.int64, 1 << 48),
+}
 
-#: Of a storage: a window of elements of that type moves over what there is, or bits flip in floats seen as such integers.
+#: Of a storage of that type: a window "moves" over what there is, or bits "flip".
 Change = Tuple[str, torch.dtype]
 
 
@@ -103,8 +109,8 @@ def put(storage: torch.Tensor, whole: torch.Tensor, change: Optional[Change], by
     how, dtype = change
     if how == "flips":
         bound.copy(storage, whole)
-        count = size // dtype.itemsize
-        storage[: count * dtype.itemsize].view(dtype)[by % min(STRIDE, count) :: STRIDE].bitwise_xor_(1)
+        count, (integers, bit) = size // dtype.itemsize, _BITS[dtype]
+        storage[: count * dtype.itemsize].view(integers)[by % min(STRIDE, count) :: STRIDE].bitwise_xor_(bit)
         return
     start = by % ((whole.numel() - size) // dtype.itemsize + 1) * dtype.itemsize
     bound.copy(storage, whole[start : start + size])
@@ -127,9 +133,9 @@ def source(replay: ReplayCase, input_set: int, number: int, content: torch.Tenso
         seed = policy.seed_of(0, f"window of {replay.case['id']}", input_set, number)
         more = policy.draw(fit, content.numel() // dtype.itemsize * dtype.itemsize, seed, content.device)
         return torch.cat([content, more]), ("moves", dtype)
-    if dtype.itemsize == 1 or not bool(torch.isfinite(values).all()) or bool((values == values[0]).all()):
+    if dtype not in _BITS or not bool(torch.isfinite(values).all()) or bool((values == values[0]).all()):
         return content, None
-    return content, ("flips", _BITS[dtype.itemsize])
+    return content, ("flips", dtype)
 
 
 def contents_of(state: State, replay: ReplayCase) -> Contents:

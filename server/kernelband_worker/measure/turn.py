@@ -178,7 +178,9 @@ class _Calls:
         return self.contents.fill(self.k % len(self.contents.buffers) if buffer is None else buffer, self.content(self.k), self.variant)
 
     def content(self, k: int) -> Content:
-        return Content(self.seed, k, self.contents.sets[k % len(self.contents.sets)])
+        """Of whatever input set chance says: a buffer doesn't get the same one each time."""
+        sets = self.contents.sets
+        return Content(self.seed, k, sets[Content(self.seed, k, 0).secret(-1) % len(sets)])
 
     def call(self, prepared: Prepared) -> Any:
         return self.contents.replay.call(self.variant, prepared)

@@ -92,7 +92,7 @@ class Executor:
         self.loader = self.state.loader = Loader(self.served.ask, self.state.session)
         self.loader.install()
         self.device = SimulatedDevice()
-        self.state.kept.update(inputs=InputSets(1 << 30), time=Workbench(self.device, lambda: Snapshot(sm_mhz=1980)))
+        self.state.kept.update(inputs=InputSets(1 << 30), room=1 << 30, time=Workbench(self.device, lambda: Snapshot(sm_mhz=1980)))
 
     @property
     def timed(self):
