@@ -113,7 +113,7 @@ lint: ## ruff and pyright strict
 	npm run -s --loglevel=error check -w vscode-extension
 
 unit: ## fast and pure
-	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit
+	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit tests/redteam/test_corpus.py tests/redteam/test_gate.py
 
 unit-extension: ## the extension's pure parts
 	RESULTS=$(CURDIR)/$(RESULTS)/$@.xml npm test -s --loglevel=error -w vscode-extension
@@ -125,7 +125,7 @@ unit-worker-newest: ## the same on the newest Triton
 	PYTHONPATH=server .worker-newest/bin/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit_worker
 
 e2e: ## real processes
-	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(E2E_JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu -m "not stress" \
+	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(E2E_JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu tests/redteam/test_final.py -m "not stress" \
 		--ignore tests/e2e/extension --ignore tests/e2e/workbench
 
 e2e-extension: ## what the .vsix holds, and its server on every Python that is found

@@ -16,7 +16,7 @@ def title(figures: Figures) -> str:
     processes = f"{figures.processes} fresh process{'es' if figures.processes != 1 else ''}"
     return (
         f"Measured in {processes} of {figures.pairs} pairs a case. Ratio: original over variant, above 1 is faster.\n"
-        "Interval: where the ratio would lie in one more fresh process, with 95 % certainty."
+        "Interval: where the ratio would lie in one more fresh process, with at least 95 % certainty."
     )
 
 

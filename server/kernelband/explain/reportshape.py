@@ -142,7 +142,7 @@ class CaseLine:
 
 @frozen
 class Compared:
-    """One time of one case. The interval is that of one more fresh process, 95 %."""
+    """One time of one case. The interval is that of one more fresh process, at least 95 %."""
 
     original_us: float
     variant_us: float

@@ -26,8 +26,8 @@ class Said(TypedDict):
 
 @frozen
 class VariantFinding:
-    """A variant worth showing. Measured: ``ratio`` (original over variant, geometric mean) with its 95 % prediction interval, from final
-    rows of verified variants only. Predicted: ``tier`` with its ``fact``, and never a ratio.
+    """A variant worth showing. Measured: ``ratio`` (original over variant, geometric mean) with its prediction interval, at least 95 %, from
+    final rows of verified variants only. Predicted: ``tier`` with its ``fact``, and never a ratio.
     """
 
     run: str

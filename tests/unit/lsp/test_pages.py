@@ -125,7 +125,7 @@ def test_a_figure_stands_with_its_interval_device_and_date(tmp_path: Path) -> No
     assert re.search(r"\| \*\*score: geometric mean\*\* \| device, events \|  \|  \| 1.62x \| [\d.]+ to [\d.]+ \|", text)
     assert "| device | NVIDIA H200 |" in text
     assert re.search(r"\| date \| 20\d\d-\d\d-\d\d \d\d:\d\d \|", text)
-    assert "with 95 % certainty" in text
+    assert "with at least 95 % certainty" in text
     assert [t.type for t in READER.parse(text)].count("table_open") == 2
 
 

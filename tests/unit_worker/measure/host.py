@@ -1,9 +1,8 @@
-"""The host's clock in the place of a GPU, so that turns can be rehearsed with real programs. Its times mean nothing. For tests only."""
+"""The host's clock in the place of a GPU, so that turns can be rehearsed with real programs: bound as a GPU's is. For tests only."""
 
 from __future__ import annotations
 
-import time
-
+from kernelband_worker.measure import bound
 from kernelband_worker.measure.clocks import Snapshot
 from kernelband_worker.measure.time import Workbench
 
@@ -12,7 +11,7 @@ class HostDevice:
     """Everything is done when it is called."""
 
     def now(self):
-        return time.perf_counter()
+        return bound.now()
 
     def synchronize(self):
         pass
@@ -27,7 +26,7 @@ class HostDevice:
         pass
 
     def mark(self):
-        return time.perf_counter()
+        return bound.now()
 
     def wait(self, mark):
         pass

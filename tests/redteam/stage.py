@@ -1,0 +1,103 @@
+"""Where cheats are tried: the real final with real processes, on a CPU. Whether something is faster is nobody's business here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kernelband.hardware import driver_properties, find_device
+from kernelband.judge import Candidate, Judge, Settings, Task, Verdict, final
+from kernelband.source import Workspace, find_program
+from kernelband.source.model import text_hash
+from kernelband.worker import Executor, Worker, WorkerCommand
+from kernelband.workload import Captured, capture_cases, choose_entry
+from kernelband_worker.wire import SessionParams, VariantFiles
+from tests.redteam.corpus import Edited, Program
+
+HERE = Path(__file__).parent
+EXTRA = {
+    "rehearsal.py": (HERE / "rehearsal.py").read_bytes(),
+    "host.py": (HERE.parent / "unit_worker" / "measure" / "host.py").read_bytes(),
+}
+#: One round of two sweeps; the interpreter is slow.
+SETTINGS = Settings(processes=1, sweeps=2, repeats=0, finalists=1, least_deadline_s=120.0)
+
+
+class Lasting:
+    """An executor of the original's, used by one final after the other: it never loads a variant."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False) -> Any:
+        return self._executor.call(operation, params, deadline_s, lock, shared=shared)
+
+    def close(self) -> None:
+        pass
+
+
+class Stage:
+    """A worker over copies of the programs, and what was captured of each."""
+
+    def __init__(self, python: str, folder: Path) -> None:
+        self.folder = folder
+        for program in (HERE / "programs").glob("*.py"):
+            (folder / program.name).write_bytes(program.read_bytes())
+        self._workspace = Workspace([str(folder)])
+        self.worker = Worker.start(WorkerCommand((), python, executor="rehearsal", extra=EXTRA), files=self._workspace, deadline_s=120.0)
+        device = find_device("h100")
+        self._session: SessionParams = {
+            "id": "redteam",
+            "top_level": self._workspace.top_level(),
+            "cache": str(folder / "triton"),
+            "seed": 3,
+            "target": device.target,
+            "device_properties": driver_properties(device),
+        }
+        self._captured: dict[str, Captured] = {}
+        self._lasting: dict[str, Lasting] = {}
+        self._variants: dict[str, VariantFiles] = {}
+        self._made = 0
+
+    def close(self) -> None:
+        self.worker.close()
+
+    def play(self, edited: Edited) -> Verdict:
+        """The verdict of the final on an edit of a program."""
+        base = edited.base
+        captured = self._capture(base)
+        path = str(self.folder / f"{base.name}.py")
+        files: VariantFiles = {
+            "id": text_hash(edited.text)[:16],
+            "files": [{"module": self._workspace.module_name(path), "path": path, "sha256": self._workspace.keep(edited.text)}],
+        }
+        self._variants[files["id"]] = files
+        judge = Judge(Task(captured.cases), settings=SETTINGS)
+
+        def make(name: str) -> Any:
+            if name.startswith("original"):
+                return self._lasting.setdefault(base.name, Lasting(self._executor(base, f"original of {base.name}")))
+            self._made += 1
+            return self._executor(base, f"{name} {self._made}")
+
+        return final(judge, make, [Candidate(files, "reassociates")]).verdicts[0]
+
+    def _executor(self, base: Program, name: str) -> Executor:
+        session: SessionParams = {**self._session, "store": f"{self.worker.hello['scratch']}/{base.name}"}
+        return Executor(self.worker, name, "cpu", session=session, variants=lambda variant: self._variants[variant])
+
+    def _capture(self, base: Program) -> Captured:
+        if base.name not in self._captured:
+            path = str(self.folder / f"{base.name}.py")
+            program = find_program(self._workspace, path, base.kernels[0])
+            entry = choose_entry(self._workspace, program, f"{path}::{base.entry}")
+            with self._executor(base, f"capture {base.name}") as executor:
+                self._captured[base.name] = capture_cases(executor, self._workspace, program, entry)
+        return self._captured[base.name]
+
+
+def refused(verdict: Verdict) -> bool:
+    """Whether it can't be verified however fast it is."""
+    result = verdict.result
+    return result.correctness != "passed" or result.integrity != "ok" or result.fault != "none" or bool(result.not_exercised)
