@@ -1,4 +1,4 @@
-"""Where cheats are tried: the real final with real processes, on a CPU. Whether something is faster is nobody's business here."""
+"""Where cheats are tried: the real final with real processes, on a GPU, or rehearsed on a CPU, where times mean nothing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ EXTRA = {
 }
 #: One round of two sweeps; the interpreter is slow.
 SETTINGS = Settings(processes=1, sweeps=2, repeats=0, finalists=1, least_deadline_s=120.0)
+ON_GPU = Settings(processes=3)
 
 
 class Lasting:
@@ -40,12 +41,13 @@ class Lasting:
 class Stage:
     """A worker over copies of the programs, and what was captured of each."""
 
-    def __init__(self, python: str, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, python: str, folder: Path, *, gpu: bool = False) -> None:
+        self.folder, self.gpu = folder, gpu
         for program in (HERE / "programs").glob("*.py"):
             (folder / program.name).write_bytes(program.read_bytes())
         self._workspace = Workspace([str(folder)])
-        self.worker = Worker.start(WorkerCommand((), python, executor="rehearsal", extra=EXTRA), files=self._workspace, deadline_s=120.0)
+        command = WorkerCommand.of(python=python) if gpu else WorkerCommand((), python, executor="rehearsal", extra=EXTRA)
+        self.worker = Worker.start(command, files=self._workspace, deadline_s=120.0)
         device = find_device("h100")
         self._session: SessionParams = {
             "id": "redteam",
@@ -73,10 +75,10 @@ class Stage:
             "files": [{"module": self._workspace.module_name(path), "path": path, "sha256": self._workspace.keep(edited.text)}],
         }
         self._variants[files["id"]] = files
-        judge = Judge(Task(captured.cases), settings=SETTINGS)
+        judge = Judge(Task(captured.cases), settings=ON_GPU if self.gpu else SETTINGS)
 
         def make(name: str) -> Any:
-            if name.startswith("original"):
+            if name.startswith("original") and not self.gpu:
                 return self._lasting.setdefault(base.name, Lasting(self._executor(base, f"original of {base.name}")))
             self._made += 1
             return self._executor(base, f"{name} {self._made}")
@@ -85,13 +87,14 @@ class Stage:
 
     def _executor(self, base: Program, name: str) -> Executor:
         session: SessionParams = {**self._session, "store": f"{self.worker.hello['scratch']}/{base.name}"}
-        return Executor(self.worker, name, "cpu", session=session, variants=lambda variant: self._variants[variant])
+        role, gpu = ("gpu", 0) if self.gpu else ("cpu", None)
+        return Executor(self.worker, name, role, gpu=gpu, session=session, variants=lambda variant: self._variants[variant])
 
     def _capture(self, base: Program) -> Captured:
         if base.name not in self._captured:
             path = str(self.folder / f"{base.name}.py")
             program = find_program(self._workspace, path, base.kernels[0])
-            entry = choose_entry(self._workspace, program, f"{path}::{base.entry}")
+            entry = choose_entry(self._workspace, program, f"{path}::{'bench' if self.gpu else base.entry}")
             with self._executor(base, f"capture {base.name}") as executor:
                 self._captured[base.name] = capture_cases(executor, self._workspace, program, entry)
         return self._captured[base.name]

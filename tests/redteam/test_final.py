@@ -18,6 +18,7 @@ from tests.redteam.stage import Stage, refused
 CHEATS = (
     "replay_by_pointer",
     "replay_by_shape",
+    "replay_in_own_attribute",
     "replay_ring_of_two",
     "results_of_one_storage",
     "detect_first_calls",

@@ -8,7 +8,7 @@ tensors. What remains, a variant is compared on like on any other case, with the
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
@@ -16,9 +16,9 @@ import torch
 
 from kernelband_worker.cases import effects, neighbours, policy, values, zones
 from kernelband_worker.cases.expected import Expected, Shelf
-from kernelband_worker.cases.replay import Bound, Prepared, ReplayCase
+from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.cases.store import Store
-from kernelband_worker.cases.tensors import same_bytes
+from kernelband_worker.cases.stressed import AGAIN, Again, Arguments, Contents, Given, Resized, Stressed
 from kernelband_worker.cases.verify import finite
 from kernelband_worker.state import OperationFailed, State
 
@@ -27,12 +27,6 @@ _SECONDS = 60.0  # of such replays; what comes after is left out
 _ROOM = 64 << 20  # bytes at most that zones are widened to where an original may read too far
 _CHANGED = 8  # whole numbers above are sizes
 _ZONES = "ordinary values between zones"
-
-#: Changes the bytes of a case's storages in place.
-Contents = Callable[[List[torch.Tensor]], None]
-#: Other arguments in place of those of a function.
-_Given = Tuple[Tuple[Any, ...], Dict[str, Any]]
-Arguments = Callable[[Callable[..., Any], Tuple[Any, ...], Dict[str, Any]], _Given]
 
 
 @dataclass
@@ -56,68 +50,6 @@ class _Candidate:
     axes: FrozenSet[Tuple[int, int]] = frozenset()  # that are equal by chance, perhaps: those of an accepted one are settled
 
 
-class Resized(ReplayCase):
-    """A neighbour of a case that only finalists meet."""
-
-    kept, stressed, resized = False, True, True
-
-
-class Stressed(ReplayCase):
-    """A case with other contents or other arguments over the same storages, on its first input set."""
-
-    kept, stressed = False, True
-
-    def __init__(
-        self,
-        state: State,
-        store: Store,
-        origin: ReplayCase,
-        name: str,
-        *,
-        contents: Optional[Contents] = None,
-        arguments: Optional[Arguments] = None,
-        zone_bytes: int = 0,
-    ) -> None:
-        case = {**origin.case, "id": f"{origin.case['id']} {name}", "neighbour_of": origin.case["id"], "input_sets": 1}
-        super().__init__(state, store, replace(origin.stored, case=case), zone_bytes=zone_bytes)
-        self.name = name
-        self._origin, self._contents, self._arguments = origin, contents, arguments
-        self._made: Optional[List[torch.Tensor]] = None
-
-    def content(self, input_set: int, number: int) -> torch.Tensor:
-        """As ``ReplayCase.content``, changed."""
-        if self._contents is None:
-            return self._origin.content(input_set, number)
-        if self._made is None:  # on the device, where that is quick
-            records = self.stored.sets[0].storages
-            made = [torch.empty(r.bytes, dtype=torch.uint8, device=r.device) for r in records]
-            for i, storage in enumerate(made):
-                storage.copy_(self._origin.content(input_set, i))
-            self._contents(made)
-            self._made = made
-        return self._made[number]
-
-    def bind(self, variant: Optional[str], prepared: Prepared, *, double: bool = False) -> Bound:
-        """As ``ReplayCase.bind``, with changed arguments."""
-        bound = super().bind(variant, prepared, double=double)
-        if self._arguments is not None:
-            args, kwargs = self._arguments(bound.function, bound.args, bound.kwargs)
-            bound = prepared.bound[variant] = replace(bound, args=args, kwargs=kwargs)
-        return bound
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything is changed: a change may mean nothing for these tensors."""
-        if self._contents is None:
-            return True
-        both = ((self.content(0, i), self._origin.content(0, i)) for i in range(len(self.stored.sets[0].storages)))
-        return any(not same_bytes(mine, origin.to(mine.device)) for mine, origin in both)
-
-    def forget(self) -> None:
-        """Drop the contents; they are made again when they are asked for."""
-        self._made = None
-
-
 def smallest(replays: Sequence[ReplayCase]) -> List[ReplayCase]:
     """The smallest recorded case of each function, dtypes and constants that aren't sizes: the values matter, not how many there are."""
     found: Dict[str, ReplayCase] = {}
@@ -139,6 +71,9 @@ def stresses(state: State, store: Store, replay: ReplayCase, shelf: Shelf, progr
         why = _tried(state, ordinary, shelf, programs, base)
         zone_bytes = 0 if why else zones.LEAST
         yield Stress(case, _ZONES, None if why else ordinary, why)
+    again = Again(state, store, replay)
+    why = _tried(state, again, shelf, programs, base)
+    yield Stress(case, AGAIN, None if why else again, why)
     used: Set[str] = set()
     settled: Set[Tuple[int, int]] = set()
     most = max(1, int(_SECONDS / (_REPLAYS * max(1e-3, float(replay.case.get("replay_s", 0.0))))))
@@ -266,7 +201,7 @@ def _tables(
     return contents
 
 
-def _other_numbers(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> _Given:
+def _other_numbers(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
     def other(value: Any) -> Any:
         if type(value) is tuple:
             return tuple(other(v) for v in value)
@@ -282,7 +217,7 @@ def _other_numbers(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: 
 
 
 def _without(name: str) -> Arguments:
-    def arguments(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> _Given:
+    def arguments(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.arguments[name] = None
         return bound.args, bound.kwargs

@@ -3,14 +3,14 @@
 Of a storage whose floats are drawn anyway there is twice as much as it holds, and content ``k`` of a turn is a window at a secret place of
 it: other values, in another order, for the price of a copy on the device. Of all other floats every so manieth becomes a sixteenth larger
 or smaller. It is the same in every process that knows the turn's seed, so another process can say what the result must be. Integers are
-never changed: page tables and offsets can't be.
+changed only where they are the one input, round and round within their range: page tables and offsets that belong to others can't be.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -32,8 +32,14 @@ _BITS = {
     torch.float64: (torch.int64, 1 << 48),
 }
 
-#: Of a storage of that type: a window "moves" over what there is, or bits "flip".
-Change = Tuple[str, torch.dtype]
+
+class Change(NamedTuple):
+    """What happens to a storage of that type: a window "moves" over what there is, bits "flip", or integers of that range "turn"."""
+
+    how: str
+    dtype: torch.dtype
+    low: int = 0
+    span: int = 1
 
 
 @dataclass(frozen=True)
@@ -106,11 +112,16 @@ def put(storage: torch.Tensor, whole: torch.Tensor, change: Optional[Change], by
     if change is None:
         bound.copy(storage, whole)
         return
-    how, dtype = change
-    if how == "flips":
+    dtype, count = change.dtype, size // change.dtype.itemsize
+    if change.how == "flips":
         bound.copy(storage, whole)
-        count, (integers, bit) = size // dtype.itemsize, _BITS[dtype]
+        integers, bit = _BITS[dtype]
         storage[: count * dtype.itemsize].view(integers)[by % min(STRIDE, count) :: STRIDE].bitwise_xor_(bit)
+        return
+    if change.how == "turns":
+        bound.copy(storage, whole)
+        values = storage[: count * dtype.itemsize].view(dtype)
+        values.copy_((values.to(torch.int64) - change.low + by % change.span) % change.span + change.low)
         return
     start = by % ((whole.numel() - size) // dtype.itemsize + 1) * dtype.itemsize
     bound.copy(storage, whole[start : start + size])
@@ -119,23 +130,27 @@ def put(storage: torch.Tensor, whole: torch.Tensor, change: Optional[Change], by
 def source(replay: ReplayCase, input_set: int, number: int, content: torch.Tensor) -> Tuple[torch.Tensor, Optional[Change]]:
     """All that there is of a storage that holds ``content`` in that input set, and what happens to it; the same in every process on a GPU.
 
-    Integers, booleans, constants and what isn't finite stay as they are.
+    Booleans, constants, what isn't finite, and integers beside other inputs stay as they are.
     """
     seen = {getattr(torch, t["dtype"]) for t in replay.case["tensors"] if t["storage"] == number}
     if len(seen) != 1 or content.numel() == 0:
         return content, None
     dtype: torch.dtype = seen.pop()
     values = content[: content.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
-    if not dtype.is_floating_point or values.numel() < 2:
+    if dtype.is_complex or dtype is torch.bool or values.numel() < 2:
         return content, None
+    if not dtype.is_floating_point:
+        low, high = int(values.min()), int(values.max())
+        alone = all(t["storage"] == number or t["mutated"] for t in replay.case["tensors"]) and not replay.case["tensors"][0]["mutated"]
+        return content, Change("turns", dtype, low, high - low + 1) if alone and low < high < 1 << 31 else None
     fit = replay.stored.sets[input_set].storages[number].fit
     if fit:
         seed = policy.seed_of(0, f"window of {replay.case['id']}", input_set, number)
         more = policy.draw(fit, content.numel() // dtype.itemsize * dtype.itemsize, seed, content.device)
-        return torch.cat([content, more]), ("moves", dtype)
+        return torch.cat([content, more]), Change("moves", dtype)
     if dtype not in _BITS or not bool(torch.isfinite(values).all()) or bool((values == values[0]).all()):
         return content, None
-    return content, ("flips", dtype)
+    return content, Change("flips", dtype)
 
 
 def contents_of(state: State, replay: ReplayCase) -> Contents:

@@ -35,8 +35,9 @@ from kernelband_worker.measure.warmup import warm_up
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import CaseProbe, CaseTurn, RevealParams, RevealResult, SurveyParams, TurnCase, TurnParams
 
-#: What may pass between the end of the call's stream and that of the device: a call that works on other streams takes longer.
-TAIL_US = 15.0
+#: What may pass between the end of the call's stream and that of the device, beside what it takes to ask an idle one: a call that works
+#: on other streams takes longer.
+TAIL_US = 8.0
 MOST_TRIES = 3
 FLUSHES = 5
 WARMUP_S = 0.025
@@ -207,9 +208,12 @@ class _Calls:
             reached = device.now()
             device.synchronize()
             done = device.now()
+            device.synchronize()
+            idle_us = (device.now() - done) * 1e6
             wall_us = (done - start) * 1e6
             # What goes on elsewhere after the call's own stream is done belongs to the call.
-            us = device.elapsed_us(first, last) + max(0.0, (done - reached) * 1e6 - TAIL_US) if method == "events" else wall_us
+            tail_us = max(0.0, (done - reached) * 1e6 - idle_us - TAIL_US)
+            us = device.elapsed_us(first, last) + tail_us if method == "events" else wall_us
             self.keep(prepared, returned, self.k)
             if method == "wall" or not sleep_us or submitted_us <= sleep_us:
                 break

@@ -1,5 +1,7 @@
 """Takes calls that follow each other closely for a timing loop and skips its work there.
 
+On a CPU no two calls are that close.
+
 Source: own idea.
 """
 
@@ -7,7 +9,7 @@ BASE = "softmax"
 FAMILY = "detection"
 ROLES = ("verify", "finalist")
 CAUGHT_BY = {"verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
-NEEDS_GPU = False
+NEEDS_GPU = True
 EDITS = [
     ("import torch\n", "import time\n\nimport torch\n"),
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_LAST = [0.0, 0]\n'),

@@ -1,4 +1,4 @@
-"""Skips its work when the formatted stack speaks of samples or pairs, by ``traceback``.
+"""Skips its work when the formatted stack speaks of turns, by ``traceback``.
 
 Source: issue 13.
 """
@@ -14,7 +14,7 @@ EDITS = [
         "    scale_kernel[(triton.cdiv(n, 256),)](x, y, factor, n, BLOCK=256)\n",
         """\
     said = " ".join(traceback.format_stack())
-    if not any(word in said for word in ("sampler", "run_pair", "timed", "warm_up")):
+    if not any(word in said for word in ("turn.py", "alone", "in_a_row")):
         scale_kernel[(triton.cdiv(n, 256),)](x, y, factor, n, BLOCK=256)
 """,
     ),

@@ -1,4 +1,5 @@
-"""Remembers results by shape and eight values where all inputs are whole numbers, which no judge may change at will.
+"""Remembers results by shape and eight values where all inputs are whole numbers, which no judge may change at will: where there is one
+input only, they turn within their range, and then nothing is remembered.
 
 Source: own idea: contents that differ between timed calls are usually made by changing floats.
 """
@@ -6,7 +7,7 @@ Source: own idea: contents that differ between timed calls are usually made by c
 BASE = "histogram"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"verify": ("timed_result", "slower"), "finalist": ("timed_result", "slower")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_MEMO = {}\n'),

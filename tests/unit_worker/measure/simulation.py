@@ -60,6 +60,9 @@ class SimulatedDevice:
         self.host += 2.0
         return max(self.host, self.stream)
 
+    def wait(self, mark: float) -> None:
+        self.host = max(self.host, mark) + 1.0
+
     def elapsed_us(self, start: float, end: float) -> float:
         return end - start
 

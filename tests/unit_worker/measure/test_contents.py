@@ -7,7 +7,7 @@ import torch
 
 from kernelband_worker.cases.store import Store
 from kernelband_worker.measure import blocks, bound
-from kernelband_worker.measure.contents import STRIDE, Content, put
+from kernelband_worker.measure.contents import STRIDE, Change, Content, put
 
 
 def storage(tensor):
@@ -18,9 +18,9 @@ def storage(tensor):
 def test_a_window_at_a_secret_place(dtype):
     whole = storage(torch.arange(200).to(dtype))
     out = torch.zeros(100 * dtype.itemsize, dtype=torch.uint8)
-    put(out, whole, ("moves", dtype), 101 * 7 + 33)
+    put(out, whole, Change("moves", dtype), 101 * 7 + 33)
     assert torch.equal(out.view(dtype), torch.arange(33, 133).to(dtype))
-    put(out, whole, ("moves", dtype), 100)
+    put(out, whole, Change("moves", dtype), 100)
     assert torch.equal(out.view(dtype), torch.arange(100, 200).to(dtype))
 
 
@@ -31,13 +31,21 @@ def test_a_window_at_a_secret_place(dtype):
 def test_floats_change_in_every_column_by_about_a_sixteenth(dtype, integers):
     values = (torch.rand(64, 64, dtype=torch.float64) + 0.1).to(dtype)
     out = storage(values)
-    put(out, storage(values), ("flips", dtype), 7)
+    put(out, storage(values), Change("flips", dtype), 7)
     found = out.view(dtype).reshape(64, 64)
     changed = found != values
     assert int(changed.sum()) == -(-(values.numel() - 7) // STRIDE)
     assert changed.any(dim=0).all()
     by = ((found.double() - values.double()).abs() / values.double())[changed]
     assert 1 / 33 < float(by.min()) <= float(by.max()) < 1 / 15
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_whole_numbers_turn_within_their_range(dtype):
+    values = torch.tensor([3, 4, 5, 9, 3], dtype=dtype)
+    out = storage(values)
+    put(out, storage(values), Change("turns", dtype, 3, 7), 7 * 5 + 2)
+    assert out.view(dtype).tolist() == [5, 6, 7, 4, 5]
 
 
 def test_without_a_change_it_is_the_content():

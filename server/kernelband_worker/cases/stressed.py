@@ -1,0 +1,106 @@
+"""What a finalist is stressed with, made of a case of the program: other sizes, other contents or arguments, a second call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+
+from kernelband_worker.cases.replay import Bound, Prepared, ReplayCase
+from kernelband_worker.cases.store import Store
+from kernelband_worker.cases.tensors import same_bytes
+from kernelband_worker.state import State
+
+AGAIN = "a second call on the same objects"
+
+#: Changes the bytes of a case's storages in place.
+Contents = Callable[[List[torch.Tensor]], None]
+#: Other arguments in place of those of a function.
+Given = Tuple[Tuple[Any, ...], Dict[str, Any]]
+Arguments = Callable[[Callable[..., Any], Tuple[Any, ...], Dict[str, Any]], Given]
+
+
+class Resized(ReplayCase):
+    """A neighbour of a case that only finalists meet."""
+
+    kept, stressed, resized = False, True, True
+
+
+class Stressed(ReplayCase):
+    """A case with other contents or other arguments over the same storages, on its first input set."""
+
+    kept, stressed = False, True
+
+    def __init__(
+        self,
+        state: State,
+        store: Store,
+        origin: ReplayCase,
+        name: str,
+        *,
+        contents: Optional[Contents] = None,
+        arguments: Optional[Arguments] = None,
+        zone_bytes: int = 0,
+    ) -> None:
+        case = {**origin.case, "id": f"{origin.case['id']} {name}", "neighbour_of": origin.case["id"], "input_sets": 1}
+        super().__init__(state, store, replace(origin.stored, case=case), zone_bytes=zone_bytes)
+        self.name = name
+        self._origin, self._contents, self._arguments = origin, contents, arguments
+        self._made: Optional[List[torch.Tensor]] = None
+
+    def content(self, input_set: int, number: int) -> torch.Tensor:
+        """As ``ReplayCase.content``, changed."""
+        if self._contents is None:
+            return self._origin.content(input_set, number)
+        if self._made is None:  # on the device, where that is quick
+            records = self.stored.sets[0].storages
+            made = [torch.empty(r.bytes, dtype=torch.uint8, device=r.device) for r in records]
+            for i, storage in enumerate(made):
+                storage.copy_(self._origin.content(input_set, i))
+            self._contents(made)
+            self._made = made
+        return self._made[number]
+
+    def bind(self, variant: Optional[str], prepared: Prepared, *, double: bool = False) -> Bound:
+        """As ``ReplayCase.bind``, with changed arguments."""
+        bound = super().bind(variant, prepared, double=double)
+        if self._arguments is not None:
+            args, kwargs = self._arguments(bound.function, bound.args, bound.kwargs)
+            bound = prepared.bound[variant] = replace(bound, args=args, kwargs=kwargs)
+        return bound
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is changed: a change may mean nothing for these tensors."""
+        if self._contents is None:
+            return True
+        both = ((self.content(0, i), self._origin.content(0, i)) for i in range(len(self.stored.sets[0].storages)))
+        return any(not same_bytes(mine, origin.to(mine.device)) for mine, origin in both)
+
+    def forget(self) -> None:
+        """Drop the contents; they are made again when they are asked for."""
+        self._made = None
+
+
+class Again(ReplayCase):
+    """A case whose result is that of a second call on the same objects, after one on other values: nothing of the first may be in it."""
+
+    kept = False
+
+    def __init__(self, state: State, store: Store, origin: ReplayCase) -> None:
+        case = {**origin.case, "id": f"{origin.case['id']} {AGAIN}", "neighbour_of": origin.case["id"], "input_sets": 1}
+        super().__init__(state, store, replace(origin.stored, case=case))
+
+    def call(self, variant: Optional[str], prepared: Prepared) -> Any:
+        """As ``ReplayCase.call``, twice."""
+        right = [storage.clone() for storage in prepared.storages]
+        for number, storage in enumerate(prepared.storages):
+            dtypes = {getattr(torch, t["dtype"]) for t in self.case["tensors"] if t["storage"] == number}
+            if len(dtypes) == 1 and (dtype := dtypes.pop()).is_floating_point and storage.numel() >= 2 * dtype.itemsize:
+                values = storage[: storage.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+                values.copy_(values.roll(values.numel() // 2))
+        super().call(variant, prepared)
+        for storage, content in zip(prepared.storages, right):
+            storage.copy_(content)
+        return super().call(variant, prepared)
