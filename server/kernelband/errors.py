@@ -9,6 +9,7 @@
     ├── HardwareError        an unknown GPU, none where one is needed
     ├── ModelError           a model that is the only author can't be asked
     ├── HistoryError         the database: corrupt, newer, locked, no such run or variant
+    ├── NotComparable        a proof of another protocol, GPU or version than those here
     └── UsageError           a wrong option or budget
 
 The message is one clear sentence for the person: what happened, why, what to do. ``detail`` is shown under it (the program's
@@ -82,3 +83,9 @@ class HistoryError(KernelBandError):
     """The database can't be used, or holds no such run or variant."""
 
     exit_code = 7
+
+
+class NotComparable(KernelBandError):
+    """A proof says nothing of what is here: it was made by another protocol, on another GPU, with other versions."""
+
+    exit_code = 11

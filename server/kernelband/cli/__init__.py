@@ -16,6 +16,7 @@ COMMANDS = {
     "inspect": ("kernelband.cli.inspect:inspect", "Compile a kernel for GPUs, without one, and show what limits it."),
     "optimize": ("kernelband.cli.optimize:optimize", "Search for faster variants of a kernel and verify the best."),
     "verify": ("kernelband.cli.verify:verify", "Judge your own edit of a kernel against the original."),
+    "check": ("kernelband.cli.check:check", "Judge a proof again, on this machine."),
     "history": ("kernelband.cli.history:history", "List the runs that are kept."),
     "show": ("kernelband.cli.show:show", "Show what a run found."),
     "apply": ("kernelband.cli.apply:apply", "Put a variant into the files, or print it as a patch."),

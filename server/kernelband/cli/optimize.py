@@ -18,6 +18,7 @@ from attrs import evolve
 
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.modelling import model_options, settings
+from kernelband.cli.proving import proof_option, require_place, write_proof
 from kernelband.cli.target import Target, db_option, parse_overlays, repository, worker_options
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import find_place
@@ -43,6 +44,7 @@ NEEDS = ("numpy", "sklearn")
 @click.option("--allow-lower-precision", is_flag=True, help="Also try edits that lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same choices.")
 @model_options
+@proof_option
 @db_option
 @click.option("--resume", metavar="RUN", help="Continue a run that was cut off.")
 @click.option("--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer).")
@@ -56,6 +58,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     """
     run_id = given["run_id"]
     require_new_id(run_id, resume)
+    require_place(given["proof"])
     place = find_place(db)
     options = _options(target, resume, overlays, given, place.path)
     view = view_of(as_json)
@@ -66,6 +69,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     with view, interruptible():
         ended = search(options, place.path, view.hear, resume_run=resume, run_id=run_id)
     view.finish(ended, place.path)
+    write_proof(place.path, ended, given["proof"])
     return INTERRUPTED if ended.state == "interrupted" else 0
 
 

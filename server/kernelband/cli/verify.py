@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from kernelband.cli.failing import FAIL_ON, failed, require_known
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of, with_repository
+from kernelband.cli.proving import proof_option, require_place, write_proof
 from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays, worker_options
 from kernelband.errors import SourceError
 from kernelband.history import find_place
@@ -34,6 +36,8 @@ from kernelband.history import find_place
 @click.option("--objective", metavar="device|call", help="What has to become faster: device or call time. Default: device.")
 @click.option("--allow-lower-precision", is_flag=True, help="An edit may lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same inputs.")
+@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Exit with 12 when the edit is wrong, also when slower, or unless faster.")
+@proof_option
 @db_option
 @overlay_option
 @click.option("--run-id", metavar="ID", hidden=True, help="The id of the new run, for a front end that must know it beforehand.")
@@ -45,11 +49,13 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     difference, or wrong. Without a GPU in reach it is checked by the interpreter and its speed predicted.
     """
     require_new_id(given["run_id"])
+    require_place(given["proof"])
     place = find_place(db)
     require_search()
     from kernelband.search.against import given_edit
     from kernelband.search.options import Options
     from kernelband.search.run import optimize as search
+    from kernelband.search.start import start_if
 
     named, texts = Target.parse(target), parse_overlays(overlays)
     if named.path not in texts and not os.path.exists(named.path):
@@ -67,6 +73,10 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     if place.note:
         click.echo(place.note, err=True)
     with view, interruptible():
-        ended = search(options, place.path, view.hear, run_id=given["run_id"])
+        start = start_if(lambda lab: require_known(given["fail_on"], measured=lab.measured))
+        ended = search(options, place.path, view.hear, run_id=given["run_id"], start_lab=start)
     view.finish(ended, place.path)
-    return INTERRUPTED if ended.state == "interrupted" else 0
+    if ended.state == "interrupted":
+        return INTERRUPTED
+    write_proof(place.path, ended, given["proof"])
+    return failed(place.path, ended.run, given["fail_on"])

@@ -17,6 +17,9 @@ Numerics = Literal["exact", "reassociates", "lowers_precision"]
 Quantity = Literal["device", "call"]
 Stage = Literal["screening", "final", "unseen"]  # unseen: in the final, sizes that no choice between variants was made by
 
+PROTOCOL = 2
+"""Of how a final judges, as a proof has it: 1 was one shared process, with results that nobody looked at while they were timed."""
+
 ORIGINAL = "original"  # the variant of a measurement that timed the original against itself
 
 

@@ -26,7 +26,7 @@ class Said(TypedDict):
 
 @frozen
 class VariantFinding:
-    """A variant worth showing. Measured: ``ratio`` (original over variant, geometric mean) with its prediction interval, at least 95 %, from
+    """A variant worth showing. Measured: ``ratio`` (original over variant, geometric mean) with its prediction interval, at least 95 %, of
     final rows of verified variants only. Predicted: ``tier`` with its ``fact``, and never a ratio.
     """
 

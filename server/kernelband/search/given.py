@@ -97,7 +97,8 @@ def worst_case(cases: Sequence[Case], check: CheckResult | None) -> str:
 
 def proposal(s: Session) -> Proposal:
     """The edit as if a move had made it."""
-    numerics: Numerics = "lowers_precision" if "lowers_precision" in s.options.allowed else "reassociates"
+    classes: tuple[Numerics, ...] = ("lowers_precision", "reassociates", "exact")
+    numerics: Numerics = next(n for n in classes if n in s.options.allowed)  # what an edit does to numbers is not known: as much as it may
     patch = between(s.programs.texts(0), s.options.edited)
     count = len(patch.files)
     what = f"your edit of {s.programs.base.kernel.place.name}" + (f" in {count} files" if count > 1 else "")

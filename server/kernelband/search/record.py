@@ -140,10 +140,12 @@ def ratios(result: Mapping[str, Any], objective: str) -> dict[str, Ratio]:
 
 
 def final_row(run: str, number: int, verdict: Verdict) -> FinalRow:
-    """What the final processes said."""
+    """What the final processes said, and under ``stress`` what they tried it with beside its cases."""
     result = verdict.result
     score, low, high = _score(result)
-    return FinalRow(run, number, result.verified, score, low, high, finite(attrs.asdict(result)), seconds=verdict.seconds)
+    stress = verdict.check.get("stress", []) if verdict.check is not None else []
+    said = finite(attrs.asdict(result)) | {"stress": finite(stress)}
+    return FinalRow(run, number, result.verified, score, low, high, said, seconds=verdict.seconds)
 
 
 def measurement_rows(run: str, variant: int, stage: str, found: Sequence[Measurement]) -> tuple[MeasurementRow, ...]:

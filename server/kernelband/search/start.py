@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from attrs import field, frozen
 
@@ -44,6 +45,21 @@ class Setup:
     lab: WorkerLab
     earlier: RunRow | None
     sizes: Entry | None = None  # predicted: a benchmark whose sizes the forecast is about
+
+
+def start_if(refuse: Callable[[WorkerLab], None]) -> StartLab:
+    """Starts the worker, and ends it where ``refuse`` raises at the sight of its GPU and versions, before the program runs."""
+
+    def start(workspace: Workspace, **how: Any) -> WorkerLab:
+        lab = WorkerLab.start(workspace, **how)
+        try:
+            refuse(lab)
+        except BaseException:
+            lab.close()
+            raise
+        return lab
+
+    return start
 
 
 def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | None, start_lab: StartLab) -> Setup:
