@@ -275,6 +275,13 @@ def test_a_group_that_is_there_gets_another_size(tmp_path):
     text = example("matmul", tmp_path).texts[str((tmp_path / "matmul.py").resolve())]
     text = text.replace("BLOCK_SIZE_K: tl.constexpr,\n", "BLOCK_SIZE_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,\n")
     text = text.replace("BLOCK_SIZE_K=BLOCK_SIZE_K,\n", "BLOCK_SIZE_K=BLOCK_SIZE_K, GROUP_SIZE_M=8,\n")
+    grouped = """    in_group = GROUP_SIZE_M * num_pid_n
+    first = pid // in_group * GROUP_SIZE_M
+    rows = min(tl.cdiv(M, BLOCK_SIZE_M) - first, GROUP_SIZE_M)
+    pid_m = first + (pid % in_group) % rows
+    pid_n = (pid % in_group) // rows
+"""
+    text = text.replace("    pid_m = pid // num_pid_n\n    pid_n = pid % num_pid_n\n", grouped)
     program = program_of(text, tmp_path, "grouped.py")
     found = proposal(program, example_facts("matmul", program), "reordering.grouped_order(group=4)")
     assert "GROUP_SIZE_M=4" in changed(program, found)[1]

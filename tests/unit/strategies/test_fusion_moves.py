@@ -84,7 +84,7 @@ GOLDEN = {
 -    rstd = 1.0 / tl.sqrt(tl.sum(var, axis=0) / n_cols + eps)
 +        gap = block_mean - mean
 +        mean += gap * (count / (start + count))
-+        spread += gap * gap * (start * (count / (start + count)))
++        spread += gap * (gap * (start * (count / (start + count))))
 +    mu = mean
 +    rstd = 1.0 / tl.sqrt((tl.sum(var, axis=0) + spread) / n_cols + eps)""",
     ),
@@ -109,7 +109,7 @@ GOLDEN = {
 +    total = tl.sum(total, axis=0)
 +    only_inf = (m == -3.4028234e38) & (total == 0.0)
 +    m = tl.where(only_inf, float("-inf"), m)
-+    total = tl.where(only_inf, float("nan"), total)  # the sum of exp(-inf + inf)""",
++    total = tl.where(only_inf & (n_cols > 0), float("nan"), total)  # the sum of exp(-inf + inf)""",
     ),
     ("zeros", "zeros_to_empty"): (
         "exact",
@@ -194,8 +194,8 @@ GOLDEN = {
 -    tl.store(sum_ptr + cols, total, mask=cols < N)
 -    tl.store(mean_ptr + cols, mean, mask=cols < N)
 +    mean = squares / M
-+    tl.store(sum_ptr + part * N + cols, total, mask=cols < N)
-+    tl.store(mean_ptr + part * N + cols, mean, mask=cols < N)
++    tl.store(sum_ptr + part.to(tl.int64) * N + cols, total, mask=cols < N)
++    tl.store(mean_ptr + part.to(tl.int64) * N + cols, mean, mask=cols < N)
 -    grid = lambda meta: (triton.cdiv(N, meta["BLOCK_N"]),)
 -    column_sums_kernel[grid](x, total, mean, M, N, x.stride(0), BLOCK_M=16, BLOCK_N=32)
 +    parts = 4  # programs for each strip of columns, so that the GPU is filled

@@ -26,10 +26,21 @@ def constant(view: View, name: str) -> Edit | None:
     argument = next((a for a in kernel.node.args.args if a.arg == name), None)
     if argument is None or argument.annotation is not None or name in kernel.constexprs or kernel.bindings(name) or kernel.model.helpers:
         return None
-    if len(view.numbers(name)) != 1 or _has_attribute(kernel.node, name):
+    if len(view.numbers(name)) != 1 or _has_attribute(kernel.node, name) or _divides_constant(view, name):
         return None  # one that varies would compile the kernel anew for each of its values
     end = kernel.module.span(argument).end
     return Edit(Span(end, end), f": {kernel.language}.constexpr")
+
+
+def _divides_constant(view: View, name: str) -> bool:
+    """``1.0 / n``, ``m / n``: of constants that is Python's division, which rounds otherwise and knows no division by zero."""
+    for node in ast.walk(view.kernel.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+            read = {n.id for n in ast.walk(node.right) if isinstance(n, ast.Name)}
+            above = {n.id for n in ast.walk(node.left) if isinstance(n, ast.Name)}
+            if name in read and above <= set(view.kernel.parameters):
+                return True
+    return False
 
 
 def _has_attribute(node: ast.AST, name: str) -> bool:

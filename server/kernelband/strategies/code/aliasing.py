@@ -6,6 +6,7 @@ import ast
 
 from kernelband.strategies.code.kernel import ATOMICS, Access, Loop
 from kernelband.strategies.code.launch import LaunchView
+from kernelband.strategies.code.names import module_alias
 from kernelband.strategies.code.view import View
 
 FRESH = frozenset({"empty", "empty_like", "zeros", "zeros_like", "new_empty", "new_zeros"})
@@ -36,7 +37,7 @@ def apart(view: View, loop: Loop, loads: list[Access]) -> bool:
     if not all((*read, *written)) or not view.whole:
         return False
     stored = frozenset[str]().union(*written)
-    return not any(stored & one for one in read) and all(_made_here(launch, name) for launch in view.launches for name in stored)
+    return not any(stored & one for one in read) and all(made_here(launch, name) for launch in view.launches for name in stored)
 
 
 def _stores(call: ast.Call) -> bool:
@@ -49,7 +50,7 @@ def pointers(view: View, access: Access) -> frozenset[str]:
     return frozenset(t for t in view.kernel.tokens(access.pointer) if any(t in x["tensors"] for x in view.target_launches))
 
 
-def _made_here(launch: LaunchView, parameter: str) -> bool:
+def made_here(launch: LaunchView, parameter: str) -> bool:
     """The host function has just made the tensor that it passes, and nothing else that it passes can lie in its memory."""
     value = launch.arguments.get(parameter)
     if not isinstance(value, ast.Name) or launch.host is None:
@@ -57,13 +58,20 @@ def _made_here(launch: LaunchView, parameter: str) -> bool:
     bindings = launch.bindings(value.id)
     for bound in bindings:
         made = bound.value if isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and len(bound.targets) == 1 else None
-        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in FRESH:
+        if not isinstance(made, ast.Call) or not _makes(launch, made):
             return False
     again = any(isinstance(n, ast.For | ast.While) for n in launch.module.around(launch.call))
     reads = [n for n in ast.walk(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
     return bool(bindings) and all(
         n is value or _harmless(launch, n) for n in reads if again or n.lineno <= (launch.call.end_lineno or launch.call.lineno)
     )
+
+
+def _makes(launch: LaunchView, call: ast.Call) -> bool:
+    """``torch.empty(...)``, ``x.new_empty(...)``: memory of its own, not that of ``out`` or of somebody's pool."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in FRESH or any(k.arg in (None, "out") for k in call.keywords):
+        return False
+    return call.func.attr.startswith("new_") or ast.unparse(call.func.value) == module_alias(launch.module.tree, "torch")
 
 
 def _harmless(launch: LaunchView, name: ast.Name) -> bool:

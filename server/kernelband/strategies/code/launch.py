@@ -259,8 +259,24 @@ class LaunchView:
         scope = self.host or self.module.tree
         return sum(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)) == 1
 
+    def unchanged(self, expression: ast.expr) -> bool:
+        """Whether the expression, which stands before the launch, has the same value there: no name of it is bound in between."""
+        around, here = self.module.around, set(self.module.around(expression))
+        called = self.meta is not None and expression in set(ast.walk(self.grid))
+        if self.call in here or called or not hasattr(expression, "lineno"):
+            return True  # of the launch itself, or of a grid's function, which the launch calls
+        loops = {n for n in around(self.call) if isinstance(n, ast.For | ast.While) and n not in here}
+        for name in {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}:
+            for bound in self.bindings(name):
+                between = expression.lineno <= bound.lineno <= self.call.lineno and bound not in here
+                if between or loops & set(around(bound)):
+                    return False
+        return True
+
     def parameters_of(self, expression: ast.expr) -> list[str]:
         """The kernel's parameters that get the same value as ``expression`` (compared as code)."""
+        if not self.unchanged(expression):
+            return []
         wanted = ast.unparse(expression)
         return [k for k, v in self.arguments.items() if k not in OPTIONS and ast.unparse(v) == wanted]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.kernel import REDUCTIONS
+from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
 
@@ -104,8 +104,37 @@ def _reciprocal(at: At) -> Iterator[Proposal | None]:
 
 
 def _per_row(view: View, name: str) -> bool:
-    """The name is a sum over a block, bound once."""
-    bindings = view.kernel.bindings(name)
-    if len(bindings) != 1 or not isinstance(bindings[0], ast.Assign):
+    """The name is a sum of exponentials that a maximum was taken from, bound once: at least 1, and at most the length of the row.
+
+    The reciprocal of any other sum may be infinite, or nothing, where the quotient is neither.
+    """
+    kernel = view.kernel
+    total = _bound(kernel, name)
+    if total is None or kernel.tl(total) != "sum" or not isinstance(total, ast.Call) or not total.args:
         return False
-    return view.kernel.tl(bindings[0].value) in REDUCTIONS - {"dot", "dot_scaled", "cumsum", "cumprod", "associative_scan", "sort"}
+    terms = total.args[0]
+    terms = _bound(kernel, terms.id) if isinstance(terms, ast.Name) else terms
+    if isinstance(terms, ast.Call) and kernel.tl(terms) == "where" and len(terms.args) == 3:
+        terms = terms.args[1]
+    if not isinstance(terms, ast.Call) or kernel.tl(terms) not in ("exp", "exp2") or len(terms.args) != 1:
+        return False
+    return any(_below_maximum(kernel, n) for n in ast.walk(terms.args[0]))
+
+
+def _bound(kernel: KernelView, name: str) -> ast.expr | None:
+    """What the name is bound to, once."""
+    bindings = kernel.bindings(name)
+    return bindings[0].value if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) else None
+
+
+def _below_maximum(kernel: KernelView, node: ast.AST) -> bool:
+    """``x - tl.max(x)``, or a name for it."""
+    if isinstance(node, ast.Name):
+        bound = _bound(kernel, node.id)
+        return bound is not None and any(_below_maximum(kernel, n) for n in ast.walk(bound) if isinstance(n, ast.BinOp))
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    right = node.right.value if isinstance(node.right, ast.Subscript) else node.right
+    right = _bound(kernel, right.id) if isinstance(right, ast.Name) else right
+    same = isinstance(right, ast.Call) and kernel.tl(right) == "max" and bool(right.args)
+    return same and isinstance(right, ast.Call) and ast.unparse(right.args[0]) == ast.unparse(node.left)

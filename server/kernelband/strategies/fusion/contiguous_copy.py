@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.aliasing import made_here, pointers
+from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.view import moving
@@ -102,5 +104,8 @@ def _by_strides(view: View, launch: LaunchView, host: FunctionNode, statement: a
         if not passed and not (measured and (in_launch or (isinstance(around, ast.Attribute) and around.attr != "stride"))):
             return False
     reaching = [a for a in kernel.accesses() if parameter[0] in kernel.tokens(a.pointer)]
-    complete = len(kernel.accesses()) == len(kernel.calls({"load", "store"})) and not kernel.model.helpers
+    complete = len(kernel.accesses()) == len(kernel.calls({"load", "store"})) and not kernel.model.helpers and not kernel.calls(ATOMICS)
+    # What was copied could be overwritten by its own result: transposed in place, say.
+    stored = [pointers(view, a) for a in kernel.accesses() if a.store]
+    complete = complete and all(stored) and all(made_here(launch, n) for names in stored for n in names)
     return complete and bool(reaching) and all(not a.store and set(strides) <= kernel.tokens(a.pointer) for a in reaching)

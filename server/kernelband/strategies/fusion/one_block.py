@@ -18,6 +18,7 @@ from kernelband.strategies.code.heuristic import computed_with, heuristic
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import Edits, holding
 from kernelband.strategies.code.linear import atom
+from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 
 ROW_BYTES = 65536
@@ -51,7 +52,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     loops, size, block = walk
     longest = max(view.numbers(size), default=0)
     limit = ROW_BYTES // max(view.itemsize, 1) // view.beside({block})
-    if not 0 < longest <= limit or view.kernel.unguarded(block):
+    if not 0 < longest <= limit or view.kernel.unguarded(block) or not resizable(view, block):
         return
     folded = _folded(view, loops, size, block)
     if folded is None:

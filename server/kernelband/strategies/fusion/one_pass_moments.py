@@ -170,7 +170,8 @@ def _edits(view: View, pair: Pair, total: Total, square: Total, mean: tuple[ast.
         *body.body,
         f"{indent}{gap} = {local} - {total.name}",
         f"{indent}{total.name} += {gap} * ({count} / ({before} + {count}))",
-        f"{indent}{spread} += {gap} * {gap} * ({before} * ({count} / ({before} + {count})))",
+        # Of the first block nothing, however large its mean: the inner product is zero then.
+        f"{indent}{spread} += {gap} * ({gap} * ({before} * ({count} / ({before} + {count}))))",
     ]
     ahead = [
         "# Mean and variance in one pass: each block's squares are about its own mean, and the moments of blocks are merged (Chan).",

@@ -178,15 +178,18 @@ def _finite(kernel: KernelView, begin: ast.expr) -> list[Edit] | None:
 
 
 def _only_infinities(kernel: KernelView, pair: Pair, largest: str, total: str) -> list[str]:
-    """The lines that give a row of nothing but -inf the maximum and the sum that two loops give it."""
-    tl, found = kernel.language, kernel.free_name("only_inf")
+    """The lines that give a row of nothing but -inf, or of nothing, the maximum and the sum that two loops give it."""
+    tl, found, loop = kernel.language, kernel.free_name("only_inf"), pair.first
+    stop = kernel.module.code(loop.stop)
+    start = "0" if loop.start is None else kernel.module.code(loop.start)
+    some = " & ".join([found, f"({stop} > {start})"])
     inside = {n for loop in (pair.first, pair.second) for n in ast.walk(loop.node)}
     outside = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == largest and n not in inside]
     read = any(isinstance(n.ctx, ast.Load) for n in outside)
     return [
         f"{found} = ({largest} == -{LOWEST}) & ({total} == 0.0)",
         *([f'{largest} = {tl}.where({found}, float("-inf"), {largest})'] if read else []),
-        f'{total} = {tl}.where({found}, float("nan"), {total})  # the sum of exp(-inf + inf)',
+        f'{total} = {tl}.where({some}, float("nan"), {total})  # the sum of exp(-inf + inf)',
     ]
 
 

@@ -152,7 +152,8 @@ def _kernel(kernel: KernelView, loop: Loop, columns: list[Column]) -> Edits | No
         return None
     edits: list[Edit] = [begin, module.replace(loop.call, f"{function}({bounds}{more})")]
     for column in columns:
-        edits.append(module.replace(column.read, f"{column.out} + {part} * {column.size}"))
+        # In 64 bits: another call may have so many columns that 32 don't reach the last part.
+        edits.append(module.replace(column.read, f"{column.out} + {part}.to({tl}.int64) * {column.size}"))
         edits += [module.replace(c, module.code(c.func.value)) for c in column.narrowed if isinstance(c.func, ast.Attribute)]
     return [(module.path, e) for e in edits]
 

@@ -82,6 +82,8 @@ def _all_written(view: View, launch: LaunchView, parameter: str, name: str, call
     pointers = [n for n in reads if not isinstance(kernel.module.parents.get(n), ast.Attribute)]
     stores = [a for a in kernel.accesses() if a.store and pointers and pointers[0] in ast.walk(a.pointer)]
     body = kernel.node.body[1:] if ast.get_docstring(kernel.node) is not None else kernel.node.body
+    if not launch.unchanged(call) or not launch.unchanged(launch.grid):
+        return False
     if len(pointers) != 1 or len(stores) != 1 or not plain(body) or kernel.module.parents.get(stores[0].call) not in body:
         return False
     sides = launch.sides()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
+from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
@@ -28,7 +29,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if view.kernel.calls(ATOMICS):
         return
     for loop in view.kernel.loops():
-        if not _strided(view, loop) or loop.node not in view.kernel.node.body:
+        if not _strided(view, loop) or loop.node not in view.kernel.node.body or not _independent(view, loop):
             continue
         yield at.proposal(
             {"line": loop.node.lineno - view.kernel.node.lineno},
@@ -49,6 +50,19 @@ def _strided(view: View, loop: Loop) -> bool:
     axis = next(iter(view.kernel.tokens(start)), "")[1:]
     written = next((ast.unparse(n) for n in [*step.args, *(k.value for k in step.keywords)]), "")
     return axis == written
+
+
+def _independent(view: View, loop: Loop) -> bool:
+    """What is done for a tile follows from its number: nothing comes from the tile before, nothing is left over from the last one, and
+    nothing tells which program does it.
+    """
+    kernel, body = view.kernel, loop.node.body
+    read = {n for s in body for n in names_read(s)} - {loop.variable} - names_bound(body)
+    programs = {n for n in read if any(t.startswith("@") for t in kernel.depends.get(n, ()))}
+    asked = any(kernel.tl(n) in ("program_id", "num_programs") for s in body for n in ast.walk(s))
+    block = siblings(kernel.module, loop.node)
+    carried = (exposed(body) - {loop.variable} | exposed(block[block.index(loop.node) + 1 :])) & (names_bound(body) | {loop.variable})
+    return not (carried or programs or asked or kernel.model.helpers)
 
 
 def _behind(view: View, node: ast.expr | None) -> ast.Call | None:

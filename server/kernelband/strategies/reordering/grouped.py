@@ -13,6 +13,8 @@ from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import divisor
 from kernelband.strategies.code.view import moving
+from kernelband.strategies.reordering.groups import only_orders
+from kernelband.strategies.reordering.ids import waits
 
 GROUPS = (8, 4, 16, 2)
 
@@ -42,7 +44,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if view.kernel.calls({"swizzle2d"}) or any("GROUP" in c.upper() for c in view.kernel.constexprs):
         yield from _group_sizes(at)
         return
-    order = one_dimension(view) or _two_dimensions(view)
+    order = None if waits(view) else one_dimension(view) or _two_dimensions(view)
     if order is None or not view.kernel.calls({"dot", "dot_scaled"}) or view.program.handed_on:
         return
     module, tl = view.kernel.module, view.kernel.language
@@ -66,6 +68,8 @@ def _group_sizes(at: At) -> Iterator[Proposal | None]:
             continue
         knobs = [k for k in (x.knob(name) for x in at.view.launches) if k is not None]
         if not knobs or len(knobs) != len(at.view.launches) or any(k.in_grid for k in knobs):
+            continue
+        if not only_orders(at.view, name, GROUPS):
             continue
         for group in (1, *GROUPS):
             yield at.proposal(

@@ -11,7 +11,7 @@ from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits, integer
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.reordering.ids import NAME, ids_by_axis, programs
+from kernelband.strategies.reordering.ids import NAME, ids_by_axis, programs, waits
 
 COMMENT = "# The programs with the longest loops start first, so that the last ones to finish are short."
 KEEP_SIGN = frozenset({"cdiv", "minimum", "maximum", "min", "max", "multiple_of"})
@@ -29,7 +29,7 @@ class HeavyFirst:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     found = ids_by_axis(view)
-    if found is None or programs(view) <= view.facts.device.multiprocessors or view.kernel.calls({"num_programs", *ATOMICS}):
+    if found is None or waits(view) or programs(view) <= view.facts.device.multiprocessors or view.kernel.calls({"num_programs", *ATOMICS}):
         return
     for axis, calls in sorted(found.items()):
         growth = [_growth(view, x.stop, axis) for x in view.kernel.loops()]

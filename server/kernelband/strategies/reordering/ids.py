@@ -27,6 +27,11 @@ def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
     return found
 
 
+def waits(view: View) -> bool:
+    """Programs may wait for each other, in a loop that ends when another one has stored something: then some must start before others."""
+    return any(isinstance(n, ast.While) for n in view.kernel.nodes)
+
+
 def programs(view: View) -> int:
     """Programs of the largest launch in the cases, with the blocks that the text has now. 0 when nothing is known."""
     gridded = {n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and any(x.grid_reads(n) for x in view.launches)}

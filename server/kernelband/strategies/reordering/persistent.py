@@ -141,6 +141,7 @@ def _loose(statement: ast.If, bound: set[str], everything: set[str]) -> bool:
 def tile_count(view: View) -> tuple[str, bool] | None:
     """The number of tiles in the kernel's words, and whether a parameter has to be added for it."""
     found: set[str | None] = set()
+    rebound = {p for p in view.kernel.parameters if view.kernel.bindings(p)}
     for launch in view.launches:
         sides = launch.sides()
         if sides is None or not sides or any(integer(s) != 1 for s in sides[1:]) or _uses_meta_only(launch, sides[0]):
@@ -154,9 +155,11 @@ def tile_count(view: View) -> tuple[str, bool] | None:
                 if isinstance(pair[1], ast.Subscript) and isinstance(pair[1].slice, ast.Constant)
                 else launch.parameter_of(pair[1])
             )
-            found.add(f"{view.kernel.language}.cdiv({n}, {block})" if n is not None and block is not None and (meta or block) else None)
+            said = n is not None and block is not None and (meta or block) and not {n, block} & rebound
+            found.add(f"{view.kernel.language}.cdiv({n}, {block})" if said else None)
         else:
-            found.add(launch.parameter_of(sides[0]))
+            n = launch.parameter_of(sides[0])
+            found.add(None if n in rebound else n)
     if len(found) == 1 and None not in found:
         return str(found.pop()), False
     if any(launch.meta is not None for launch in view.launches):

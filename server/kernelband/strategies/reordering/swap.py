@@ -12,7 +12,7 @@ from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.grouped import Order, one_dimension
-from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs
+from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs, waits
 
 COMMENT = "# Programs are numbered anew, in the order in which they start: along axis 1 first."
 
@@ -30,7 +30,7 @@ class SwapAxes:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    if programs(view) <= view.facts.device.multiprocessors:
+    if waits(view) or programs(view) <= view.facts.device.multiprocessors:
         return  # all run at once: no order among them
     numerics: Numerics = "reassociates" if view.kernel.calls(ATOMICS) else "exact"
     pair = _two(view)

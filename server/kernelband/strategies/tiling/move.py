@@ -10,7 +10,9 @@ from math import ceil, prod
 from kernelband.source.model import Config, Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.aliasing import apart
 from kernelband.strategies.code.launch import Edits, integer
+from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling import space
 from kernelband.strategies.tiling.space import LIMIT, Attention, Product, Tile
@@ -104,11 +106,20 @@ def _candidates(view: View, present: dict[str, int], warps: int, stages: int) ->
         gridded = _gridded(view, blocks)
         programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
+    fewer = {n for n in present if resizable(view, n)}
+    free = {n for n in fewer if not view.kernel.unguarded(n)}
+    deepest = None if _loads_apart(view) else stages
     for tile in found:
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
-        sound = all(v == present[n] or not view.kernel.unguarded(n) or present[n] % v == 0 for n, v in tile.blocks.items())
-        if not same and sound:
+        sound = all(v == present[n] or n in free or (n in fewer and present[n] % v == 0) for n, v in tile.blocks.items())
+        if not same and sound and (deepest is None or (tile.num_stages or 0) <= deepest):
             yield tile
+
+
+def _loads_apart(view: View) -> bool:
+    """The loops whose loads the launch's num_stages has run ahead, those of products, store nothing that they might load."""
+    loops = [x for x in view.kernel.loops() if x.has_dot and x.innermost]
+    return all(apart(view, x, [a for a in x.accesses if not a.store]) for x in loops)
 
 
 def _along(view: View) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Knob, LaunchView
+from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling.move import covered, written
 
@@ -36,7 +37,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     warps = written(launch, "num_warps", view.option("num_warps", 4))
     if programs >= multiprocessors:
         return
-    for knob in knobs:
+    for knob in (k for k in knobs if resizable(view, k.name)):
         for shrink in SHRINKS:
             size = knob.value // shrink
             # More than four programs for each multiprocessor fill it anyway; smaller tiles would only read more.

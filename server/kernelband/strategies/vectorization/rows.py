@@ -148,7 +148,7 @@ def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
         ):
             return None  # what only the grid's function knows can't be passed to the kernel
         names.add(launch.parameter_of(side))
-    if len(names) == 1 and (name := names.pop()) is not None and name not in view.kernel.constexprs:
+    if len(names) == 1 and (name := names.pop()) is not None and name not in view.kernel.constexprs and not view.kernel.bindings(name):
         return name, False
     wanted = "n_rows" if ids == 1 else f"num_{row.name}s"
     return (view.kernel.free_name(wanted), True) if not view.kernel.node.args.defaults else None

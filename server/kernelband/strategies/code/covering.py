@@ -1,0 +1,72 @@
+"""Whether grid and loops end where the masks do: else it follows from a block's size how many elements behind their end are done, too."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelband.strategies.code.blocks import names_read
+from kernelband.strategies.code.kernel import Loop
+from kernelband.strategies.code.launch import LaunchView, divisor
+from kernelband.strategies.code.linear import definition, index
+from kernelband.strategies.code.view import View
+
+
+def covers(view: View, launch: LaunchView, block: str) -> bool:
+    """The grid has ``cdiv(n, BLOCK)`` programs along a side, n being what the indices over the block end at, or a product of such."""
+    ends, passed = view.kernel.ends.get(block, frozenset[str]()), launch.arguments.get(block)
+    if not ends:
+        return True  # no mask: the sizes are multiples
+    words = {f"{launch.meta}['{block}']", ast.unparse(passed) if passed is not None else ""}
+    pairs = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None and ast.unparse(p[1]) in words]
+    lengths = {spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments}
+    return bool(pairs) and any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs)
+
+
+def _made_of(launch: LaunchView, node: ast.expr, lengths: set[str]) -> bool:
+    if spelled(launch, node) in lengths:
+        return True
+    product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+    return product and isinstance(node, ast.BinOp) and all(_made_of(launch, n, lengths) for n in (node.left, node.right))
+
+
+def spelled(launch: LaunchView, node: ast.expr) -> str:
+    """The code of a size in one way: ``x.shape[0]`` for ``x.size(0)``, and for M after ``M, N = x.shape``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="size"), args=[ast.Constant(value=int() as axis)], keywords=[]):
+            return f"{ast.unparse(tensor)}.shape[{axis}]"
+        case ast.Name():
+            bound = launch.bindings(node.id)
+            statement = bound[0] if len(bound) == 1 else None
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+                return node.id
+            if any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n)):
+                return node.id  # of another tensor by the same name
+            target, tensor = statement.targets[0], ast.unparse(statement.value).removesuffix(".size()").removesuffix(".shape")
+            if isinstance(target, ast.Tuple) and tensor != ast.unparse(statement.value):
+                plain = all(isinstance(t, ast.Name) for t in target.elts)
+                axes = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Name) and t.id == node.id]
+                return f"{tensor}.shape[{axes[0]}]" if plain and len(axes) == 1 else node.id
+            alone = isinstance(target, ast.Name) and not isinstance(statement.value, ast.Name)
+            return spelled(launch, statement.value) if alone else node.id
+        case _:
+            return ast.unparse(node)
+
+
+def ends_with_masks(view: View, loop: Loop, block: str) -> bool:
+    """No comparison says that indices over the loop's blocks end elsewhere than the loop, unless another says that they end there."""
+    kernel = view.kernel
+    length = loop.stop
+    if isinstance(length, ast.Name) and (bound := definition(kernel, length.id, loop.node)) is not None:
+        length = bound.value
+    if isinstance(length, ast.Call) and kernel.tl(length) == "cdiv" and len(length.args) == 2:
+        length = length.args[0]
+    if any(t.startswith(("@", "~", "#")) for t in kernel.tokens(length)):
+        return True  # a triangle: what is behind its end isn't told by comparisons of this kind
+    limits: set[str] = set()
+    for node in (n for s in loop.node.body for n in ast.walk(s)):
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Lt):
+            continue
+        found = index(kernel, node.left.value if isinstance(node.left, ast.Subscript) else node.left, node)
+        if found is not None and found.block == block and any(loop.variable in t.names() for t in found.origin):
+            limits.add(ast.unparse(node.comparators[0]))
+    return not limits or ast.unparse(length) in limits

@@ -1,0 +1,323 @@
+"""Whether a block may have another size: what a kernel stores must not tell how its elements were dealt out to blocks.
+
+A block that follows the grid is dealt out to programs, one that a loop steps by to iterations. Element by element nothing tells; what a
+reduction makes of a block does, unless it only goes into a total of the same kind: sums into a sum, maxima into a maximum, sums of
+exponentials into one that is rescaled with a running maximum. So a partial result for each program, a scale for each group of a
+quantisation, a sum so far that is stored for each block need their block as it is.
+
+What helpers do with what they get isn't followed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+
+from kernelband.strategies.code.aliasing import apart
+from kernelband.strategies.code.blocks import exposed, names_bound, siblings
+from kernelband.strategies.code.covering import covers, ends_with_masks
+from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Access, KernelView, Loop, bound_names
+from kernelband.strategies.code.linear import flatten
+from kernelband.strategies.code.shapes import Shape, axis_of, shape_of, shapes
+from kernelband.strategies.code.view import View
+
+#: What a total is combined with, by what a block is reduced with.
+TOTALS = {"sum": "add", "dot": "add", "dot_scaled": "add", "max": "maximum", "min": "minimum"}
+#: Where the language's products take their right operand and their accumulator.
+PRODUCTS = {"dot": (1, 2), "dot_scaled": (3, 6)}
+Step = ast.Assign | ast.AugAssign
+DEEP = 6  # names behind names
+
+
+def resizable(view: View, block: str) -> bool:
+    """Whether any size of the block gives the same results, up to the order of additions."""
+    kernel = view.kernel
+    if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and reads(n, {block}) for n in kernel.nodes):
+        return False  # a mean over so many
+    dealt = Dealt(kernel, block, shapes(kernel), frozenset(t for x in view.target_launches for t in x["tensors"]))
+    if dealt.hidden_counts():
+        return False
+    gridded = [x for x in view.launches if x.grid_reads(block)]
+    if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):
+        return False
+    walks = dealt.walks()
+    return all(dealt.to_iterations(x) and _own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
+
+
+def _own_elements(view: View, loop: Loop, block: str) -> bool:
+    """What an iteration loads beside what it stores isn't what another one has stored: other memory, or the very same elements."""
+    stores, loads = ([a for a in loop.accesses if a.store == kind] for kind in (True, False))
+    if not stores or apart(view, loop, loads):
+        return True
+    pointers = {t for x in view.target_launches for t in x["tensors"]}
+    places = {_place(view.kernel, a, pointers) for a in stores}
+    programs = {t for a in stores for t in a.depends if t.startswith("@")}
+    own = [a for a in loads if f"#{block}" in a.depends and (programs & a.depends or not programs)]
+    return len(places) == 1 and all(_place(view.kernel, a, pointers) in places for a in own)
+
+
+def _place(kernel: KernelView, access: Access, pointers: set[str]) -> str:
+    """The address without its tensor, as code; other for each address that isn't a sum with one in it."""
+    terms = flatten(kernel, access.pointer, access.call, frozenset())
+    rest = [t for t in terms if not (len(t.factors) == 1 and reads(t.factors[0], pointers))]
+    return "+".join(sorted("*".join(t.key) for t in rest)) if len(rest) == len(terms) - 1 else f"{access.call.lineno}"
+
+
+def reads(node: ast.AST, names: Iterable[str]) -> bool:
+    """Whether the code has one of these names in it."""
+    wanted = set(names)
+    return any(isinstance(n, ast.Name) and n.id in wanted for n in ast.walk(node))
+
+
+@frozen(eq=False)
+class Dealt:
+    """A block of a kernel. ``known``: shapes of the kernel's names; ``pointers``: its parameters that get tensors."""
+
+    kernel: KernelView
+    block: str
+    known: dict[str, Shape]
+    pointers: frozenset[str]
+
+    # ------------------------------------------------------------ what reductions make
+
+    def reduces(self, node: ast.AST) -> str | None:
+        """The reduction or scan over the block's elements that the code is; None for what leaves each of them alone."""
+        if not isinstance(node, ast.Call):
+            return None
+        method = self.kernel.tl(node) is None
+        name = self.kernel.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        token = f"#{self.block}"
+        if name not in REDUCTIONS or token not in self.kernel.tokens(node):
+            return None
+        if name in PRODUCTS:
+            operands = [node.args[0], *node.args[PRODUCTS[name][0] : PRODUCTS[name][0] + 1]] if node.args else []
+            return name if len(operands) < 2 or all(token in self.kernel.tokens(a) for a in operands) else None
+        operand = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0] if node.args else node
+        shape, axis = shape_of(self.kernel, operand, self.known), axis_of(node)
+        if shape is None or isinstance(axis, str) or (axis is not None and not -len(shape) <= axis < len(shape)):
+            return name  # it may be the block's axis
+        return name if self.block in (shape if axis is None else (shape[axis],)) else None
+
+    def made(self, nodes: Sequence[ast.AST], names: Iterable[str] = ()) -> set[str]:
+        """Names that assignments among the nodes make of these names; of reductions of the block when there are none."""
+        found, first = set(names), not names
+        grown = True
+        while grown:
+            grown = False
+            for step in (n for n in nodes if isinstance(n, Step)):
+                fresh = set(bound_names(step)) - found
+                if fresh and (reads(step.value, found) or (first and any(self.reduces(n) for n in ast.walk(step.value)))):
+                    found |= fresh
+                    grown = True
+        return found
+
+    def _alone(self, name: str, nodes: Sequence[ast.AST]) -> ast.expr | None:
+        """What the name is bound to among the nodes, where that is one assignment."""
+        bound = [n for n in nodes if isinstance(n, Step) and name in bound_names(n)]
+        return bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else None
+
+    def hidden_counts(self) -> bool:
+        """A reduction takes in what a mask leaves out and no ``other`` fills: nobody knows what that is, once a block isn't full."""
+        kernel, token = self.kernel, f"#{self.block}"
+        masked = [a for a in kernel.accesses() if not a.store and a.other is None and a.mask is not None]
+        open_loads = [a.call for a in masked if a.mask is not None and token in kernel.tokens(a.mask)]
+        steps = [s for s in kernel.nodes if isinstance(s, Step) and not self._filled(s.value)]
+        names: set[str] = set()
+        while more := {n for s in steps if reads(s.value, names) or _holds(s.value, open_loads) for n in bound_names(s)} - names:
+            names |= more
+        calls = [n for n in kernel.nodes if isinstance(n, ast.Call) and self.reduces(n) and not any(map(self._filled, n.args))]
+        return any(reads(c, names) or _holds(c, open_loads) for c in calls)
+
+    def _filled(self, node: ast.expr) -> bool:
+        """``tl.where(mask, x, 0.0)``."""
+        where = isinstance(node, ast.Call) and self.kernel.tl(node) == "where" and len(node.args) == 3
+        return where and isinstance(node, ast.Call) and f"#{self.block}" in self.kernel.tokens(node.args[0])
+
+    # ------------------------------------------------------------ programs
+
+    def to_programs(self) -> bool:
+        """Programs along the block's axis of the grid store their own elements, and nothing that they have made of all of these."""
+        kernel = self.kernel
+        axes = {t for n in kernel.nodes if _scaled(n, self.block) for t in kernel.tokens(n) if t.startswith("@")}
+        tainted = self.made(kernel.nodes)
+        for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
+            pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()
+            if any(self.reduces(n) for a in call.args for n in ast.walk(a)) or any(reads(a, tainted) for a in call.args):
+                return False
+            if axes & pointer and f"#{self.block}" not in pointer:
+                return False  # one for each program
+        return True
+
+    # ------------------------------------------------------------ iterations
+
+    def walks(self) -> list[Loop]:
+        """The outermost loops that step by the block, or count its blocks."""
+        found = [x for x in self.kernel.loops() if self._steps(x)]
+        return [x for x in found if not any(y.node in set(self.kernel.module.around(x.node)) for y in found)]
+
+    def _steps(self, loop: Loop) -> bool:
+        """``range(0, N, BLOCK)``, ``range(tl.cdiv(N, BLOCK))``; not ``range((pid + 1) * BLOCK)``, which ends there in steps of another."""
+        queue, seen = [n for n in (loop.step, loop.stop) if n is not None], set[str]()
+        if loop.step is not None and reads(loop.step, {self.block}):
+            return True
+        while queue:
+            inside = list(ast.walk(queue.pop()))
+            quotients = [n.right for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv)]
+            quotients += [n.args[1] for n in inside if isinstance(n, ast.Call) and len(n.args) == 2 and self.kernel.tl(n) == "cdiv"]
+            if any(reads(n, {self.block}) for n in quotients):
+                return True
+            names = {n.id for n in inside if isinstance(n, ast.Name)} - seen
+            seen |= names
+            queue += [b.value for n in names for b in self.kernel.bindings(n) if isinstance(b, ast.Assign)]
+        return False
+
+    def to_iterations(self, loop: Loop) -> bool:
+        """Iterations store their own elements; what they make of whole blocks goes into totals that are read behind the loop."""
+        kernel = self.kernel
+        inside = [n for s in loop.node.body for n in ast.walk(s)]
+        within = set(inside)
+        behind = [n for n in kernel.nodes if n not in within and getattr(n, "lineno", 0) > (loop.node.end_lineno or 0)]
+        block = siblings(kernel.module, loop.node)
+        carried = exposed(loop.node.body) & names_bound(loop.node.body)
+        left = exposed(block[block.index(loop.node) + 1 :]) & names_bound(loop.node.body)
+        tainted, highest = self.made(inside), self._highest(inside)
+        pointing = {n.id for a in kernel.accesses() for n in ast.walk(a.pointer) if isinstance(n, ast.Name)} - tainted
+        if left - carried - highest:
+            return False  # the last block's
+        for name in carried - highest - pointing:
+            for step in (n for n in inside if isinstance(n, ast.stmt) and name in bound_names(n)):
+                if not isinstance(step, Step) or len(bound_names(step)) != 1:
+                    return False
+                kind = self._total(step, name, inside)
+                lanes = kind is not None and self.block in self.known.get(name, ())
+                if lanes and not self._reduced_alike(name, kind or "", behind):
+                    return False
+                if kind is None and not self._counts(step, name) and not (highest and self._rescaled(step, name, inside)):
+                    return False
+        stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
+        told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in ast.walk(a)) for a in c.args)]
+        return all(self._scanned(c, inside) for c in told)
+
+    def _total(self, step: Step, name: str, inside: Sequence[ast.AST]) -> str | None:
+        """Addition, maximum or minimum, where the statement puts an iteration's part into a total of that name."""
+        value, kernel = step.value, self.kernel
+        if isinstance(value, ast.Call) and (called := kernel.tl(value)) in PRODUCTS and isinstance(step, ast.Assign):
+            at = PRODUCTS[called or ""][1]
+            given = [*value.args[at : at + 1], *(k.value for k in value.keywords if k.arg == "acc")]
+            return "add" if [ast.unparse(g) for g in given] == [name] and not self._follows(value.args[:at], name, inside) else None
+        if isinstance(step, ast.AugAssign):
+            kind, parts = "add" if isinstance(step.op, ast.Add) else None, [value]
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            kind, parts = "add", [value.left, value.right]
+        elif isinstance(value, ast.Call) and kernel.tl(value) in ("maximum", "minimum") and len(value.args) == 2:
+            kind, parts = kernel.tl(value), list(value.args)
+        else:
+            return None
+        if isinstance(step, ast.Assign):
+            others = [p for p in parts if ast.unparse(p) != name]
+            if len(others) != len(parts) - 1:
+                return None
+            parts = others
+        return kind if len(parts) == 1 and kind is not None and self._part(parts[0], kind, name, inside) else None
+
+    def _counts(self, step: Step, name: str) -> bool:
+        """An index that goes on by the block's size, or what is left of the axis."""
+        by = isinstance(step, ast.AugAssign) and isinstance(step.op, ast.Add | ast.Sub) and reads(step.value, {self.block})
+        return by and self.kernel.depends.get(name, frozenset()) <= {*self.kernel.parameters, f"#{self.block}"} - self.pointers
+
+    def _follows(self, nodes: Iterable[ast.AST], name: str, inside: Sequence[ast.AST]) -> bool:
+        """Whether the code reads the total as it is so far, or what the iteration has made of it."""
+        follow = self.made(inside, {name})
+        return any(reads(n, follow) for n in nodes)
+
+    def _part(self, node: ast.expr, kind: str, total: str, inside: Sequence[ast.AST]) -> bool:
+        """What an iteration puts into a total: elements of the block, or their reduction of the same kind."""
+        if f"#{self.block}" not in self.kernel.tokens(node) or self._follows([node], total, inside):
+            return False  # once an iteration, however many elements it has
+        node = self._value(node, inside)
+        how = self.reduces(node)
+        if how is None:
+            tainted = self.made(inside)
+            return not reads(node, tainted | {total}) and not any(self.reduces(n) for n in ast.walk(node))
+        operands = [*(node.args if isinstance(node, ast.Call) else []), *([node.func] if isinstance(node, ast.Call) else [])]
+        plain = not any(reads(a, self.made(inside)) or any(self.reduces(n) for n in ast.walk(a)) for a in operands)
+        return TOTALS.get(how) == kind and plain
+
+    def _reduced_alike(self, name: str, kind: str, behind: Sequence[ast.AST]) -> bool:
+        """A total with a lane for each place in the block is read by reductions of its kind only."""
+        for node in behind:
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+                call = self.kernel.module.parents.get(node)
+                if call is None or TOTALS.get(self.reduces(call) or "") != kind:
+                    return False
+        return True
+
+    # ------------------------------------------------------------ exponentials, scans
+
+    def _highest(self, inside: Sequence[ast.AST]) -> set[str]:
+        """Names of a running maximum: ``new = tl.maximum(old, tl.max(x))`` and ``old = new``."""
+        for node in inside:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and self.kernel.tl(node.value) == "maximum":
+                given = [self._alone(a.id, inside) or a if isinstance(a, ast.Name) else a for a in node.value.args]
+                if any(self.reduces(n) == "max" for a in given for n in ast.walk(a)):
+                    return {*bound_names(node), *(a.id for a in node.value.args if isinstance(a, ast.Name))}
+        return set()
+
+    def _rescaled(self, step: Step, name: str, inside: Sequence[ast.AST]) -> bool:
+        """A sum that follows the running maximum: ``s = s * alpha + tl.sum(p)``, or ``s *= alpha`` and ``s += tl.dot(p, v)``."""
+        value = step.value
+        follow = self.made(inside, self._highest(inside)) - {name}
+        if isinstance(step, ast.AugAssign):
+            scales = isinstance(step.op, ast.Mult) and reads(value, follow)
+            return scales or (isinstance(step.op, ast.Add) and self._sum(value, name, inside))
+        if isinstance(value, ast.Call) and self.kernel.tl(value) in PRODUCTS:
+            return reads(value, {name})
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            scaled = [p for p in (value.left, value.right) if reads(p, {name}) and reads(p, follow)]
+            return len(scaled) == 1 and all(p in scaled or self._sum(p, name, inside) for p in (value.left, value.right))
+        return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and reads(value, {name}) and reads(value, follow)
+
+    def _sum(self, node: ast.expr, name: str, inside: Sequence[ast.AST]) -> bool:
+        node = self._value(node, inside)
+        return self.reduces(node) in ("sum", *PRODUCTS) and not reads(node, {name})
+
+    def _scanned(self, store: ast.Call, inside: Sequence[ast.AST]) -> bool:
+        """``tl.store(p, carry + tl.cumsum(x))`` with ``carry += tl.sum(x)`` behind it: the same sums, wherever blocks end."""
+        value = self._value(store.args[1], inside) if len(store.args) > 1 else None
+        if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+            return False
+        for left, carry in ((value.left, value.right), (value.right, value.left)):
+            scan = self._value(left, inside)
+            if not isinstance(carry, ast.Name) or self.reduces(scan) != "cumsum" or not isinstance(scan, ast.Call) or not scan.args:
+                continue
+            steps = [n for n in inside if isinstance(n, Step) and carry.id in bound_names(n)]
+            step = steps[0] if len(steps) == 1 else None
+            if step is None or not isinstance(step, ast.AugAssign) or not isinstance(step.op, ast.Add) or step.lineno <= store.lineno:
+                continue
+            total = step.value
+            if self.reduces(total) == "sum" and isinstance(total, ast.Call) and total.args:
+                return ast.unparse(total.args[0]) == ast.unparse(scan.args[0])
+        return False
+
+    def _value(self, node: ast.expr, inside: Sequence[ast.AST]) -> ast.expr:
+        """The code behind a name of the iteration's and behind conversions."""
+        for _ in range(DEEP):
+            if isinstance(node, ast.Name) and (bound := self._alone(node.id, inside)) is not None:
+                node = bound
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+                node = node.func.value
+            else:
+                break
+        return node
+
+
+def _holds(node: ast.AST, calls: Sequence[ast.Call]) -> bool:
+    """Whether one of the calls is in the code."""
+    return any(n in calls for n in ast.walk(node))
+
+
+def _scaled(node: ast.AST, block: str) -> bool:
+    """``pid * BLOCK``."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and block in (ast.unparse(node.left), ast.unparse(node.right))

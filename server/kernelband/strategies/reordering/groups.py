@@ -1,0 +1,173 @@
+"""Whether a group size only says in which order programs take their tiles: tried out on small grids, in the kernel's own arithmetic.
+
+A name with GROUP in it may as well be the group of a quantisation. What counts is what becomes of it: whole numbers that are made of it and
+the program's number, and that for every group size take the same values over all programs, each as often.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from attrs import frozen
+
+from kernelband.strategies.code import View
+from kernelband.strategies.code.kernel import KernelView, bound_names
+from kernelband.strategies.code.launch import LaunchView, divisor
+
+TRIED = (1, 2, 3, 4, 6)  # tiles along either side
+FEW = (1, 2, 3)  # where there are more than two sizes
+MOST_FREE = 4  # sizes that grids are made of
+
+
+@frozen(eq=False)
+class Indices:
+    """``pid``: the name of the program's number; ``steps``: assignments from it to the indices, which ``out`` names."""
+
+    pid: str
+    steps: list[ast.Assign]
+    out: list[str]
+
+
+def only_orders(view: View, name: str, sizes: Sequence[int]) -> bool:
+    """Whether the constexpr of that name does nothing but deal out tiles in another order, for any of these sizes."""
+    kernel = view.kernel
+    indices, counts = _indices(kernel, name), _counts(view)
+    if indices is None or not counts:
+        return False
+    free = {n.id for s in indices.steps for n in ast.walk(s.value) if isinstance(n, ast.Name)}
+    free |= {n.id for c in counts for n in ast.walk(c) if isinstance(n, ast.Name)}
+    free -= {indices.pid, name, kernel.language, "min", "max", *(n for s in indices.steps for n in bound_names(s))}
+    blocks, lengths = free & kernel.constexprs, sorted(free - kernel.constexprs)
+    if len(lengths) > MOST_FREE or not all(n in kernel.parameters and not kernel.bindings(n) for n in free):
+        return False
+    for values in product(TRIED if len(lengths) <= 2 else FEW, repeat=len(lengths)):
+        known = {**dict.fromkeys(blocks, 1), **dict(zip(lengths, values, strict=True))}
+        for count in counts:
+            total = _value(kernel, count, known)
+            if total is None:
+                return False
+            dealt = [_dealt(kernel, indices, {**known, name: size}, total) for size in (1, *sizes)]
+            if any(d is None or d != dealt[0] for d in dealt):
+                return False
+    return True
+
+
+def _indices(kernel: KernelView, name: str) -> Indices | None:
+    """The whole numbers made of the group size; None where it goes into anything else, or the program's number isn't clear."""
+    pids = [s for s in kernel.nodes if isinstance(s, ast.Assign) and kernel.tl(s.value) == "program_id" and len(bound_names(s)) == 1]
+    if len(pids) != 1 or kernel.tokens(pids[0].value) != frozenset({"@0"}):
+        return None
+    pid = bound_names(pids[0])[0]
+    assignments = [s for s in kernel.nodes if isinstance(s, ast.Assign) and s is not pids[0]]
+    assignments = sorted((s for s in assignments if _whole(kernel, s.value) and len(bound_names(s)) == 1), key=lambda s: s.lineno)
+    grouped, steps = {name}, list[ast.Assign]()
+    for step in assignments:
+        read = {n.id for n in ast.walk(step.value) if isinstance(n, ast.Name)}
+        if read & grouped:
+            grouped |= set(bound_names(step))
+    wanted = set(grouped)
+    for step in reversed(assignments):
+        if set(bound_names(step)) & wanted:
+            steps.insert(0, step)
+            wanted |= {n.id for n in ast.walk(step.value) if isinstance(n, ast.Name)}
+    inside = {n for s in steps for n in ast.walk(s)}
+    elsewhere = [n for n in kernel.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in inside]
+    out = sorted({n.id for n in elsewhere if n.id in grouped})
+    once = all(len(kernel.bindings(n)) == 1 for s in steps for n in bound_names(s)) and len(kernel.bindings(pid)) == 1
+    # The program's number itself must tell nothing else: a program with another tile has another number.
+    numbered = any(n.id == pid for n in elsewhere)
+    return Indices(pid, steps, out) if once and out and name not in out and not numbered else None
+
+
+def _whole(kernel: KernelView, node: ast.expr) -> bool:
+    """Arithmetic of whole numbers."""
+    if isinstance(node, ast.Name):
+        return not any(t.startswith("#") for t in kernel.tokens(node))
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod) and all(
+            _whole(kernel, n) for n in (node.left, node.right)
+        )
+    if isinstance(node, ast.Call) and not node.keywords:
+        named = node.func.id if isinstance(node.func, ast.Name) else kernel.tl(node)
+        return named in ("min", "max", "minimum", "maximum", "cdiv") and len(node.args) == 2 and all(_whole(kernel, a) for a in node.args)
+    return False
+
+
+def _value(kernel: KernelView, node: ast.expr, known: Mapping[str, int]) -> int | None:
+    """What the arithmetic comes to; None for what isn't known, or a division by nothing."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    inside = [node.left, node.right] if isinstance(node, ast.BinOp) else node.args if isinstance(node, ast.Call) else []
+    values = [_value(kernel, n, known) for n in inside]
+    if len(values) != 2 or values[0] is None or values[1] is None:
+        return None
+    left, right = values[0], values[1]
+    if isinstance(node, ast.Call):
+        named = node.func.id if isinstance(node.func, ast.Name) else kernel.tl(node) or ""
+        if named == "cdiv":
+            return -(-left // right) if right else None
+        return min(left, right) if named in ("min", "minimum") else max(left, right)
+    match node:
+        case ast.BinOp(op=ast.Add()):
+            return left + right
+        case ast.BinOp(op=ast.Sub()):
+            return left - right
+        case ast.BinOp(op=ast.Mult()):
+            return left * right
+        case ast.BinOp(op=ast.FloorDiv()):
+            return left // right if right > 0 and left >= 0 else None
+        case _:
+            return left % right if right > 0 and left >= 0 else None
+
+
+def _dealt(kernel: KernelView, indices: Indices, known: Mapping[str, int], total: int) -> Counter[tuple[int, ...]] | None:
+    """What the indices are over all programs, and how often each."""
+    found: Counter[tuple[int, ...]] = Counter()
+    for pid in range(total):
+        values = {**known, indices.pid: pid}
+        for step in indices.steps:
+            value = _value(kernel, step.value, values)
+            if value is None:
+                return None
+            values[bound_names(step)[0]] = value
+        found[tuple(values[n] for n in indices.out)] += 1
+    return found
+
+
+def _counts(view: View) -> list[ast.expr]:
+    """The number of programs of each launch in the kernel's words; nothing where one can't be said."""
+    found: list[ast.expr] = []
+    for launch in view.launches if view.whole else ():
+        sides = launch.sides() or [launch.grid]
+        said = _said(view, launch, sides[0])
+        if said is None:
+            return []
+        found.append(said)
+    return found
+
+
+def _said(view: View, launch: LaunchView, node: ast.expr) -> ast.expr | None:
+    bound = launch.bindings(node.id) if isinstance(node, ast.Name) else []
+    if len(bound) == 1 and isinstance(bound[0], ast.Assign) and len(bound[0].targets) == 1 and isinstance(bound[0].targets[0], ast.Name):
+        return _said(view, launch, bound[0].value)
+    pair = divisor(node)
+    if pair is not None:
+        size, block = launch.parameter_of(pair[0]), launch.parameter_of(pair[1])
+        if isinstance(pair[1], ast.Subscript) and isinstance(pair[1].slice, ast.Constant):
+            block = str(pair[1].slice.value)
+        if size is None or block is None:
+            return None
+        cdiv = ast.Attribute(ast.Name(view.kernel.language), "cdiv")
+        return ast.Call(cdiv, [ast.Name(size), ast.Name(block)], [])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _said(view, launch, node.left), _said(view, launch, node.right)
+        return None if left is None or right is None else ast.BinOp(left, ast.Mult(), right)
+    name = launch.parameter_of(node)
+    return None if name is None else ast.Name(name)

@@ -1,0 +1,36 @@
+"""Random programs by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.e2e.strategies.soundness import elements, loops, products, rows
+from tests.e2e.strategies.soundness.pieces import Pick, Sample
+
+FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
+    elements.line,
+    elements.tile,
+    rows.block,
+    rows.blocks,
+    products.product,
+    loops.recurrence,
+    elements.line,
+    rows.block,
+    rows.blocks,
+    products.product,
+    rows.columns,
+    elements.heads,
+    loops.states,
+    elements.table,
+    loops.running,
+    elements.tile,
+    loops.triangle,
+    rows.groups,
+    loops.walk,
+    products.eight_bits,
+)
+
+
+def generate(seed: int) -> Sample:
+    """The program of a seed; the families take turns."""
+    return FAMILIES[seed % len(FAMILIES)](Pick(seed))
