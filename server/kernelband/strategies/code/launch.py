@@ -10,6 +10,7 @@ from attrs import field, frozen
 from kernelband.source.model import Edit, Launch
 from kernelband.strategies.code.callee import stands_for
 from kernelband.strategies.code.kernel import binding, bound_names
+from kernelband.strategies.code.literals import assigned, default, integer
 from kernelband.strategies.code.module import FunctionNode, Module
 
 OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
@@ -107,15 +108,15 @@ class LaunchView:
             a.arg for a in (*self.host.args.posonlyargs, *self.host.args.args, *self.host.args.kwonlyargs)
         }
         if len(bindings) == 1 and not parameter:
-            return _assigned(bindings[0], name)
+            return assigned(bindings[0], name)
         if bindings or self.host is None:
             return None
         if parameter:
-            return _default(self.host, name)
+            return default(self.host, name)
         tops = [s for s in self.module.tree.body if name in bound_names(s)]
         everywhere = [n for n in ast.walk(self.module.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
         inside = {n for n in ast.walk(self.host) if isinstance(n, ast.Name)}
-        return _assigned(tops[0], name) if len(tops) == 1 and all(n in inside for n in everywhere) else None
+        return assigned(tops[0], name) if len(tops) == 1 and all(n in inside for n in everywhere) else None
 
     def knob(self, name: str) -> Knob | None:
         """The number passed for the constexpr ``name``; None when it is computed, unknown, or the grid's copies of it are ambiguous."""
@@ -285,11 +286,6 @@ class LaunchView:
         return next(iter(self.parameters_of(expression)), None)
 
 
-def integer(node: ast.expr | None) -> int | None:
-    """A literal integer's value."""
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
-
-
 def _power_of_two(node: ast.AST) -> ast.expr | None:
     """What n is in ``next_power_of_2(n)``, ``1 << (n - 1).bit_length()`` or ``2 ** (n - 1).bit_length()``."""
     if isinstance(node, ast.Call) and _called(node) == "next_power_of_2" and len(node.args) == 1:
@@ -334,31 +330,3 @@ def _rounding(left: ast.expr, value: int) -> tuple[ast.expr, ast.expr] | None:
 
 def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def _assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
-    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds; None for a chain, which binds more than the one."""
-    if isinstance(statement, ast.AnnAssign):
-        target, value = statement.target, statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    else:
-        return None
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        places = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
-        value = places[0] if len(places) == 1 else None
-    elif not isinstance(target, ast.Name):
-        return None
-    literal = integer(value)
-    return None if literal is None or value is None else (literal, value)
-
-
-def _default(function: FunctionNode, name: str) -> tuple[int, ast.expr] | None:
-    positional = [*function.args.posonlyargs, *function.args.args]
-    pairs: list[tuple[ast.arg, ast.expr | None]] = list(zip(positional[::-1], function.args.defaults[::-1], strict=False))
-    pairs += list(zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True))
-    for argument, default in pairs:
-        literal = integer(default)
-        if argument.arg == name and default is not None and literal is not None:
-            return literal, default
-    return None

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from kernelband.strategies.code.kernel import Loop
-from kernelband.strategies.code.launch import LaunchView, integer
+from kernelband.strategies.code.launch import LaunchView
+from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.view import View
 from kernelband_worker.wire import LaunchFacts
 

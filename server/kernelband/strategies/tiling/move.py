@@ -11,7 +11,8 @@ from kernelband.source.model import Config, Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import apart
-from kernelband.strategies.code.launch import Edits, integer
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling import space

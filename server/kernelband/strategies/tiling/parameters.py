@@ -13,7 +13,7 @@ from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM
 from kernelband.strategies._base import Facts
 from kernelband.strategies.code import Knob, LaunchView, View
-from kernelband.strategies.code.launch import integer
+from kernelband.strategies.code.literals import integer
 from kernelband.strategies.tiling.move import written
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")

@@ -1,0 +1,41 @@
+"""Whole numbers that are written down: alone, in an assignment, as a parameter's default."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelband.strategies.code.module import FunctionNode
+
+
+def integer(node: ast.expr | None) -> int | None:
+    """A literal integer's value."""
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
+    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds; None for a chain, which binds more than the one."""
+    if isinstance(statement, ast.AnnAssign):
+        target, value = statement.target, statement.value
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+    else:
+        return None
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        places = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
+        value = places[0] if len(places) == 1 else None
+    elif not isinstance(target, ast.Name):
+        return None
+    literal = integer(value)
+    return None if literal is None or value is None else (literal, value)
+
+
+def default(function: FunctionNode, name: str) -> tuple[int, ast.expr] | None:
+    """The literal that a parameter is by default."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = list(zip(positional[::-1], function.args.defaults[::-1], strict=False))
+    pairs += list(zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True))
+    for argument, value in pairs:
+        literal = integer(value)
+        if argument.arg == name and value is not None and literal is not None:
+            return literal, value
+    return None
