@@ -4,9 +4,10 @@
     .venv/bin/python benchmarks/mutations.py [--count 100] [--seed 0] [--seconds 120] [--like FILE]
 
 A seeded sample of statements inside functions of ``server/`` is deleted, one at a time, in copies of this checkout. Of the tests that ran
-the statement, as the coverage says, the quickest run first, until one fails or the seconds are used up. A statement that no test runs is
-not noticed. Prints a line a mutation, then the share; .cache/mutations.jsonl keeps them, and is continued where it ended. ``--like`` takes
-the statements of such a file of another commit, to compare the two: a seed draws others where the code has changed.
+the statement, as the coverage says, the quickest run first, until one fails or the seconds are used up; those that failed with the whole
+product notice nothing. A statement that no test runs is not noticed. Prints a line a mutation, then the share; .cache/mutations.jsonl keeps
+them, and is continued where it ended. ``--like`` takes the statements of such a file of another commit, to compare the two: a seed draws
+others where the code has changed.
 """
 
 from __future__ import annotations
@@ -101,16 +102,19 @@ class Tests:
         self.data = CoverageData(str(CACHE / "coverage" / "data"))
         self.data.read()
         self.seconds: dict[str, float] = {}
+        self.failing: set[str] = set()
         for results in (CACHE / "test").glob("*.xml"):
             for case in ElementTree.parse(results).getroot().iter("testcase"):  # noqa: S314 - written by pytest
                 test = test_of(f"|{case.get('classname')}.{str(case.get('name')).partition('[')[0]}")
                 self.seconds[test] = self.seconds.get(test, 0.0) + float(case.get("time", 0))
+                if case.find("failure") is not None or case.find("error") is not None:
+                    self.failing.add(test)
 
     def that_run(self, mutation: Mutation) -> list[str]:
         by_line = self.data.contexts_by_lineno(str(ROOT / mutation.file))
         lines = range(mutation.line, mutation.end_line + 1)
         found = {test for line in lines for context in by_line.get(line, ()) for test in [test_of(context)] if test}
-        return sorted(found, key=lambda test: (self.seconds.get(test, 5.0), test))
+        return sorted(found - self.failing, key=lambda test: (self.seconds.get(test, 5.0), test))
 
 
 def test_of(context: str) -> str:

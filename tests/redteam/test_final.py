@@ -17,28 +17,19 @@ from tests.redteam.stage import Stage, refused
 #: Of each family that a CPU can show, with what is quick to interpret.
 CHEATS = (
     "replay_by_pointer",
-    "replay_by_shape",
-    "replay_in_own_attribute",
     "replay_ring_of_two",
     "results_of_one_storage",
-    "detect_first_calls",
-    "detect_dispatch_mode",
     "work_if_poisoned",
     "lazy_subclass",
-    "lazy_thread",
     "comparer_allclose",
-    "half_the_rows",
-    "constant_output",
     "no_maximum",
     "weight_ignored",
     "index_ignored",
     "block_written_down",
-    "stride_ignored",
-    "sum_in_half",
     "input_cleared",
     "store_beyond_the_row",
 )
-CONTROLS = 8
+CONTROLS = 4
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +46,7 @@ def test_a_cheat_is_refused(stage: Stage, name: str) -> None:
     assert refused(verdict), verdict.result
 
 
-@pytest.mark.parametrize("name", [c.name for c in controls() if not c.needs_gpu][::5][:CONTROLS])
+@pytest.mark.parametrize("name", [c.name for c in controls() if not c.needs_gpu][::9][:CONTROLS])
 def test_an_honest_variant_is_not(stage: Stage, name: str) -> None:
     (control,) = [c for c in controls() if c.name == name]
     verdict = stage.play(control)
