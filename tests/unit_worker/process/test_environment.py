@@ -123,7 +123,9 @@ def test_processes_of_this_worker_are_left_out(torch: Any, smi: Path, monkeypatc
 @pytest.mark.parametrize("text", [None, "#!/bin/sh\nexit 9\n", "#!/bin/sh\necho NVIDIA-SMI has failed\n", "#!/bin/sh\nsleep 60\n"])
 def test_without_a_working_nvidia_smi(torch: Any, smi: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
     (smi / "nvidia-smi").unlink()
-    if text is not None:
+    if text is None:
+        monkeypatch.setenv("PATH", str(smi))  # this machine may have one
+    else:
         (smi / "nvidia-smi").write_text(text)
         (smi / "nvidia-smi").chmod(0o755)
     monkeypatch.setattr(rooms, "_SMI_SECONDS", 0.3)
