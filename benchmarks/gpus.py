@@ -78,14 +78,28 @@ def spread(jobs: Sequence[Job], on: Sequence[Lane], work: Callable[[Job, Lane], 
         yield ended.get()
 
 
-def run(command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> str:
-    """The standard output of a command, which is killed with its group when it takes longer.
+@frozen
+class Ended:
+    """A process that has ended by itself: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    errors: str
+
+    @property
+    def last(self) -> str:
+        """Its last line, rather of its errors."""
+        return _last(self.errors) or _last(self.out)
+
+
+def ended(command: Sequence[str], seconds: float, environment: Mapping[str, str], folder: str | None = None) -> Ended:
+    """What a command came to, whatever its code; it is killed with its group when it takes longer.
 
     Raises:
-        FailedError: it did, or it ended with an error.
+        FailedError: it did.
     """
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(environment), start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(environment), cwd=folder, start_new_session=True
     )
     try:
         out, errors = process.communicate(timeout=seconds)
@@ -96,9 +110,19 @@ def run(command: Sequence[str], seconds: float, environment: Mapping[str, str]) 
     except BaseException:
         _kill(process)
         raise
-    if process.returncode:
-        raise FailedError(f"It ended with code {process.returncode}: {_last(errors) or _last(out)}")
-    return out
+    return Ended(process.returncode, out, errors)
+
+
+def run(command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> str:
+    """The standard output of a command, which is killed with its group when it takes longer.
+
+    Raises:
+        FailedError: it did, or it ended with an error.
+    """
+    done = ended(command, seconds, environment)
+    if done.code:
+        raise FailedError(f"It ended with code {done.code}: {done.last}")
+    return done.out
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
