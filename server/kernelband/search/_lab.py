@@ -67,6 +67,10 @@ class Lab(Protocol):
         """
         ...
 
+    def stop_compiling(self) -> None:
+        """What is compiled or interpreted is given up, in the background, and nothing more is begun: the final needs the cores."""
+        ...
+
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
         """Learn what a variant (None: the original) launches on the replayable cases, with launches suppressed, and compile all of it;
         beside a GPU also count the traffic of the timing cases.

@@ -206,6 +206,7 @@ class FakeLab:
         self.calls: list[str] = []
         self.closed = threading.Event()
         self.builders = 1
+        self.compiling = True
         self.stragglers: list[tuple[Future[Built], Built]] | None = []  # None: they take no longer than others
         self._waking = threading.Lock()
 
@@ -225,6 +226,7 @@ class FakeLab:
         pass
 
     def fresh(self, name: str) -> FakeExecutor:
+        assert not self.compiling or name.startswith("apart-"), "a final beside compilers"
         return FakeExecutor(self)
 
     def specialise(self, files: Any, cases: Sequence[str]) -> Any:
@@ -250,6 +252,9 @@ class FakeLab:
 
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""
+
+    def stop_compiling(self) -> None:
+        self.compiling = False
 
     def build(self, files: Any, cases: Sequence[Any]) -> Future[Built]:
         out: Future[Built] = Future()
