@@ -63,6 +63,7 @@ LEFT_OUT = {
     "runs.phase": "what the last heartbeat saw, so a moment too",
     # Seconds of wall time.
     **dict.fromkeys(("runs.seconds_used", "runs.clock", "runs.summary.seconds_per_trial", "runs.summary.background"), "seconds"),
+    "runs.summary.seconds_to_checked": "seconds",
     **dict.fromkeys(("cases.facts.replay_s", "facts.facts.seconds", "trials.seconds", "trials.clock"), "seconds"),
     # The worker's private folder has another name in every run.
     "runs.environment.settings.TRITON_CACHE_DIR": "scratch",

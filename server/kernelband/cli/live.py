@@ -169,6 +169,8 @@ class Live:
         self._print(f"\n[bold]{escape(ended.reason[:1].upper() + ended.reason[1:])}[/]  ({tally}; {ended.seconds:.1f} s)")
         pace = f"; {ended.seconds_per_trial:.1f} s a trial" if ended.seconds_per_trial is not None else ""
         self._print("Where the time went: " + spent(ended.clock) + pace)
+        for line in reached(ended.seconds_to_verified, ended.seconds_to_checked):
+            self._print(line)
         if ended.best is not None:
             from kernelband.cli.figuretable import render
             from kernelband.explain.why import of_run
@@ -208,6 +210,12 @@ class Live:
 
     def _print(self, text: str) -> None:
         self.console.print(text, soft_wrap=True)
+
+
+def reached(verified_s: float | None, checked_s: float | None) -> tuple[str, ...]:
+    """From the start of the command, with a resumed run's earlier time, to the first variant that is worth a look."""
+    checked = (f"First variant that passed its check, by the interpreter: after {checked_s:.1f} s.",) if checked_s is not None else ()
+    return (f"First verified variant: after {verified_s:.1f} s.", *checked) if verified_s is not None else checked
 
 
 def spent(clock: dict[str, float]) -> str:

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -56,6 +57,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     Without a GPU in reach everything is predicted: candidates with the fact behind each, never a ratio or a time.
     Ctrl-C keeps everything; --resume continues.
     """
+    begun = time.monotonic()
     run_id = given["run_id"]
     require_new_id(run_id, resume)
     require_place(given["proof"])
@@ -67,7 +69,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     from kernelband.search.run import optimize as search
 
     with view, interruptible():
-        ended = search(options, place.path, view.hear, resume_run=resume, run_id=run_id)
+        ended = search(options, place.path, view.hear, resume_run=resume, run_id=run_id, begun=begun)
     view.finish(ended, place.path)
     write_proof(place.path, ended, given["proof"])
     return INTERRUPTED if ended.state == "interrupted" else 0

@@ -64,7 +64,7 @@ def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
 def _run(store: Store, row: RunRow) -> None:
     from rich.markup import escape
 
-    from kernelband.cli.live import spent
+    from kernelband.cli.live import reached, spent
 
     out = console()
     out.print(f"[bold]Run {row.id}[/]: {escape(row.kernel)} in {escape(row.path)}", soft_wrap=True)
@@ -82,6 +82,8 @@ def _run(store: Store, row: RunRow) -> None:
         out.print(armtable.render(arms, measured=row.mode == "measured"))
     if row.clock:
         out.print("Where the time went: " + spent(row.clock), soft_wrap=True)
+    for line in reached(row.summary.get("seconds_to_verified"), row.summary.get("seconds_to_checked")):
+        out.print(line, soft_wrap=True)
 
 
 def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import click
@@ -48,6 +49,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     It is compiled, checked on every case and timed in fresh processes. One sentence says what came out: faster, slower, no sure
     difference, or wrong. Without a GPU in reach it is checked by the interpreter and its speed predicted.
     """
+    begun = time.monotonic()
     require_new_id(given["run_id"])
     require_place(given["proof"])
     place = find_place(db)
@@ -74,7 +76,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
         click.echo(place.note, err=True)
     with view, interruptible():
         start = start_if(lambda lab: require_known(given["fail_on"], measured=lab.measured))
-        ended = search(options, place.path, view.hear, run_id=given["run_id"], start_lab=start)
+        ended = search(options, place.path, view.hear, run_id=given["run_id"], start_lab=start, begun=begun)
     view.finish(ended, place.path)
     if ended.state == "interrupted":
         return INTERRUPTED

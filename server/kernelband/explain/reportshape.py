@@ -31,10 +31,15 @@ class ModelCost:
 
 @frozen
 class Cost:
-    """What the run took. ``clock_s``: seconds by what they went on; those that begin with ``background`` beside the others."""
+    """What the run took. ``clock_s``: seconds by what they went on; those that begin with ``background`` beside the others.
+
+    ``to_verified_s``, ``to_checked_s``: from the run's start to its first verified variant; predicted, to the first that passed its check.
+    """
 
     seconds_s: float
     seconds_per_trial_s: float | None
+    to_verified_s: float | None
+    to_checked_s: float | None
     clock_s: dict[str, float]
     model: ModelCost | None
 

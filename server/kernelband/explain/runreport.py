@@ -124,8 +124,14 @@ def _about(run: RunRow) -> About:
         created_s=run.created,
         ended_s=None if run.state == "running" else run.heartbeat,
         versions={"kernelband": run.version, **versions},
-        cost=Cost(run.seconds_used, run.summary.get("seconds_per_trial"), dict(run.clock), _model(run)),
+        cost=_cost(run),
     )
+
+
+def _cost(run: RunRow) -> Cost:
+    said = run.summary.get
+    reached = said("seconds_to_verified"), said("seconds_to_checked")
+    return Cost(run.seconds_used, said("seconds_per_trial"), *reached, dict(run.clock), _model(run))
 
 
 def _model(run: RunRow) -> ModelCost | None:

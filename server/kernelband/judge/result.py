@@ -57,6 +57,11 @@ class Result:
     not_exercised: tuple[str, ...] = ()
 
     @property
+    def checked(self) -> bool:
+        """Right by the interpreter, where nothing is measured, and not the original itself."""
+        return self.correctness == "interpreted" and self.performance != "equal" and self.fault == "none" and self.integrity == "ok"
+
+    @property
     def verified(self) -> bool:
         """Passed + faster + ok, from the final processes. Only verified is called an improvement."""
         return (

@@ -32,7 +32,8 @@ SPANS = (
 
 @define
 class Budget:
-    """By trials or seconds, whichever ends first; both None is not allowed. ``used`` are the seconds of earlier processes of the run.
+    """By trials or seconds, whichever ends first; both None is not allowed. ``used`` are the seconds of earlier processes of the run, and
+    those that the command took before.
 
     Raises:
         UsageError: nothing could be done with it.

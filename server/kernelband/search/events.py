@@ -163,3 +163,5 @@ class RunEnded(Event):
     clock: dict[str, float]  # seconds by phase
     seconds: float
     seconds_per_trial: float | None  # median, everything included
+    seconds_to_verified: float | None = None  # from the run's start to its first verified variant; None: there is none
+    seconds_to_checked: float | None = None  # predicted: to the first variant that passed the interpreter's check

@@ -108,6 +108,8 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
     s.lab.stop_compiling()
     with s.journal.during("final"):
         report = final(s.judge, s.lab.fresh, candidates)
+    if any(verdict.result.verified for verdict in report.verdicts):
+        s.journal.reach("seconds_to_verified")
     rows = trials.Rows(
         finals=tuple(record.final_row(run, t.number, v) for t, v in zip(chosen, report.verdicts, strict=True)),
         measurements=(

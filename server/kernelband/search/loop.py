@@ -206,6 +206,8 @@ class Loop:
         s, choice, candidate, number = self.s, attempt.choice, attempt.candidate, attempt.number
         with s.journal.during("measure" if s.lab.measured else "check", number):
             verdict = known or attempts.judge(s, attempt)
+        if verdict.result.checked:
+            s.journal.reach("seconds_to_checked")
         best, incumbent = s.frontier.best, s.leader
         member, mean = attempts.member(s, attempt, verdict)
         outcome = attempts.outcome(s, candidate, verdict.result)

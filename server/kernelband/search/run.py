@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from attrs import define, field
 
@@ -27,7 +27,7 @@ from kernelband.search.options import Options
 from kernelband.search.preparer import Preparer, identity_key
 from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
-from kernelband.search.session import Journal, Session
+from kernelband.search.session import Journal, Reached, Session
 from kernelband.search.start import Setup, StartLab, entry_file, prepare, run_row
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
@@ -55,6 +55,7 @@ def optimize(
     run_id: str | None = None,
     author: Author | None = None,
     start_lab: StartLab = WorkerLab.start,
+    begun: float | None = None,
 ) -> RunEnded:
     """Search, verify, write down. ``KeyboardInterrupt`` ends it with everything kept and the run ``interrupted``.
 
@@ -66,11 +67,12 @@ def optimize(
         run_id: the id that a new run gets, 8 hexadecimal digits; by default a random one.
         author: who writes variants; by default the one of the options.
         start_lab: starts the worker.
+        begun: when the command began, by the monotonic clock: loading all this takes a while, and whoever waits waits for that, too.
 
     Raises:
         KernelBandError: one sentence why it could not begin or had to stop; a run that has trials stays, and can be resumed.
     """
-    setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab)
+    setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab, begun=begun)
     try:
         return _Run(setup, author, run_id or secrets.token_hex(4)).go()
     finally:
@@ -127,9 +129,11 @@ class _Run:
                 setup.listen(Noted(f"The history was full: run {gone}, the oldest, was forgotten."))
             row = run_row(setup, self.new_id)
             runs.begin(store, row, setup.program.texts)
-        self.journal = Journal(row.id, store, setup.listen, setup.budget, setup.clock)
+        before: dict[str, Any] = setup.earlier.summary if setup.earlier is not None else {}
+        reached: dict[Reached, float] = {k: before[k] for k in get_args(Reached) if k in before}
+        self.journal = Journal(row.id, store, setup.listen, setup.budget, setup.clock, reached=reached)
         if self.author is None:
-            spent: dict[str, Any] = setup.earlier.summary.get("model", {}) if setup.earlier is not None else {}
+            spent: dict[str, Any] = before.get("model", {})
             self.author = make_author(options, lambda text: self.journal.emit(Noted(text)), lambda: setup.budget.left, spent)
         entry = f"{setup.entry['path']}::{setup.entry['name']}"
         self.journal.emit(
@@ -291,12 +295,13 @@ class _Run:
             if not self.setup.options.edited:
                 trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
             clock |= {f"background {k}": round(v, 3) for k, v in s.preparer.seconds.items()}
-        summary |= self._spent()
+        summary |= {**self._spent(), **journal.reached}
         runs.end(store, journal.run, state, reason, seconds_used=journal.budget.elapsed, clock=clock, summary=summary)
         journal.phase = "done"
         journal.emit(PhaseChanged("done"))
         per_trial = round(pace(s), 3) if s is not None and s.trials else None
-        ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, round(journal.budget.elapsed, 3), per_trial)
+        took = round(journal.budget.elapsed, 3)
+        ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, took, per_trial, **journal.reached)
         if state != "finished" and self.setup.options.edited:  # half a judgement is none
             self._forget(store)
         journal.emit(ended)
@@ -321,5 +326,5 @@ class _Run:
             return
         clock = self.journal.clock.snapshot()
         summary = finish.summary(self.session, None, ()) if self.session is not None else {}
-        summary |= self._spent()
+        summary |= {**self._spent(), **self.journal.reached}
         runs.end(store, run, "failed", reason, seconds_used=self.journal.budget.elapsed, clock=clock, summary=summary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from attrs import Factory, define, field
 
@@ -27,13 +27,16 @@ from kernelband.source.model import Patch
 from kernelband.strategies import Numerics
 from kernelband_worker.wire import Case, LaunchSpec
 
+#: What a run may reach, as its summary and its last event have it: ``verified`` by a final, ``checked`` where nothing is measured.
+Reached = Literal["seconds_to_verified", "seconds_to_checked"]
+
 #: What a phase is called in the clock.
 SPAN_OF = {"measure": "time", "done": "other"}
 
 
 @define
 class Journal:
-    """Phase, clock, heartbeat and events of a run: what others see of it."""
+    """Phase, clock, heartbeat and events of a run: what others see of it. ``reached``: seconds from its start to what it reached first."""
 
     run: str
     store: Store
@@ -41,6 +44,13 @@ class Journal:
     budget: Budget
     clock: PhaseClock
     phase: str = "start"
+    reached: dict[Reached, float] = field(factory=dict[Reached, float])
+
+    def reach(self, what: Reached) -> None:
+        """Now, if it is the first: written down at once, for a run that is cut off."""
+        if what not in self.reached:
+            self.reached[what] = round(self.budget.elapsed, 3)
+            runs.update(self.store, self.run, summary={**runs.find(self.store, self.run).summary, **self.reached})
 
     def emit(self, event: Event) -> None:
         """To the front end."""

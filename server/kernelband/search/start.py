@@ -62,17 +62,21 @@ def start_if(refuse: Callable[[WorkerLab], None]) -> StartLab:
     return start
 
 
-def prepare(options: Options, db: Path, listen: Listener, *, resume_run: str | None, start_lab: StartLab) -> Setup:
-    """Everything that can be refused without running the user's program; the caller closes ``lab``.
+def prepare(
+    options: Options, db: Path, listen: Listener, *, resume_run: str | None, start_lab: StartLab, begun: float | None = None
+) -> Setup:
+    """Everything that can be refused without running the user's program; the caller closes ``lab``. ``begun``: as of ``run.optimize``.
 
     Raises:
         KernelBandError: one sentence.
     """
     clock = PhaseClock()
+    loading_s = time.monotonic() - begun if begun is not None else 0.0
     earlier = resume.peek(db, resume_run) if resume_run is not None else None
-    budget = Budget(options.trials, options.seconds, used=earlier.seconds_used if earlier is not None else 0.0)
+    budget = Budget(options.trials, options.seconds, used=loading_s + (earlier.seconds_used if earlier is not None else 0.0))
     if earlier is not None:
         clock.seconds.update(earlier.clock)
+    clock.seconds["other"] = clock.seconds.get("other", 0.0) + loading_s
     policy = make_policy(options.policy)
     if db.exists():
         Store.read(db).close()  # a damaged one is said before anything is started

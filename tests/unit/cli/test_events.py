@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kernelband.cli.live import Live, spent
+from kernelband.cli.live import Live, reached, spent
 from kernelband.search import events
 from kernelband.search.events import Event, PhaseChanged, RunEnded, RunStarted, TrialEnded, WorkerSaid
 
@@ -57,6 +57,23 @@ def test_what_a_program_prints_is_not_markup() -> None:
 
 def test_where_the_time_went() -> None:
     assert spent(CLOCK) == "waiting for the compiler 2.0 s, capture 1.0 s (beside the rest: compile 3.0 s)"
+
+
+def test_how_long_until_the_first_is_said_of_what_it_was() -> None:
+    assert reached(None, None) == ()
+    (verified,), (checked,) = reached(41.25, None), reached(None, 12.0)
+    assert "verified" in verified
+    assert "41.2 s" in verified
+    assert "verified" not in checked
+    assert "passed its check" in checked
+    assert "12.0 s" in checked
+
+
+def test_the_end_says_how_long_until_the_first() -> None:
+    out = io.StringIO()
+    ended = RunEnded("ab12", "finished", "1 verified", None, (), {}, CLOCK, 9.0, 1.5, seconds_to_verified=7.5)
+    Live(Console(file=out, width=150, highlight=False)).finish(ended, Path("/db"))
+    assert reached(7.5, None)[0] in out.getvalue()
 
 
 def test_the_end_without_a_best_names_none() -> None:

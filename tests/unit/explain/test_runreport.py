@@ -70,6 +70,8 @@ def test_a_measured_search(searched: tuple[World, RunEnded, dict[str, Any]]) -> 
     assert run["ended_s"] >= run["created_s"]
     assert run["cost"]["seconds_s"] == pytest.approx(ended.seconds, abs=30.0)
     assert run["cost"]["model"] is None
+    assert (run["cost"]["to_verified_s"], run["cost"]["to_checked_s"]) == (ended.seconds_to_verified, None)
+    assert run["cost"]["to_verified_s"] > 0
     assert (run["versions"]["kernelband"], run["versions"]["triton"]) == (kept.run.version, kept.run.environment["triton"])
     counts = report["counts"]
     assert {k: counts[k] for k in ("proposed", "compiled", "executed", "verified", "duplicates", "compile_errors")} == {
@@ -148,6 +150,7 @@ def test_a_prediction_has_no_figure_of_a_variant(world: World, policy: str) -> N
     world.run(world.options(policy=policy), measured=False)
     report = told(world.db)
     assert report["run"]["mode"] == "predicted"
+    assert (report["run"]["cost"]["to_verified_s"], report["run"]["cost"]["to_checked_s"] is None) == (None, False)
     for v in report["variants"]:
         assert (v["state"], v["ratio"], v["figures"]) == ("checked", None, None)
         assert v["tier"] in ("likely faster", "unclear", "likely slower")

@@ -34,6 +34,8 @@ export interface ModelCost {
 export interface Cost {
   seconds_s: number;
   seconds_per_trial_s: number | null;
+  to_verified_s: number | null;
+  to_checked_s: number | null;
   clock_s: Record<string, number>;
   model: ModelCost | null;
 }

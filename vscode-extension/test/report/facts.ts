@@ -62,7 +62,7 @@ export function report(more: Partial<Report> = {}, run: Partial<Report["run"]> =
       created_s: 1_795_000_000,
       ended_s: 1_795_000_060,
       versions: { kernelband: "0.1.0", triton: "3.6.0", cuda: null },
-      cost: { seconds_s: 60, seconds_per_trial_s: 2.5, clock_s: { compile: 20, time: 30 }, model: null },
+      cost: { seconds_s: 60, seconds_per_trial_s: 2.5, to_verified_s: 51, to_checked_s: null, clock_s: { compile: 20, time: 30 }, model: null },
       ...run,
     },
     counts: { proposed: 30, compiled: 28, executed: 2, verified: 1, duplicates: 7, compile_errors: 2, failed: 0, wrong: 0 },

@@ -18,6 +18,8 @@ export function CostSection({ report }: { report: Report }) {
         <Fact name={l10n.t("Time")}>
           {cost.seconds_per_trial_s === null ? duration(cost.seconds_s) : l10n.t("{0}, {1} a trial", duration(cost.seconds_s), duration(cost.seconds_per_trial_s))}
         </Fact>
+        {cost.to_verified_s !== null && <Fact name={l10n.t("First verified after")}>{duration(cost.to_verified_s)}</Fact>}
+        {cost.to_checked_s !== null && <Fact name={l10n.t("First checked after")}>{duration(cost.to_checked_s)}</Fact>}
         <Fact name={l10n.t("Model")}>{model ? asked(model) : l10n.t("none was asked")}</Fact>
       </dl>
       {clock.length > 0 && (

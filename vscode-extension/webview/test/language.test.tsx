@@ -84,7 +84,7 @@ function told(mode: "measured" | "predicted"): Report {
       best: 1,
       versions: { driver: "7" },
       seconds_budget_s: 7,
-      cost: { seconds_s: 60, seconds_per_trial_s: 2.5, clock_s: { 7: 20 }, model: { name: "7", calls: 2, tokens_read: 7, tokens_written: 7, dollars: null } },
+      cost: { seconds_s: 60, seconds_per_trial_s: 2.5, to_verified_s: 51, to_checked_s: 12, clock_s: { 7: 20 }, model: { name: "7", calls: 2, tokens_read: 7, tokens_written: 7, dollars: null } },
     },
   );
 }
