@@ -291,6 +291,8 @@ class _Final:
             said = refusal(finalist.candidate.dispatch, finalist.candidate.id, found, self.judge.task.objective)
             if said:
                 result = evolve(result, performance="inconclusive", reason=f"{result.reason} {said}".strip())
+        if result.performance == "faster":
+            result = evolve(result, reason=f"{result.reason} {finalist.candidate.remark}".strip())
         finalist.result = result
 
     def _must_prove(self, finalist: _Finalist) -> bool:

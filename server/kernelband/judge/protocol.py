@@ -101,12 +101,14 @@ class Dispatch:
 class Candidate:
     """A variant to be judged. ``files`` None is the original itself: an A/A run. ``dispatch`` where it chooses by a size. ``ours``: moves
     of ours made it, so it may share processes with others of that kind in the final; a person's or a model's has processes of its own.
+    ``remark``: what must be said beside "faster", and no time shows.
     """
 
     files: VariantFiles | None = field(repr=False)
     numerics: Numerics = "exact"
     dispatch: Dispatch | None = None
     ours: bool = False
+    remark: str = ""
 
     @property
     def id(self) -> str:

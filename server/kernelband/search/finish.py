@@ -9,6 +9,7 @@ from attrs import evolve
 
 from kernelband.history import trials
 from kernelband.history.records import ArmRow
+from kernelband.judge import specialisations
 from kernelband.judge.final import final
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
@@ -100,7 +101,8 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
     for trial in chosen:
         texts = trial.patch.apply(dict(s.programs.texts(0)))
         files = s.lab.keep(texts, [f.path for f in trial.patch.files])
-        candidates.append(Judged(files, trial.numerics, ours=trial.number not in s.preparer.strange))
+        said = specialisations.remark(s.programs.facts(0), s.programs.facts(trial.number), sum(c["replayable"] for c in s.cases))
+        candidates.append(Judged(files, trial.numerics, ours=trial.number not in s.preparer.strange, remark=said))
     choice = complement.chooser(s, chosen[0].number)
     if choice is not None:
         ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}
