@@ -148,7 +148,11 @@ def compare(
         q: _margins(_score(noise, q, rules, of_processes) if noise else None, rules.confidence) for q in both
     }
     rows = _rows(found, cases, scores, rules.confidence)
-    performance, reason = _decide(scores, margins, rows, rules, lost_at(counted(sizes), objective, made_up))
+    missing = [c["id"] for c in cases if any(c["id"] not in scores[q].cases for q in both)]
+    if missing:
+        performance, reason = "inconclusive", _unmeasured(missing)
+    else:
+        performance, reason = _decide(scores, margins, rows, rules, lost_at(counted(sizes), objective, made_up))
     score = scores[objective]
     return Comparison(
         performance,
@@ -238,6 +242,12 @@ def _decide(scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules:
     return "faster", " ".join(s for s in said if s)
 
 
+def _unmeasured(missing: Sequence[str]) -> str:
+    """A score says nothing of a timing case that isn't in it, in one of the two times or in both."""
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return f"Case {missing[0][:8]}{more} wasn't measured, so nothing is said of all cases."
+
+
 def _lost_case(quantity: Quantity, scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:
     """A case that loses in this time; in the one that wasn't to be improved, by more than it takes to notice."""
     score, margin = scores[quantity], margins[quantity]
@@ -298,7 +308,8 @@ def _rows(
     order = [c["id"] for c in cases]
     groups: dict[str, list[Measurement]] = defaultdict(list)
     for m in measurements:
-        groups[m.case].append(m)
+        if all(m.case in score.cases for score in scores.values()):  # half a row is none
+            groups[m.case].append(m)
 
     def middle(case: str, quantity: Quantity, attribute: str) -> float:
         return median(getattr(m, attribute) for m in groups[case] if m.quantity == quantity)

@@ -117,3 +117,23 @@ def test_the_first_block_drops_only_what_is_surely_slower():
 def test_nothing_measured_is_an_error():
     with pytest.raises(ValueError, match="nothing to compare"):
         compare([], CASES, "device", stage="final")
+
+
+@pytest.mark.parametrize("stage", ["screening", "final"])
+@pytest.mark.parametrize("quantity", ["device", "call", "both"])
+def test_with_a_timing_case_unmeasured_nothing_is_faster_or_slower(stage, quantity):
+    rng = random.Random(1)
+    for ratio in (2.0, 0.5):
+        found = measurements(rng, ratio, stage=stage, processes=5 if stage == "final" else 1)
+        assert compare(found, CASES, "device", stage=stage).performance == ("faster" if ratio > 1 else "slower")
+        partly = [m for m in found if m.case != "c2" or m.quantity not in (quantity, *(("device", "call") if quantity == "both" else ()))]
+        compared = compare(partly, CASES, "device", stage=stage)
+        assert compared.performance == "inconclusive"
+        assert "c2" in compared.reason
+        assert [r.case for r in compared.cases] == ["c1", "c3"]
+
+
+def test_a_case_whose_every_pair_was_superseded_is_unmeasured():
+    found = [evolve(m, superseded=m.case == "c3") for m in measurements(random.Random(1), 2.0)]
+    assert compare(found, CASES, "device", stage="final").performance == "inconclusive"
+    assert compare(found, CASES[:2], "device", stage="final").performance == "faster"

@@ -128,7 +128,7 @@ def called(runs, seed, baseline_of, variant_of):
     rng = random.Random(seed)
     counts: dict[str, int] = {}
     for _ in range(runs):
-        found = compare(variant_of(rng), CASES, "device", stage="final", baseline=baseline_of(rng))
+        found = compare(variant_of(rng), CASES[:1], "device", stage="final", baseline=baseline_of(rng))
         counts[found.performance] = counts.get(found.performance, 0) + 1
     return counts
 
