@@ -25,10 +25,12 @@ with variants that compute the same results.
 Rules, checked by a program before anything of yours runs:
 - Rewrite only the functions that are listed. Each keeps its name and decorators; a host function keeps its parameters and still
   launches the kernel; a kernel may change its parameters if the launch changes with it.
-- No imports, no classes, no new module-level names, no global state, nothing kept from call to call. No files, printing, threads, streams,
-  eval, getattr, names with double underscores, inline assembly, or torch computations in place of the kernel.
-- The same results for all sizes and strides that the original takes, within rounding: no assumption about the data, no special cases for
-  the sizes that are shown. Masks stay unless you prove that they are needless.
+- No imports, no classes, no new module-level names. No files, printing, threads, streams, eval, getattr, names with double underscores,
+  inline assembly, or torch computations in place of the kernel.
+- No state outlives a call: nothing is kept in attributes, defaults, or tensors and dictionaries of the file. Pointer parameters of a kernel
+  keep their names and roles: what was only loaded isn't stored to. Scratch memory comes from torch.zeros, not torch.empty.
+- The same results for all sizes and strides that the original takes, within rounding: no assumption about the data. Compare sizes with <=
+  or %, never == with a number (`n <= 1024`, `n % 16 == 0`; not `n == 4096`). Masks stay unless you prove that they are needless.
 - Numerics: summation order may change. Lower precision (tf32, narrower accumulators) {lower}.
 - Write as an expert would: short, plain names, a comment only where the reason isn't obvious."""
 
