@@ -91,6 +91,26 @@ def test_what_passes_the_gate_becomes_a_proposal(program: Program) -> None:
     assert not is_model(Rewriter().name)
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ('open("f")', "name"),
+        ("x.kept = y", "state"),
+        ("if y[0] > 0: n = n + 0", "memory"),
+        ("if n == 4096: n = n + 0", "sizes"),
+        ("(", "form"),
+    ],
+)
+def test_the_rule_that_refuses_is_said_to_people_and_to_the_model(program: Program, line: str, rule: str) -> None:
+    world = World(program, variant("bad", line), variant("bad", line))
+    (refused,) = world.write().refused
+    assert refused.endswith(f" (Rule: {rule}.)")
+    assert refused in world.text
+    assert refused in world.client.talks[1][-1]["content"]
+    told = (Path(__file__).parents[3] / "docs" / "model.md").read_text(encoding="utf-8")
+    assert f"`{rule}`" in told
+
+
 def test_one_repair_turn_with_the_exact_error(program: Program) -> None:
     world = World(program, variant("bad", 'open("f")'), variant("mended", "n = n + 0"))
     assert [p.what for p in world.write().proposals] == ["mended"]

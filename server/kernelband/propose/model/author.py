@@ -177,7 +177,7 @@ class ModelAuthor:
                 try:
                     proposal = _proposal(written, program, strategy, question.facts)
                 except Refused as refused:
-                    problems.append(f"{written.what}: {refused}")
+                    problems.append(f"{written.what}: {refused} (Rule: {refused.kind}.)")
                     continue
                 if proposal.key in keys:
                     problems.append(f"{written.what}: it was proposed before.")

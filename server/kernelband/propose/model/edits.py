@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from kernelband.errors import SourceError
 from kernelband.propose.model.functions import Editable, Unreadable, editables, indentation, parsed
-from kernelband.propose.model.gate import check
-from kernelband.propose.model.rules import Refused, rules
+from kernelband.propose.model.rules import Refused
+from kernelband.propose.model.together import check_together
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Patch, Program
 
@@ -21,16 +21,16 @@ def to_patch(program: Program, blocks: Mapping[str, str]) -> Patch:
     """
     every = editables(program)
     by_label = {e.label: e for e in every}
+    unknown = next((label for label in blocks if label not in by_label), None)
+    if unknown is not None:
+        raise Refused(f"There is no function {unknown} that may be rewritten: {', '.join(by_label)}.")
+    trimmed = {label: _trimmed(written) for label, written in blocks.items()}
     edits: dict[str, list[Edit]] = {}
     checked: dict[str, list[tuple[Editable, ast.FunctionDef]]] = {}
-    for label, written in blocks.items():
-        editable = by_label.get(label)
-        if editable is None:
-            raise Refused(f"There is no function {label} that may be rewritten: {', '.join(by_label)}.")
+    for label, function in check_together(program, every, trimmed).items():
+        editable, (new, deep) = by_label[label], trimmed[label]
         path = editable.place.path
         text = program.texts[path]
-        new, deep = _trimmed(written)
-        function = check(rules(program, editable, every), new, deep)
         fitted = _fitted(new, function, deep, indentation(text, editable.span), "\r\n" if "\r\n" in text else "\n")
         edits.setdefault(path, []).append(Edit(editable.span, fitted))
         checked.setdefault(path, []).append((editable, function))

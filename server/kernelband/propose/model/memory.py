@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kernelband.propose.model import allowed
 from kernelband.propose.model.pointers import Access, accesses, numbers, operation
-from kernelband.propose.model.rules import Change, owners
+from kernelband.propose.model.rules import Change, launches, owners
 from kernelband.propose.model.values import Root, Values
 
 
@@ -76,7 +76,7 @@ class _Host:
                     raise self.change.refused(node, "it reads elements of a tensor, or tells tensors apart, on the host", "memory")
             if isinstance(node, ast.Attribute):
                 self._method(node)
-        for launch in self.change.launches(self.after):
+        for launch in launches(self.after):
             self._twice(launch)
         self._scratch()
 
@@ -104,7 +104,7 @@ class _Host:
     def _twice(self, launch: ast.Call) -> None:
         """One tensor under two names of a kernel: then it could be loaded by the one and stored to by the other."""
         for root, often in self._given(self.after, launch).items():
-            before = [self._given(self.change.before, n) for n in self.change.launches(self.change.before)]
+            before = [self._given(self.change.before, n) for n in launches(self.change.before)]
             known = max((n for b in before for r, n in b.items() if owners(frozenset({r})) == owners(frozenset({root}))), default=1)
             if often > max(known, 1):
                 raise self.change.refused(launch, "it gives one tensor to a kernel more often than the original", "memory")
@@ -119,7 +119,7 @@ class _Host:
 
     def _scratch(self) -> None:
         """Memory that is allocated as it comes, goes to one launch, and nowhere else: only what that launch stored could be read there."""
-        new, old = list(_single(self.change, self.after)), list(_single(self.change, self.change.before))
+        new, old = list(_single(self.after)), list(_single(self.change.before))
         if len(new) > len(old):
             made = new[-1]
             node = next((n for n in self.change.nodes() if getattr(n, "lineno", 0) == made.line), self.after.function)
@@ -128,9 +128,9 @@ class _Host:
             )
 
 
-def _single(change: Change, side: Values) -> Iterator[Root]:
-    launches = change.launches(side)
-    inside = {id(n) for launch in launches for n in ast.walk(launch)}
+def _single(side: Values) -> Iterator[Root]:
+    every = launches(side)
+    inside = {id(n) for launch in every for n in ast.walk(launch)}
     away: set[Root] = set()
     for node in ast.walk(side.function):
         if isinstance(node, ast.Return):
@@ -140,7 +140,7 @@ def _single(change: Change, side: Values) -> Iterator[Root]:
         elif isinstance(node, ast.Assign) and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in node.targets):
             away |= side.roots(node.value)
     counts: dict[Root, int] = {}
-    for launch in launches:
+    for launch in every:
         often = 2 if side.within(launch, ast.For, ast.While) else 1
         for root in {r for a in (*launch.args, *(k.value for k in launch.keywords)) for r in side.roots(a)}:
             counts[root] = counts.get(root, 0) + often

@@ -176,15 +176,17 @@ class Change:
                     found |= {r.name for r in side.roots(node.value) if r.kind == "parameter"}
         return frozenset(found)
 
-    def launches(self, side: Values) -> list[ast.Call]:
-        """``kernel[grid](...)``, ``kernel.run(...)`` and what was compiled ahead and is called."""
-        return [n for n in ast.walk(side.function) if isinstance(n, ast.Call) and self._starts(side, n.func)]
 
-    def _starts(self, side: Values, called: ast.expr) -> bool:
-        base = side.resolved(called)
-        if isinstance(base, ast.Subscript):
-            return True
-        return isinstance(base, ast.Attribute) and base.attr in ("run", "warmup") and bool(owners(side.roots(base.value)))
+def launches(side: Values) -> list[ast.Call]:
+    """``kernel[grid](...)``, ``kernel.run(...)`` and what was compiled ahead and is called."""
+    return [n for n in ast.walk(side.function) if isinstance(n, ast.Call) and _starts(side, n.func)]
+
+
+def _starts(side: Values, called: ast.expr) -> bool:
+    base = side.resolved(called)
+    if isinstance(base, ast.Subscript):
+        return True
+    return isinstance(base, ast.Attribute) and base.attr in ("run", "warmup") and bool(owners(side.roots(base.value)))
 
 
 def owners(roots: frozenset[Root]) -> frozenset[tuple[str, str]]:

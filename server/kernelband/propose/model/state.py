@@ -6,7 +6,7 @@ import ast
 
 from kernelband.propose.model import allowed
 from kernelband.propose.model.functions import chain
-from kernelband.propose.model.rules import Change, owners
+from kernelband.propose.model.rules import Change, launches, owners
 from kernelband.propose.model.values import Root
 
 
@@ -37,7 +37,7 @@ class _State:
                 self._function(node)
             if isinstance(node, ast.Call):
                 self._called(node)
-        for launch in self.change.launches(self.after):
+        for launch in launches(self.after):
             self._launched(launch)
 
     def _written_before(self) -> frozenset[Root]:
@@ -165,7 +165,7 @@ class _State:
     def _launched(self, node: ast.Call) -> None:
         """A kernel writes where it likes: it is given nothing of the file's that the original doesn't give to one."""
         before = self.change.before
-        known = {r for n in self.change.launches(before) for a in (*n.args, *(k.value for k in n.keywords)) for r in before.roots(a)}
+        known = {r for n in launches(before) for a in (*n.args, *(k.value for k in n.keywords)) for r in before.roots(a)}
         for argument in (*node.args, *(k.value for k in node.keywords)):
             new = {r for r in self.after.roots(argument) if r.kind == "global"} - known
             if new:
