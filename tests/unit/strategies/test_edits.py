@@ -72,7 +72,7 @@ GOLDEN = [
 +    for off in range(0, BLOCK_SIZE if ONE_BLOCK else N, BLOCK_SIZE):
 -    BLOCK_SIZE = 1024
 -    _layer_norm_fwd_kernel[(M,)](x_arg, y, weight, bias, x_arg.stride(0), N, eps, BLOCK_SIZE=BLOCK_SIZE)
-+    BLOCK_SIZE = min(32768, 1 << (N - 1).bit_length())  # the power of two that holds a row, up to 64 KB
++    BLOCK_SIZE = min(8192, 1 << (N - 1).bit_length())  # the power of two that holds a row, up to 16 KB
 +    _layer_norm_fwd_kernel[(M,)](x_arg, y, weight, bias, x_arg.stride(0), N, eps, BLOCK_SIZE=BLOCK_SIZE, num_warps=8)""",
     ),
     (

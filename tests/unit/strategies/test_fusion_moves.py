@@ -308,7 +308,7 @@ def test_a_block_with_a_limit_is_raised_to_hold_the_row(power, tmp_path):
     text = SAMPLES["rms_norm"].text.replace("BLOCK=256", f"BLOCK=min(1024, {held})")
     program = program_of(text, tmp_path)
     found = made_by("one_block", program, row_facts(program, columns=4096))[0]
-    assert f"BLOCK=min(16384, {held})" in changed(program, found)[-1]
+    assert f"BLOCK=min(4096, {held})" in changed(program, found)[-1]
     # A block that follows another size says nothing of the row.
     program = program_of(text.replace(held, other), tmp_path)
     assert not made_by("one_block", program, row_facts(program, columns=4096))
@@ -320,9 +320,50 @@ def test_a_block_that_holds_the_row_is_one_that_other_moves_know(tmp_path):
     found = made_by("one_block", program, given)[0]
     assert changed(program, found)[-3:] == [
         "-    rms_norm_kernel[(x.shape[0],)](x, w, y, x.stride(0), x.shape[1], 1e-6, BLOCK=256)",
-        "+    BLOCK = min(16384, 1 << (x.shape[1] - 1).bit_length())  # the power of two that holds a row, up to 64 KB",
+        "+    BLOCK = min(4096, 1 << (x.shape[1] - 1).bit_length())  # the power of two that holds a row, up to 16 KB",
         "+    rms_norm_kernel[(x.shape[0],)](x, w, y, x.stride(0), x.shape[1], 1e-6, BLOCK=BLOCK, num_warps=8)",
     ]
     child = again(program, found.patch.apply(program.texts), tmp_path)
     assert "elements_per_thread" in {p.move for p in strategy("vectorization").propose(child, given)}
     assert not made_by("one_block", child, given)
+
+
+def rows_of(program, *columns, neighbours=()):
+    """Cases with rows of these lengths, and of these that the program doesn't call."""
+    every = [c for n in (*columns, *neighbours) for c in row_facts(program, columns=n).cases]
+    cases = [{**c, "id": str(i), "neighbour_of": None if i < len(columns) else "0"} for i, c in enumerate(every)]
+    return attrs.evolve(row_facts(program), cases=tuple(cases))
+
+
+@pytest.mark.parametrize(
+    ("columns", "offered"),
+    [
+        *(((n,), True) for n in (129, 1025, 2049, 4096, 5121, 8191, 8192, 16384)),
+        *(((n,), False) for n in (4097, 5000, 8193, 10000)),
+        ((4096, 8192), True),
+        ((2049, 8192), True),  # what a small block wastes is free
+        ((4097, 8192), False),
+        ((8192, 8193), False),
+    ],
+)
+def test_a_row_that_fills_little_more_than_half_of_a_large_block_keeps_its_loops(columns, offered, tmp_path):
+    program = program_of(SAMPLES["rms_norm"].text, tmp_path)
+    assert bool(made_by("one_block", program, rows_of(program, *columns))) == offered
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "block"),
+    [
+        ((8192,), 8192, 8192),
+        ((8192,), 8193, 8192),
+        ((8192,), 20000, 8192),
+        ((1000,), 1000, 1024),
+        ((1000,), 3000, 4096),
+        ((1000,), 5000, 4096),
+    ],
+)
+def test_rows_longer_than_those_of_the_cases_loop(columns, row, block, tmp_path):
+    program = program_of(SAMPLES["rms_norm"].text, tmp_path)
+    found = made_by("one_block", program, rows_of(program, *columns, neighbours=(columns[0] + 1,)))[0]
+    (line,) = (x for x in changed(program, found) if x.startswith("+    BLOCK = "))
+    assert eval(line.partition(" = ")[2].replace("x.shape[1]", str(row))) == block

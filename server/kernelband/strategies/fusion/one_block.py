@@ -3,6 +3,10 @@
 The block becomes the power of two that holds the row (up to 64 KB), and the row's length a constant. A loop whose bounds are constants
 and that runs once is no loop: the compiler drops it, and then sees that the next pass loads the same elements and drops those loads too.
 Longer rows still loop, so every size stays right.
+
+A row just beyond a power of two fills half of such a block. The other half moves no bytes, but has registers and instructions: for small
+blocks they are free, a large one holds so many elements a thread that what was won is lost several times (a row of 8193: 0.28x). So the
+block isn't larger than the rows of the cases need, rows beyond them loop, and a row of the cases that would waste so much keeps its loops.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 
 ROW_BYTES = 65536
+ANY_FILL = 4096  # elements of a block that may be padded as it comes: 16 registers a thread with 8 warps
+MOST_PADDED = 1.6  # times its row, for a larger one
 
 
 class OneBlock:
@@ -50,16 +56,18 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if walk is None or not view.whole or view.kernel.model.autotuned:
         return
     loops, size, block = walk
-    longest = max(view.numbers(size), default=0)
+    rows = view.numbers(size)
+    longest = max(rows, default=0)
     limit = ROW_BYTES // max(view.itemsize, 1) // view.beside({block})
-    if not 0 < longest <= limit or view.kernel.unguarded(block) or not resizable(view, block):
+    if not 0 < longest <= limit or view.kernel.unguarded(block) or not resizable(view, block) or any(_wasteful(n) for n in rows):
         return
+    limit = min(limit, max(ANY_FILL, _power(longest)))
     folded = _folded(view, loops, size, block)
     if folded is None:
         return
     known, edits = folded
     for launch in view.launches:
-        more = _block(launch, size, block, limit, longest)
+        more = _block(launch, size, block, limit, longest, kilobytes=limit * view.itemsize // 1024)
         if more is None:
             return
         edits += more
@@ -83,6 +91,15 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             f"One block holds the row, loaded {times}: {block} = next_power_of_2({size}), {limit} at most; {known}{warps} warps.",
             f"The longest row of the cases, {longest} elements, is {kilobytes} KB: it fits in the registers of one program.",
         )
+
+
+def _power(row: int) -> int:
+    """The power of two that holds a row."""
+    return 1 << (row - 1).bit_length()
+
+
+def _wasteful(row: int) -> bool:
+    return _power(row) > max(ANY_FILL, MOST_PADDED * row)
 
 
 def _folded(view: View, loops: list[Loop], size: str, block: str) -> tuple[str, Edits] | None:
@@ -112,8 +129,11 @@ def _warps(launch: LaunchView, block: str, warps: int | str) -> int | str:
     return f"min(max({launch.module.code(launch.arguments[block])} // {warps.rpartition(' ')[2]}, 1), 16)"
 
 
-def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int) -> Edits | None:
-    """The launch's block as a power of two that holds ``size``, ``longest`` in the cases; nothing when it does so already."""
+def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int, *, kilobytes: int) -> Edits | None:
+    """The launch's block as a power of two that holds ``size``, ``longest`` in the cases; nothing when it does so already.
+
+    ``kilobytes``: what a block of ``limit`` elements takes.
+    """
     passed, length = launch.arguments.get(block), launch.arguments.get(size)
     if passed is None or length is None or launch.grid_reads(block):
         return None
@@ -137,7 +157,7 @@ def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int) 
     # ``triton.next_power_of_2`` is the same number, but takes the host many times as long.
     holds, word = (
         f"min({limit}, 1 << ({atom(length)} - 1).bit_length())",
-        f"  # the power of two that holds a row, up to {ROW_BYTES // 1024} KB",
+        f"  # the power of two that holds a row, up to {kilobytes} KB",
     )
     above = _above(launch, block, f"{block} = {holds}{word}") if at is passed and isinstance(passed, ast.Constant) else None
     if above is not None:
