@@ -20,6 +20,7 @@ from kernelband.errors import ExecutorFault, HardwareError, KernelBandError
 from kernelband.judge.dispatch import refusal
 from kernelband.judge.entry import run_entry
 from kernelband.judge.faults import fault_of
+from kernelband.judge.finalist import Finalist, doubted, verdict_of
 from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import (
@@ -28,36 +29,17 @@ from kernelband.judge.protocol import (
     FinalReport,
     MakeExecutor,
     Measurement,
-    Verdict,
     can_work_together,
     prepare_deadline,
 )
 from kernelband.judge.result import Result
 from kernelband.judge.rooms import Crew, Room
 from kernelband.judge.turns import Doubt, Round, Seat, plan_of, plan_of_sizes
-from kernelband_worker.wire import CheckResult, SurveyResult, TurnCase
+from kernelband_worker.wire import SurveyResult, TurnCase
 
 BASELINE = Candidate(None)
 SHARE = 0.25  # of free memory, for the inputs that all processes keep; again as much for their results
 SIZE_SWEEPS = 3
-
-
-@define
-class _Finalist:
-    """A candidate on its way. ``result`` is set as soon as nothing more is to be measured of it."""
-
-    name: str  # of its seats
-    candidate: Candidate
-    rooms: list[Room]  # one a round; those of moves of ours are the same
-    checks: Room  # there the original runs beside it, and nothing is timed
-    proof: Room  # for the user's own entry: there the variant bears the original's names
-    found: list[Measurement] = field(factory=list[Measurement])
-    unseen: list[Measurement] = field(factory=list[Measurement])  # at sizes of no timing case
-    checked: list[CheckResult] = field(factory=list[CheckResult])
-    said: str = ""
-    result: Result | None = None
-    refused: Result | None = None  # what it is if the user's own entry is right, which the original must pass for that
-    seconds: float = 0.0
 
 
 def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candidate]) -> FinalReport:
@@ -81,9 +63,9 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
     houses = [rooms(f"final-{g}") for g in range(len(groups))]
     house = {i: houses[g] for g, members in enumerate(groups) for i in members}
 
-    def finalist(i: int, candidate: Candidate) -> _Finalist:
+    def finalist(i: int, candidate: Candidate) -> Finalist:
         checks = Room(make_executor, f"check-{i}", settings, SHARE / len(chosen))
-        return _Finalist(f"finalist {i + 1}", candidate, house[i], checks, Room(make_executor, f"proof-{i}", settings, 0.0))
+        return Finalist(f"finalist {i + 1}", candidate, house[i], checks, Room(make_executor, f"proof-{i}", settings, 0.0))
 
     finalists = [finalist(i, c) for i, c in enumerate(chosen)]
     originals = rooms("original")
@@ -100,7 +82,7 @@ class _Final:
     crew: Crew
     originals: list[Room]
     houses: list[list[Room]]
-    finalists: list[_Finalist]
+    finalists: list[Finalist]
     together: bool
     plan: dict[str, TurnCase] = field(factory=dict[str, TurnCase])
     baseline: list[Measurement] = field(factory=list[Measurement])
@@ -121,9 +103,9 @@ class _Final:
             self._prove_all()
         parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.spent.items())
         self.judge.tell(f"Final verification took {sum(self.spent.values()):.1f} s: {parts}.")
-        return FinalReport(tuple(_verdict(f) for f in self.finalists), tuple(self.baseline), dict(self.spent))
+        return FinalReport(tuple(verdict_of(f) for f in self.finalists), tuple(self.baseline), dict(self.spent))
 
-    def _left(self) -> list[_Finalist]:
+    def _left(self) -> list[Finalist]:
         return [f for f in self.finalists if f.result is None]
 
     @contextmanager
@@ -132,13 +114,13 @@ class _Final:
         yield
         self.spent[name] = time.monotonic() - start
 
-    def _attempt(self, finalist: _Finalist, room: Room, step: Callable[[], Doubt | None]) -> bool:
+    def _attempt(self, finalist: Finalist, room: Room, step: Callable[[], Doubt | None]) -> bool:
         """A step of a finalist in a room; whether it goes on. A fault of the variant's is its result, and so is a doubt."""
         start = time.monotonic()
         try:
             doubt = step()
             if doubt is not None:
-                finalist.result = _doubted(doubt)
+                finalist.result = doubted(doubt)
         except KernelBandError as error:
             if isinstance(error, ExecutorFault):
                 room.leave()
@@ -165,7 +147,7 @@ class _Final:
                 check()
         self.crew.together([f.checks.leave for f in self.finalists])  # and lets its memory go
 
-    def _check(self, finalist: _Finalist) -> None:
+    def _check(self, finalist: Finalist) -> None:
         room, cases = finalist.checks, self.judge.task.of_role("check", "time", "held_out")
         executor = room.enter()
         checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together, stress=True)
@@ -183,7 +165,7 @@ class _Final:
         for finalist in [f for f in self._left() if room in f.rooms]:
             self._prepare_early(finalist, room)
 
-    def _prepare_early(self, finalist: _Finalist, room: Room) -> None:
+    def _prepare_early(self, finalist: Finalist, room: Room) -> None:
         try:
             self._prepare(room, finalist.candidate)
         except KernelBandError as error:
@@ -220,14 +202,14 @@ class _Final:
             for seat in seats:
                 seat.room.leave()
 
-    def _seated(self, process: int, left: Sequence[_Finalist]) -> Round:
+    def _seated(self, process: int, left: Sequence[Finalist]) -> Round:
         """The second copy of the original is the process of another round."""
         original = Seat(self.originals[process], BASELINE, "original")
         copy = Seat(self.originals[(process + 1) % len(self.originals)], BASELINE, "copy of the original")
         seats = [original, *(Seat(f.rooms[process], f.candidate, f.name) for f in left), copy]
         return Round(seats, self.judge.task.timed(), self.judge.settings, self.judge.gpu, process)
 
-    def _of(self, seat: Seat) -> _Finalist:
+    def _of(self, seat: Seat) -> Finalist:
         return next(f for f in self.finalists if f.name == seat.name)
 
     def _each(self, here: Round, step: Callable[[Seat], None]) -> None:
@@ -255,7 +237,7 @@ class _Final:
         """At the results of timed calls."""
         for doubt in here.referee():
             finalist = next(f for f in self.finalists if f.name == doubt.seat)
-            finalist.result = finalist.result or _doubted(doubt)
+            finalist.result = finalist.result or doubted(doubt)
 
     def _sizes(self, process: int, here: Round) -> None:
         """Once at the sizes of check and held-out cases, where nobody may lose; where a finalist chooses by size, in every round at those
@@ -277,7 +259,7 @@ class _Final:
 
     # ------------------------------------------------------------ conclude
 
-    def _conclude(self, finalist: _Finalist) -> None:
+    def _conclude(self, finalist: Finalist) -> None:
         result = self.judge.result(
             finalist.found,
             finalist.checked[-1],
@@ -295,13 +277,13 @@ class _Final:
             result = evolve(result, reason=f"{result.reason} {finalist.candidate.remark}".strip())
         finalist.result = result
 
-    def _must_prove(self, finalist: _Finalist) -> bool:
+    def _must_prove(self, finalist: Finalist) -> bool:
         return self.judge.task.entry is not None and finalist.candidate.files is not None
 
     def _prove_all(self) -> None:
         """The rooms end meanwhile: an entry may need the memory."""
         winners = [f for f in self.finalists if f.result is not None and f.result.performance == "faster" and self._must_prove(f)]
-        again: list[_Finalist] = []
+        again: list[Finalist] = []
         rooms = [*self.originals, *(room for house in self.houses for room in house)]
         self.crew.together([*(room.leave for room in rooms), *(partial(self._prove, f, again) for f in winners)])
         for finalist in again:
@@ -310,7 +292,7 @@ class _Final:
         if refused:
             self._conclude_proofs(refused)
 
-    def _conclude_proofs(self, refused: Sequence[_Finalist]) -> None:
+    def _conclude_proofs(self, refused: Sequence[Finalist]) -> None:
         """An entry that the original doesn't pass either says nothing of a variant: one that is too slow, or fails here anyway."""
         entry, room = self.judge.task.entry, refused[0].proof
         assert entry is not None
@@ -326,7 +308,7 @@ class _Final:
             reason = f"{finalist.result.reason} Not proven by {entry['name']}, which the original doesn't pass here either.".strip()
             finalist.result = evolve(finalist.result, reason=reason) if problem else finalist.refused
 
-    def _prove(self, finalist: _Finalist, again: list[_Finalist] | None) -> None:
+    def _prove(self, finalist: Finalist, again: list[Finalist] | None) -> None:
         """A winner that the user's own asserts refuse isn't one. Beside others it may run out of memory for their sake: ``again`` then."""
         entry = self.judge.task.entry
         assert entry is not None
@@ -347,16 +329,3 @@ class _Final:
         finally:
             finalist.proof.leave()
             finalist.seconds += time.monotonic() - start
-
-
-def _doubted(doubt: Doubt) -> Result:
-    """Wrong where its results are; else it is turned away, whatever it computes."""
-    if doubt.wrong:
-        return Result(correctness="wrong", reason=doubt.reason, stage="final")
-    return Result(correctness="passed", integrity="rejected", reason=doubt.reason, stage="final")
-
-
-def _verdict(finalist: _Finalist) -> Verdict:
-    checked = finalist.checked[-1] if finalist.checked else None
-    result = finalist.result or Result()
-    return Verdict(finalist.candidate.id, result, tuple(finalist.found), checked, finalist.seconds, tuple(finalist.unseen))
