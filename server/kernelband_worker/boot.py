@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kernelband_worker import system
 from kernelband_worker.guardian import Guardian, remove
+from kernelband_worker.nursery import Nurseries
 from kernelband_worker.streams import take_streams
 from kernelband_worker.supervisor import Supervisor
 
@@ -56,4 +57,13 @@ def main(scratch: str, archive: str, executor: str) -> None:
     guardian = Guardian.start(folder, "=".join(marker))
     _claim(folder)
     threading.Thread(target=sweep, args=(folder,), daemon=True, name="sweep").start()
-    Supervisor(reader, writer, scratch=folder, archive=archive, executor=executor, guardian=guardian, marker=marker).run()
+    Supervisor(
+        reader,
+        writer,
+        scratch=folder,
+        archive=archive,
+        executor=executor,
+        guardian=guardian,
+        nurseries=Nurseries(possible=system.adopt_orphans()),
+        marker=marker,
+    ).run()

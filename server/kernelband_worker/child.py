@@ -7,15 +7,14 @@ import contextlib
 import os
 import queue
 import signal
-import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Optional, Protocol, cast
 
 from kernelband_worker import frames, lock, system
+from kernelband_worker.nursery import Process
 from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import EXECUTOR_DIED, EXECUTOR_TIMEOUT, OPERATION_FAILED, ErrorData
 
@@ -64,16 +63,10 @@ class Call:
 
 
 class Child:
-    """Starts the executor at once. Create it in the main thread: PR_SET_PDEATHSIG follows the *thread* that started a process.
+    """Calls run one at a time in the order of arrival; a deadline counts from the moment its call is sent."""
 
-    Calls run one at a time in the order of arrival; a deadline counts from the moment its call is sent.
-
-    Raises:
-        OSError: the process can't be started.
-    """
-
-    def __init__(self, name: str, *, command: List[str], environment: Dict[str, str], folder: Path, marker: str, relay: Relay) -> None:
-        self.name = name
+    def __init__(self, name: str, process: Process, *, marker: str, relay: Relay) -> None:
+        self.name, self.process = name, process
         self._relay, self._marker = relay, marker
         self._calls: queue.SimpleQueue[Optional[Call]] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[Optional[Dict[str, Any]]] = queue.SimpleQueue()
@@ -86,17 +79,6 @@ class Child:
         self._exit: Optional[int] = None
         self._disturbed = ""  # what came in place of a frame
         self._oom_kills = system.oom_kills()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        process: Any = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environment,
-            **system.new_group(),
-        )
-        self.process = cast("subprocess.Popen[bytes]", process)
         threads = [("read", self._read), ("log", self._log), ("write", self._write), ("reap", self._reap), ("dispatch", self._dispatch)]
         self._threads = {name: threading.Thread(target=run, daemon=True, name=f"{self.name} {name}") for name, run in threads}
         for thread in self._threads.values():
@@ -320,5 +302,5 @@ def _signal_name(number: int) -> str:
 
 
 def command(archive: str, module: str, role: str) -> List[str]:
-    """What starts an executor with this Python."""
+    """What starts an executor with this Python; a nursery's descriptor may follow."""
     return [sys.executable, "-u", "-c", _START, archive, module, role, str(os.getpid())]

@@ -28,6 +28,7 @@ _TOOL_FOLDERS = (
     "/opt/nvidia/nsight-compute/*",
     "/opt/nvidia/nsight-systems/*/bin",
 )  # where NVIDIA's packages put them
+_untold: List[BaseException] = []  # what ``require_ahead`` ran into
 _GPU_FIELDS = ("uuid", "driver_version", "memory.free", "clocks.max.sm", "clocks.max.memory")
 
 
@@ -51,6 +52,8 @@ def require() -> Tuple[ModuleType, ModuleType]:
         OperationFailed: one is missing (``torch_missing``, ``triton_missing``), can't be imported (the same, with its own error as
             detail) or is too old (``too_old``).
     """
+    if _untold:
+        raise _untold.pop()  # a second attempt in one process may fail in another way
     # Libraries may keep their bytecode as in any run of this Python: without it each of a run's twenty processes compiles all of torch.
     was, sys.dont_write_bytecode = sys.dont_write_bytecode, bool(sys.flags.dont_write_bytecode)
     collects = gc.isenabled()
@@ -63,6 +66,16 @@ def require() -> Tuple[ModuleType, ModuleType]:
             gc.freeze()  # modules stay: no later collection needs to look at them
             gc.enable()
     return torch, triton
+
+
+def require_ahead() -> bool:
+    """``require`` before anybody asks. Whether it went well: if not, the first who asks is told why."""
+    try:
+        require()
+    except BaseException as error:  # noqa: BLE001  # an installation may raise anything, SystemExit included
+        _untold.append(error)
+        return False
+    return True
 
 
 def _import(name: str) -> ModuleType:

@@ -15,9 +15,9 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional, cast
+from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, cast
 
-from kernelband_worker import frames, system
+from kernelband_worker import frames, nursery, system
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.streams import take_streams
 from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, ErrorData
@@ -47,8 +47,11 @@ _TRACE_LINES = 40
 
 
 def main(operations: Mapping[str, str] = OPERATIONS) -> None:
-    """Serve calls until the supervisor leaves. ``sys.argv`` is (-c, role, pid of the supervisor)."""
-    role, parent = sys.argv[1], int(sys.argv[2])
+    """Serve calls until the supervisor leaves.
+
+    ``sys.argv`` is (-c, role, pid of the supervisor), and where the first of its kind is to leave a nursery behind, the descriptor for it.
+    """
+    role, parent, *connection = sys.argv[1], *map(int, sys.argv[2:])
     system.die_with_parent(parent)
     sys.argv[:] = ["kernelband"]
     sys.dont_write_bytecode = True  # nothing is written beside the user's files
@@ -59,7 +62,16 @@ def main(operations: Mapping[str, str] = OPERATIONS) -> None:
     system.be_nice(int(os.environ.pop(NICE, "0")))
     if role == "cpu":  # on a busy machine threads that wait for each other make products of small tiles a hundred times slower
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for descriptor in connection:
+        if nursery.leave_behind(descriptor, parent, (reader, writer), _modules(role, operations)):
+            reader, writer = take_streams()  # here goes on whoever the nursery has forked
     Executor(role, reader, writer, operations).run()
+
+
+def _modules(role: str, operations: Mapping[str, str]) -> List[str]:
+    """What an executor imports as its session is opened, and for its operations."""
+    found = ["kernelband_worker.loader", "kernelband_worker.triton_versions"] + ["kernelband_worker.cpu.device"] * (role != "gpu")
+    return found + [place.partition(":")[0] for place in operations.values()]
 
 
 class Executor:

@@ -17,6 +17,7 @@ from kernelband_worker import frames, lock, scrub, system
 from kernelband_worker.blobs import Blobs
 from kernelband_worker.child import Call, Child, command
 from kernelband_worker.guardian import Guardian, remove
+from kernelband_worker.nursery import MARK, Nurseries, mark
 from kernelband_worker.wire import EXECUTOR_MISSING, OPERATION_FAILED, PROTOCOL, Hello
 
 _RELAYED = ("module/find", "blob/get")
@@ -31,7 +32,16 @@ class Supervisor:
     """``run`` returns never: it ends the process when the engine has left or a signal says so."""
 
     def __init__(
-        self, reader: BinaryIO, writer: BinaryIO, *, scratch: Path, archive: str, executor: str, guardian: Guardian, marker: Tuple[str, str]
+        self,
+        reader: BinaryIO,
+        writer: BinaryIO,
+        *,
+        scratch: Path,
+        archive: str,
+        executor: str,
+        guardian: Guardian,
+        nurseries: Nurseries,
+        marker: Tuple[str, str],
     ) -> None:
         self._reader, self._writer = reader, frames.Writer(writer)
         self._scratch, self._archive, self._executor, self._marker = scratch, archive, executor, marker
@@ -40,6 +50,9 @@ class Supervisor:
         self.locks = lock.Shared()
         self._children: Dict[str, Child] = {}
         self._starts = 0
+        self._nurseries = nurseries
+        self._unreaped: Dict[int, Child] = {}  # each is for its child to reap; what else ends here are orphans
+        self._starting = threading.Lock()  # held while a child may be there that isn't yet among the unreaped
         self._relayed: Dict[int, Tuple[Child, Any, Any]] = {}  # our number -> who asked, its number, the hash if it is a blob
         self._numbers = 0
         self._lock = threading.Lock()
@@ -106,6 +119,9 @@ class Supervisor:
     def ended(self, child: Child) -> None:
         """Forget a group and the requests that it was waiting for."""
         self._guardian.forget(child.process.pid)
+        with self._starting:
+            if self._unreaped.get(child.process.pid) is child:  # else the number is another's already
+                del self._unreaped[child.process.pid]
         with self._lock:
             self._relayed = {n: entry for n, entry in self._relayed.items() if entry[0] is not child}
 
@@ -184,6 +200,11 @@ class Supervisor:
         pause = threading.Event()
         while not pause.wait(interval):
             self.tell("heartbeat", {})
+            if self._starting.acquire(blocking=False):
+                try:
+                    self._nurseries.reap_orphans(self._unreaped)
+                finally:
+                    self._starting.release()
 
     def _start(self, params: Dict[str, Any]) -> Dict[str, Any]:
         name, role = params.get("name"), params.get("role")
@@ -191,18 +212,15 @@ class Supervisor:
             raise BadRequestError(f"An executor needs a name and one of the roles {', '.join(_ROLES)}.")
         self._end(name)
         self._starts += 1
-        mark = f"{self._scratch}#{self._starts}"
         environment = self._environment(str(role), params)
-        environment["KERNELBAND_EXECUTOR"] = mark
-        child = Child(
-            name,
-            command=command(self._archive, self._executor, str(role)),
-            environment=environment,
-            folder=self._scratch / "executors" / str(self._starts),
-            marker=f"KERNELBAND_EXECUTOR={mark}",
-            relay=self,
-        )
-        self._guardian.watch(child.process.pid)
+        environment[MARK] = mark(self._scratch, self._starts)
+        with self._starting:
+            process = self._nurseries.start(
+                command(self._archive, self._executor, str(role)), str(role), environment, self._scratch / "executors" / str(self._starts)
+            )
+            child = Child(name, process, marker=f"{MARK}={environment[MARK]}", relay=self)
+            self._unreaped[process.pid] = child
+        self._guardian.watch(process.pid)
         self._children[name] = child
         return {}
 

@@ -17,13 +17,23 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Optional
+from typing import IO, Any, Container, Dict, Iterator, List, Optional, Protocol
 
 WINDOWS = os.name == "nt"
 LINUX = sys.platform.startswith("linux")
 #: Of a worker's scratch folder, which the bootstrap makes where TMPDIR says; the mark of an editor's run follows.
 SCRATCH_PREFIX = "kernelband-worker-"
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Killable(Protocol):
+    """A Popen or its like."""
+
+    pid: int
+
+    def kill(self) -> None:
+        """End it, without its group."""
 
 
 def new_group() -> Dict[str, Any]:
@@ -33,7 +43,7 @@ def new_group() -> Dict[str, Any]:
     return {"start_new_session": True}
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: Killable) -> None:
     """End a process that ``new_group`` started, with everything in its group. Not there any more is fine."""
     if WINDOWS:
         with contextlib.suppress(OSError):
@@ -86,6 +96,41 @@ def die_with_parent(parent: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if not WINDOWS and os.getppid() != parent:
         os._exit(1)
+
+
+def adopt_orphans() -> bool:
+    """Become the parent of every descendant whose own parent ends; whether that could be had. They are ``reap_orphans``'s to reap."""
+    return LINUX and ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def reap_orphans(known: Container[int]) -> None:
+    """Reap the children that have ended, up to one that is ``known``: that is somebody else's to reap, and is so soon (Linux)."""
+    with contextlib.suppress(ChildProcessError):  # no children at all
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None or ended.si_pid in known:
+                break
+            os.waitpid(ended.si_pid, 0)
+
+
+def overwrite_variable(name: str, value: str) -> bool:
+    """Change a variable where the kernel shows it, in the block that this process began with or was forked with; os.environ stays.
+
+    Whether that could be done: only a value as long as the old one fits (Linux).
+    """
+    getenv = ctypes.CDLL(None).getenv
+    getenv.argtypes, getenv.restype = [ctypes.c_char_p], ctypes.c_void_p
+    place, wanted = getenv(os.fsencode(name)), os.fsencode(value)
+    if place is None:
+        return False
+    before: bytes = ctypes.string_at(place)
+    if len(before) != len(wanted):
+        return False
+    ctypes.memmove(place, wanted, len(wanted))
+    shown = os.fsencode(f"{name}={value}") in Path("/proc/self/environ").read_bytes().split(b"\0")
+    if not shown:  # it was set anew since, and lies elsewhere
+        ctypes.memmove(place, before, len(before))
+    return shown
 
 
 def end_own_group() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kernelband.errors import ExecutorFault
 from kernelband.worker import Executor, Worker, WorkerCommand
+from kernelband_worker import system
 from tests.e2e.conftest import Files, gone, worker_python  # noqa: F401  # the fixture
 
 pytestmark = [
@@ -89,3 +90,23 @@ def test_our_own_processes_are_nobody_else(worker: Worker) -> None:
         began = time.monotonic()
         assert second.call("fine", {}, 120, lock=gpu["uuid"])["sum"] == 1000.0
         assert time.monotonic() - began < 30
+
+
+def test_forked_executors_have_a_cuda_of_their_own(worker: Worker) -> None:
+    """The nursery behind them has never touched CUDA: each initialises it, sees its GPU only, and survives the other's fault."""
+    with Executor(worker, "first", "gpu", gpu=0) as first:
+        assert first.call("fine", {}, 120)["sum"] == 1000.0
+        mark = f"KERNELBAND_EXECUTOR={worker.hello['scratch']}#nursery"
+        end = time.monotonic() + 60
+        while not list(system.marked(mark)) and time.monotonic() < end:
+            time.sleep(0.1)
+        (nursery,) = system.marked(mark)
+        time.sleep(3)  # until it is ready
+        began = time.monotonic()
+        with Executor(worker, "a", "gpu", gpu=0) as one, Executor(worker, "b", "gpu", gpu=0) as two:
+            assert one.call("fine", {}, 120) == two.call("fine", {}, 120) == {"sum": 1000.0, "count": 1}
+            print(f"two forked executors were ready in {time.monotonic() - began:.2f} s")
+            with pytest.raises(ExecutorFault):
+                one.call("illegal", {}, 60)
+            assert two.call("fine", {}, 120)["sum"] == 1000.0
+        assert not any("nvidia" in str(file.readlink()) for file in Path(f"/proc/{nursery}/fd").iterdir())
