@@ -52,8 +52,9 @@ def in_order(verified: Mapping[int, float], edits: Mapping[int, int]) -> tuple[i
 
 
 def reserve(s: Session, capture_s: float) -> float:
-    """Seconds that the final will take, from what the run has seen: processes are forked, and make their contexts beside each other; finalists
-    are checked under stress; in each round original, finalists and a copy take turns; winners run the entry, a part of what capture did.
+    """Seconds that the final will take, from what the run has seen: processes are forked, and make their contexts beside each other;
+    finalists are checked under stress; in each round original, finalists and a copy take turns; winners run the entry, a part of what
+    capture did.
 
     Of three finalists 17 and 22 s are expected where 15 and 21 were taken (layer_norm, matmul; H100, 16 cores).
     """
