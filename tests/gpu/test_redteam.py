@@ -26,6 +26,7 @@ CHEATS = (
     "clock_elapsed_time",
     "clock_perf_counter",
     "clock_everywhere",
+    "clock_event_record",
     "replay_by_pointer",
     "replay_by_version",
     "graph_with_stale_inputs",
@@ -34,8 +35,11 @@ CHEATS = (
     "detect_address",
     "detect_function_mode",
     "lazy_subclass",
+    "lazy_wrapper",
+    "lazy_clone",
+    "reused_result_unlooked",
 )
-CONTROLS = ("atomics_other_block", "streams_other_block", "larger_workspace", "autotuned")
+CONTROLS = ("atomics_other_block", "streams_other_block", "larger_workspace", "autotuned", "in_place_other_block")
 
 
 @pytest.fixture(scope="module")

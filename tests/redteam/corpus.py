@@ -41,6 +41,7 @@ class Reason(Enum):
     DEVICE_ACTIVITY = "device_activity"  # the device still works after the call's own stream has ended
     TIMED_RESULT = "timed_result"  # results of timed calls, chosen afterwards
     CLOCK = "clock"  # the clock was bound before, and the supervisor's agrees with it
+    FAULT = "fault"  # its process ends, or doesn't answer in time
     SLOWER = "slower"  # the trick reaches nothing that counts, so it isn't faster
 
 
@@ -155,6 +156,11 @@ def programs() -> dict[str, Program]:
 def cheats() -> tuple[Cheat, ...]:
     """All cheats, by name."""
     return tuple(_cheat(path) for path in _files("cheats"))
+
+
+def named(name: str) -> Cheat:
+    """The cheat of that name."""
+    return next(cheat for cheat in cheats() if cheat.name == name)
 
 
 @cache

@@ -1,10 +1,18 @@
-"""The executor of a rehearsal: the real operations on the interpreter, on the host's clock. Runs in the worker."""
+"""The executor of a rehearsal: the real operations on the interpreter, on the host's clock. Runs in the worker.
+
+KERNELBAND_REHEARSED_WITHOUT names one defence that is switched off, so that a test can show which cheat it is there for.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 from kernelband_worker import compare, executor
+from kernelband_worker.cases import effects, neighbours
+from kernelband_worker.cases.replay import ReplayCase
+from kernelband_worker.measure import bound, contents
 from kernelband_worker.measure import prepare as preparing
 from kernelband_worker.measure import referee as refereeing
 from kernelband_worker.measure import turn as turning
@@ -15,13 +23,6 @@ def main() -> None:
     """As kernelband_worker.executor.main; what the final asks for finds a bench that measures without a GPU."""
     own = {name: f"rehearsal:{name}" for name in ("prepare", "survey", "turn", "reveal", "referee", "check")}
     executor.main({**executor.OPERATIONS, **own})
-
-
-def _ready(state: State) -> State:
-    import host  # tests/unit_worker/measure/host.py
-
-    state.kept.setdefault("time", host.bench())
-    return state
 
 
 def prepare(state: State, params: dict[str, Any]) -> dict[str, Any]:
@@ -47,3 +48,35 @@ def referee(state: State, params: dict[str, Any]) -> dict[str, Any]:
 def check(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """All programs are interpreted, so that "passed" may be said of what passes."""
     return {**compare.check(_ready(state), {**params, "programs": 0}), "interpreted": False}
+
+
+def _ready(state: State) -> State:
+    """With a bench; the final calls here before any of the program is imported."""
+    import host  # tests/unit_worker/measure/host.py
+
+    if "time" not in state.kept:
+        state.kept["time"] = host.bench()
+        WITHOUT[os.environ.pop("KERNELBAND_REHEARSED_WITHOUT", "")]()
+    return state
+
+
+# ------------------------------------------------------------ without one of the defences
+
+
+def _replaced(*swaps: tuple[Any, str, Any]) -> Callable[[], None]:
+    def replace() -> None:
+        for owner, name, stand_in in swaps:
+            setattr(owner, name, stand_in)
+
+    return replace
+
+
+WITHOUT: dict[str, Callable[[], None]] = {
+    "": _replaced(),
+    "several buffers": _replaced((contents, "MOST_BUFFERS", 1)),
+    "threads": _replaced((bound, "threads", lambda: 0)),
+    "poison": _replaced((effects, "fill", lambda tensor, first: tensor.zero_())),
+    "sizes": _replaced((neighbours, "further_changes", lambda case, *, gpu: ())),
+    "bounds": _replaced((compare, "out_of_bounds", lambda state: []), (ReplayCase, "outside", lambda self, prepared: [])),
+    "inputs left alone": _replaced((ReplayCase, "changed", lambda self, prepared: [])),
+}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from kernelband.hardware import driver_properties, find_device
@@ -13,9 +15,10 @@ from kernelband.source.model import text_hash
 from kernelband.worker import Executor, Worker, WorkerCommand
 from kernelband.workload import Captured, capture_cases, choose_entry
 from kernelband_worker.wire import SessionParams, VariantFiles
-from tests.redteam.corpus import Edited, Program
+from tests.redteam.corpus import Edited, Program, Reason
 
 HERE = Path(__file__).parent
+AGAIN = "a second call on the same objects"  # kernelband_worker.cases.stressed, which imports torch
 EXTRA = {
     "rehearsal.py": (HERE / "rehearsal.py").read_bytes(),
     "host.py": (HERE.parent / "unit_worker" / "measure" / "host.py").read_bytes(),
@@ -23,6 +26,12 @@ EXTRA = {
 #: One round of two sweeps; the interpreter is slow.
 SETTINGS = Settings(processes=1, sweeps=2, repeats=0, finalists=1, least_deadline_s=120.0)
 ON_GPU = Settings(processes=3)
+#: In a rehearsal, what is by less than that faster gains nothing: the machine is busy, and a trick that reaches the clock doubles at least.
+GAIN = 1.6
+
+#: Cheats that get through: only the variant's own process stresses it, so what tells that check from a timed call is right there alone, and
+#: what patches the check is right nowhere else; and the sizes of stress are made of the smallest case, so the largest one may be the limit.
+OPEN = ("comparer_under_stress", "detect_check_under_stress", "blocks_beyond_capture")
 
 
 class Lasting:
@@ -65,8 +74,8 @@ class Stage:
     def close(self) -> None:
         self.worker.close()
 
-    def play(self, edited: Edited) -> Verdict:
-        """The verdict of the final on an edit of a program."""
+    def play(self, edited: Edited, *, without: str = "") -> Verdict:
+        """The verdict of the final on an edit; in a rehearsal, if so wished, without one of the defences in the variant's processes."""
         base = edited.base
         captured = self._capture(base)
         path = str(self.folder / f"{base.name}.py")
@@ -81,14 +90,23 @@ class Stage:
             if name.startswith("original") and not self.gpu:
                 return self._lasting.setdefault(base.name, Lasting(self._executor(base, f"original of {base.name}")))
             self._made += 1
-            return self._executor(base, f"{name} {self._made}")
+            return self._executor(base, f"{name} {self._made}", without)
 
         return final(judge, make, [Candidate(files, "reassociates")]).verdicts[0]
 
-    def _executor(self, base: Program, name: str) -> Executor:
+    def _executor(self, base: Program, name: str, without: str = "") -> Executor:
         session: SessionParams = {**self._session, "store": f"{self.worker.hello['scratch']}/{base.name}"}
         role, gpu = ("gpu", 0) if self.gpu else ("cpu", None)
-        return Executor(self.worker, name, role, gpu=gpu, session=session, variants=lambda variant: self._variants[variant])
+        environment = {"KERNELBAND_REHEARSED_WITHOUT": without} if without else None
+        return Executor(
+            self.worker,
+            name,
+            role,
+            gpu=gpu,
+            session=session,
+            variants=lambda variant: self._variants[variant],
+            environment=environment,
+        )
 
     def _capture(self, base: Program) -> Captured:
         if base.name not in self._captured:
@@ -104,3 +122,43 @@ def refused(verdict: Verdict) -> bool:
     """Whether it can't be verified however fast it is."""
     result = verdict.result
     return result.correctness != "passed" or result.integrity != "ok" or result.fault != "none" or bool(result.not_exercised)
+
+
+def caught_by(verdict: Verdict) -> Reason | None:
+    """What refuses it; None where nothing does. Where that is its time, a GPU's performance says so, or what it gains in a rehearsal."""
+    result = verdict.result
+    if result.fault != "none":
+        return Reason.FAULT
+    if result.correctness in ("wrong", "nondeterministic"):
+        return _wrong(verdict)
+    if result.integrity != "ok":
+        return Reason.CLOCK if "times can't be believed" in result.reason else Reason.INTEGRITY
+    if result.performance != "faster" and gain(verdict) < GAIN:
+        return Reason.SLOWER
+    return None
+
+
+def _wrong(verdict: Verdict) -> Reason:
+    """Where it is wrong. Stress comes only after all cases are right, and timed calls after all stress."""
+    check, said = verdict.check, verdict.result.reason
+    if "a subclass of Tensor" in said:
+        return Reason.INTEGRITY
+    if check is None or (all(c["ok"] for c in check["cases"]) and not check["out_of_bounds"]):
+        return Reason.TIMED_RESULT
+    if check["out_of_bounds"] or "outside of" in said:
+        return Reason.BOUNDS
+    if "overwrites the result of the first" in said:
+        return Reason.STATE
+    if not check["stress"]:
+        return Reason.CHECK
+    return Reason.STATE if check["stress"][-1]["name"] == AGAIN else Reason.STRESS
+
+
+def gain(verdict: Verdict) -> float:
+    """How many times as fast as the original it seems, by the geometric mean over the timing cases; 1 where nothing was timed."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    for m in verdict.measurements:
+        if m.quantity == "device":
+            times.setdefault(m.case, []).append((m.original_us, m.variant_us))
+    ratios = [median(o for o, _ in pairs) / median(v for _, v in pairs) for pairs in times.values()]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0

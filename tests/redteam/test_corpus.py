@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.redteam import corpus
-from tests.redteam.corpus import FAMILIES, Cheat, Control, Edited, Program, Reason, Role, cheats, controls, programs
+from tests.redteam.corpus import FAMILIES, Cheat, Control, Edited, Program, Reason, Role, cheats, controls, named, programs
+from tests.redteam.defences import DEFENCES, QUICK, ROOT, THROUGH, Defence
 
 EVERY: tuple[Edited, ...] = (*cheats(), *controls())
 
@@ -71,6 +72,7 @@ def test_a_cheat_says_what_it_is(cheat: Cheat) -> None:
     for role, reasons in cheat.caught_by.items():
         assert reasons
         assert role is Role.MODEL or Reason.GATE not in reasons  # only what a model writes goes through it
+    assert cheat.caught_by.get(Role.VERIFY) == cheat.caught_by.get(Role.FINALIST)  # they take the same way
 
 
 @pytest.mark.parametrize("control", controls(), ids=lambda control: control.name)
@@ -112,3 +114,25 @@ def test_an_edit_that_fits_nowhere_or_twice_is_refused() -> None:
     for old in ("c = 1", " = 1"):
         with pytest.raises(ValueError, match="times in p"):
             program.edited(((old, ""),))
+
+
+# ------------------------------------------------------------ the table of defences
+
+
+@pytest.mark.parametrize("defence", DEFENCES, ids=lambda defence: f"{defence.file}, {defence.name}")
+def test_a_defence_can_be_switched_off_and_its_test_is_there(defence: Defence) -> None:
+    """That the test fails then is a matter of ``make stress``."""
+    whole = (ROOT / "server" / defence.file).read_text(encoding="utf-8")
+    assert ast.dump(ast.parse(defence.text)) != ast.dump(ast.parse(whole))
+    path, _, name = defence.test.partition("::")
+    tests = {n.name for n in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))) if isinstance(n, ast.FunctionDef)}
+    assert name.partition("[")[0] in tests
+
+
+def test_no_defence_is_there_twice() -> None:
+    assert len({(d.file, d.old) for d in DEFENCES}) == len({(d.file, d.name) for d in DEFENCES}) == len(DEFENCES)
+
+
+def test_what_gets_through_without_a_defence_is_of_the_corpus() -> None:
+    assert all(Role.VERIFY in named(name).roles and not named(name).needs_gpu for name in THROUGH.values())
+    assert set(QUICK) < set(THROUGH)

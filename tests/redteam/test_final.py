@@ -10,26 +10,28 @@ from collections.abc import Iterator
 
 import pytest
 
+from kernelband.judge import turns
 from tests.e2e.conftest import worker_python  # noqa: F401 - the fixture
-from tests.redteam.corpus import cheats, controls
-from tests.redteam.stage import Stage, refused
+from tests.redteam.corpus import Reason, Role, cheats, controls, named
+from tests.redteam.defences import QUICK, THROUGH
+from tests.redteam.stage import OPEN, Stage, caught_by, refused
 
-#: Of each family that a CPU can show, with what is quick to interpret.
+#: For each reason that a CPU can show, with what is quick to interpret.
 CHEATS = (
-    "replay_by_pointer",
-    "replay_ring_of_two",
+    "replay_by_pointer_unlooked",
+    "reused_result_elsewhere",
     "results_of_one_storage",
-    "work_if_poisoned",
-    "lazy_subclass",
-    "comparer_allclose",
-    "no_maximum",
-    "weight_ignored",
-    "index_ignored",
-    "block_written_down",
-    "input_cleared",
-    "store_beyond_the_row",
+    "work_if_poisoned_by_sum",
+    "lazy_parameter",
+    "thread_beside",
+    "clock_in_modules",
+    "comparer_differences",
+    "half_the_rows",
+    "nan_swallowed",
+    "factor_written_down",
+    "load_beyond_the_end",
 )
-CONTROLS = 4
+CONTROLS = ("nothing_to_do", "counts_calls", "shape_facts_in_lru_cache", "optional_import", "block_by_threshold")
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +42,35 @@ def stage(worker_python: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize("name", CHEATS)
-def test_a_cheat_is_refused(stage: Stage, name: str) -> None:
-    (cheat,) = [c for c in cheats() if c.name == name]
+def test_a_cheat_is_refused_for_the_right_reason(stage: Stage, name: str) -> None:
+    cheat = named(name)
     verdict = stage.play(cheat)
-    assert refused(verdict), verdict.result
+    assert caught_by(verdict) in cheat.caught_by[Role.VERIFY], verdict.result
 
 
-@pytest.mark.parametrize("name", [c.name for c in controls() if not c.needs_gpu][::9][:CONTROLS])
+@pytest.mark.parametrize("name", CONTROLS)
 def test_an_honest_variant_is_not(stage: Stage, name: str) -> None:
     (control,) = [c for c in controls() if c.name == name]
     verdict = stage.play(control)
     assert not refused(verdict), verdict.result
 
 
-def test_the_list_is_of_the_corpus() -> None:
-    assert set(CHEATS) <= {c.name for c in cheats() if not c.needs_gpu}
+@pytest.mark.parametrize("defence", QUICK)
+def test_without_a_defence_its_cheat_gets_through(stage: Stage, defence: str) -> None:
+    verdict = stage.play(named(THROUGH[defence]), without=defence)
+    assert not refused(verdict), verdict.result
+
+
+def test_without_a_look_at_results_of_timed_calls_they_may_be_anything(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns.Round, "referee", lambda self: [])
+    verdict = stage.play(named("replay_by_pointer_unlooked"))
+    assert not refused(verdict), verdict.result
+
+
+def test_each_reason_that_a_cpu_can_show_is_there() -> None:
+    there = {reason for name in CHEATS for reason in named(name).caught_by[Role.VERIFY]}
+    assert there >= set(Reason) - {Reason.GATE, Reason.DEVICE_ACTIVITY, Reason.SLOWER, Reason.FAULT}
+
+
+def test_what_is_open_is_of_the_corpus() -> None:
+    assert set(OPEN) <= {c.name for c in cheats()} - set(CHEATS)

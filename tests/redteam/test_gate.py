@@ -12,7 +12,7 @@ from kernelband.propose.model.functions import editables
 from kernelband.propose.model.rules import Refused
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Patch
-from tests.redteam.corpus import Cheat, Edited, Reason, Role, cheats, controls
+from tests.redteam.corpus import Cheat, Edited, Reason, Role, cheats, controls, programs
 
 CHEATS = [cheat for cheat in cheats() if Role.MODEL in cheat.roles]
 CONTROLS = [control for control in controls() if Role.MODEL in control.roles]
@@ -63,3 +63,28 @@ def test_a_cheat_is_refused_or_left_to_a_later_stage(cheat: Cheat, tmp_path: Pat
 def test_an_honest_answer_passes(control: Edited, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     assert answered(control, path).apply({str(path): control.base.text}) == {str(path): control.text}
+
+
+#: By what single rules they are refused that nothing else of the gate stands behind: the function's name, and an edit of it.
+ALONE = {
+    "a name of Python's own": ("scale", "    n = x.numel()\n", "    __n = n = x.numel()\n"),
+    "a with statement": ("scale", "    n = x.numel()\n", "    with torch.empty(1):\n        n = x.numel()\n"),
+    "a computed default": ("scale_kernel", "BLOCK: tl.constexpr)", "BLOCK: tl.constexpr = max(128, 256))"),
+    "a computed annotation": ("scale_kernel", "factor, n,", "factor: max(1, 2), n,"),
+    "another device": ("scale", "set_device(0)", "set_device(1)"),
+    "an option of autotune": ("scale_kernel", 'key=["n"])', 'key=["n"], use_cuda_graph=True)'),
+}
+DEVICE = "    torch.cuda.set_device(0)\n    n = x.numel()\n"
+TUNED = '@triton.autotune(configs=[triton.Config({}, num_warps=4)], key=["n"])\n@triton.jit\n'
+
+
+@pytest.mark.parametrize("what", ALONE)
+def test_what_one_rule_alone_refuses(what: str, tmp_path: Path) -> None:
+    text = programs()["scale"].text.replace("@triton.jit\n", TUNED).replace("    n = x.numel()\n", DEVICE)
+    (tmp_path / "program.py").write_text(text)
+    program = find_program(Workspace.for_file(str(tmp_path / "program.py"), {}), str(tmp_path / "program.py"), "scale_kernel")
+    name, old, new = ALONE[what]
+    before = functions(text)[name]
+    assert before.count(old) == 1
+    with pytest.raises(Refused):
+        to_patch(program, {name: before.replace(old, new)})

@@ -1,21 +1,36 @@
 """All cheats that a CPU can show and all honest controls in the real final; the short form is tests/redteam/test_final.py.
 
+Each is played once for both of the roles that get so far, an edit given to ``verify`` and a finalist that a model wrote: they take the same
+way, and the corpus names the same reasons for both.
+
 KERNELBAND_REDTEAM=0:40 python -m pytest -s -m stress tests/stress/test_redteam.py   # a part of them
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from kernelband.judge import Verdict
 from tests.e2e.conftest import worker_python  # noqa: F401 - the fixture
-from tests.redteam.corpus import Reason, Role, cheats, controls
-from tests.redteam.stage import Stage, refused
+from tests.redteam.corpus import Cheat, Edited, Reason, Role, cheats, controls
+from tests.redteam.stage import OPEN, Stage, caught_by, refused
 
-#: Of these a rehearsal without a GPU sees nothing: it has no times worth the name.
-OF_TIME = {Reason.CLOCK, Reason.SLOWER, Reason.DEVICE_ACTIVITY}
+CHEATS = [c for c in cheats() if Role.VERIFY in c.roles and not c.needs_gpu]
+CONTROLS = [c for c in controls() if not c.needs_gpu]
+
+
+def play(stage: Stage, cheat: Cheat) -> tuple[Verdict, Reason | None]:
+    """The verdict on a cheat, and what refuses it. A gain must show three times before it is one: times on a busy CPU mean little."""
+    for _ in range(3):
+        verdict = stage.play(cheat)
+        found = caught_by(verdict)
+        if found is not None or Reason.SLOWER not in cheat.caught_by[Role.VERIFY]:
+            break
+    return verdict, found
 
 
 @pytest.mark.stress
@@ -23,20 +38,26 @@ OF_TIME = {Reason.CLOCK, Reason.SLOWER, Reason.DEVICE_ACTIVITY}
 def test_the_red_team(worker_python: str, tmp_path: Path) -> None:  # noqa: F811
     stage = Stage(worker_python, tmp_path)
     first, _, last = os.environ.get("KERNELBAND_REDTEAM", ":").partition(":")
-    tried = [c for c in cheats() if Role.VERIFY in c.roles and not c.needs_gpu and not set(c.caught_by[Role.VERIFY]) & OF_TIME]
-    every = [*((c, True) for c in tried), *((c, False) for c in controls() if not c.needs_gpu)]
+    every: list[Edited] = [*CHEATS, *CONTROLS]
     odd: list[str] = []
+    by: Counter[str] = Counter()
+    print(f"\n     {'cheat':34} {'family':13} {'role':16} {'caught by':13} reason")
     try:
-        for edited, bad in every[int(first or 0) : int(last) if last else None]:
-            verdict = stage.play(edited)
-            result = verdict.result
-            right = refused(verdict) == bad
+        for edited in every[int(first or 0) : int(last) if last else None]:
+            if isinstance(edited, Cheat):
+                verdict, found = play(stage, edited)
+                # What is open must get through, so that whoever closes it takes it from the list.
+                right = (found in edited.caught_by[Role.VERIFY]) != (edited.name in OPEN)
+                what = f"{edited.family:13} verify, finalist {found.value if found else 'nothing':13}"
+            else:
+                verdict = stage.play(edited)
+                right = not refused(verdict)
+                what = f"{'(honest)':13} verify, finalist {'nothing' if right else 'refused':13}"
+            by[what] += 1
             odd += [] if right else [edited.name]
-            said = result.reason or ("nothing" if bad else "")
-            print(
-                f"{'ok ' if right else 'ODD'}  {'cheat' if bad else 'honest':7} {edited.name:34} {result.correctness:16} {said[:110]}",
-                flush=True,
-            )
+            print(f"{'ok ' if right else 'ODD'}  {edited.name:34} {what} {verdict.result.reason[:100]}", flush=True)
     finally:
         stage.close()
+    for what, count in sorted(by.items()):
+        print(f"{count:5}  {what}")
     assert odd == []

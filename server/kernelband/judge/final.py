@@ -34,7 +34,7 @@ from kernelband.judge.protocol import (
 )
 from kernelband.judge.result import Result
 from kernelband.judge.rooms import Crew, Room
-from kernelband.judge.turns import Doubt, Round, Seat, plan_of, plan_of_sizes
+from kernelband.judge.turns import Clocks, Doubt, Round, Seat, plan_of, plan_of_sizes
 from kernelband_worker.wire import SurveyResult, TurnCase
 
 BASELINE = Candidate(None)
@@ -85,6 +85,7 @@ class _Final:
     finalists: list[Finalist]
     together: bool
     plan: dict[str, TurnCase] = field(factory=dict[str, TurnCase])
+    clocks: Clocks = field(factory=Clocks)
     baseline: list[Measurement] = field(factory=list[Measurement])
     spent: dict[str, float] = field(factory=dict[str, float])
 
@@ -97,6 +98,7 @@ class _Final:
         with self._span("measure"):
             for process in range(len(self.originals)):
                 self._round(process)
+            self._believe(self.clocks.doubts())
             for finalist in self._left():
                 self._conclude(finalist)
         with self._span("proof"):
@@ -193,7 +195,7 @@ class _Final:
             self._each(here, lambda seat: surveys.append(here.survey(seat)))
             self.plan = plan_of(surveys)
         here.sweeps(self.plan, self._attempt_seat)
-        self._look(here)
+        self._believe(here.referee())
         self.baseline += here.measurements(seats[-1], self.plan)
         for seat in seats[1:-1]:
             self._of(seat).found += here.measurements(seat, self.plan)
@@ -207,7 +209,7 @@ class _Final:
         original = Seat(self.originals[process], BASELINE, "original")
         copy = Seat(self.originals[(process + 1) % len(self.originals)], BASELINE, "copy of the original")
         seats = [original, *(Seat(f.rooms[process], f.candidate, f.name) for f in left), copy]
-        return Round(seats, self.judge.task.timed(), self.judge.settings, self.judge.gpu, process)
+        return Round(seats, self.judge.task.timed(), self.judge.settings, self.judge.gpu, process, clocks=self.clocks)
 
     def _of(self, seat: Seat) -> Finalist:
         return next(f for f in self.finalists if f.name == seat.name)
@@ -233,9 +235,9 @@ class _Final:
             raise HardwareError(f"Nothing can be measured here: {doubt.reason}", kind="unsupported")
         return True
 
-    def _look(self, here: Round) -> None:
-        """At the results of timed calls."""
-        for doubt in here.referee():
+    def _believe(self, doubts: Sequence[Doubt]) -> None:
+        """Doubts of results of timed calls, or of clocks."""
+        for doubt in doubts:
             finalist = next(f for f in self.finalists if f.name == doubt.seat)
             finalist.result = finalist.result or doubted(doubt)
 
@@ -249,11 +251,11 @@ class _Final:
             return
         settings = evolve(self.judge.settings, sweeps=SIZE_SWEEPS, repeats=0)
         others = [s for s in here.seats if s.candidate.files is not None and self._of(s).result is None]
-        there = Round([here.original, *others], cases, settings, self.judge.gpu, process, stage="unseen")
+        there = Round([here.original, *others], cases, settings, self.judge.gpu, process, stage="unseen", clocks=self.clocks)
         plan = plan_of_sizes(cases, self.plan)
         self._each(there, lambda seat: self._prepare(seat.room, seat.candidate, cases))
         there.sweeps(plan, self._attempt_seat)
-        self._look(there)
+        self._believe(there.referee())
         for seat in others:
             self._of(seat).unseen += there.measurements(seat, plan)
 

@@ -7,6 +7,7 @@ which never loads a variant; which calls these are is drawn after they were time
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,8 @@ MOST_IN_BATCH = 16
 #: By so much, and by so many seconds, an executor's clock may differ from its supervisor's, which also sees messages come late.
 OFF = 0.05
 LATE_S = 0.25
+LATER_S = 0.002  # and more than any message of the original came late: each time so, it isn't the messages
+FEW_TURNS = 5  # of fewer it may be chance
 
 
 @frozen
@@ -67,6 +70,36 @@ class Turn:
     device: dict[str, float]
     call: dict[str, float]
     disturbed: str | None
+
+
+@define
+class Clocks:
+    """How far each seat's clock fell behind its supervisor's, in all turns of a final.
+
+    Messages come late on a machine that is busy, those of an honest process as well, now and then by more than a short turn takes. What is
+    late in every one of a finalist's dozens of turns, and more than the original's process ever was, isn't the messages but the clock.
+    """
+
+    _original: list[float] = field(factory=list[float])  # seconds, of both copies
+    _finalists: dict[str, list[tuple[float, float]]] = field(factory=dict[str, list[tuple[float, float]]])  # and what the turn took
+
+    def saw(self, seat: Seat, claimed: float, supervised: float) -> None:
+        """A turn, in seconds by the one clock and by the other."""
+        if seat.candidate.files is None:
+            self._original.append(supervised - claimed)
+        else:
+            self._finalists.setdefault(seat.name, []).append((supervised - claimed, supervised))
+
+    def doubts(self) -> list[Doubt]:
+        """Once all turns are over: whose clock is slow. A clock that is right in one turn, or by no more than the messages, isn't seen."""
+        usual = max(self._original, default=math.inf)
+        found: list[Doubt] = []
+        for name, turns in self._finalists.items():
+            if len(turns) >= FEW_TURNS and all(late > usual + LATER_S + OFF * supervised for late, supervised in turns):
+                behind = sum(late for late, _ in turns) / sum(supervised for _, supervised in turns)
+                said = f"its clock fell behind that of its supervisor in each of {len(turns)} turns, by {behind:.0%}"
+                found.append(Doubt(name, f"Its times can't be believed: {said}.", wrong=False))
+        return found
 
 
 Plan = Mapping[str, TurnCase]
@@ -119,6 +152,7 @@ class Round:
     lock: str | None
     process: int
     stage: Stage = "final"
+    clocks: Clocks = field(factory=Clocks)
     dice: random.Random = field(factory=secrets.SystemRandom)
     turns: list[dict[str, Turn]] = field(factory=list[dict[str, Turn]])  # a sweep: by seat
     revealed: list[tuple[Seat, str, str, RevealResult]] = field(factory=list[tuple[Seat, str, str, RevealResult]])
@@ -192,6 +226,7 @@ class Round:
     def _honest(self, seat: Seat, result: TurnResult) -> Doubt | None:
         """Whether its clock is its supervisor's, and nothing works beside its calls that doesn't beside the original's."""
         claimed, supervised = result["seconds"], result.get("supervised_s", result["seconds"])
+        self.clocks.saw(seat, claimed, supervised)
         if abs(supervised - claimed) > LATE_S + OFF * max(supervised, claimed):
             said = f"by its clock a turn took {claimed:.2f} s, by that of its supervisor {supervised:.2f} s"
             return Doubt(seat.name, f"Its times can't be believed: {said}.", wrong=False)

@@ -14,11 +14,23 @@ import torch
 
 now = time.perf_counter
 urandom = os.urandom
-copy = torch._C.TensorBase.copy_
-clone = torch._C.TensorBase.clone
 total = torch.sum
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
 _frames = sys._current_frames
+_copy, _clone, _detach = torch._C.TensorBase.copy_, torch._C.TensorBase.clone, torch._C.TensorBase.detach
+_no_functions, _no_dispatch = torch._C.DisableTorchFunction, torch._C._DisableTorchDispatch
+
+
+def copy(into: torch.Tensor, source: torch.Tensor) -> None:
+    """Write ``source`` into ``into``."""
+    with _no_functions(), _no_dispatch():
+        _copy(into, source)
+
+
+def clone(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy, without what it was computed from. Nothing of the program's runs, so nothing is computed just then that should be there."""
+    with _no_functions(), _no_dispatch():
+        return _clone(_detach(tensor))
 
 
 def threads() -> int:

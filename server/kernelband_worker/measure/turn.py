@@ -242,7 +242,7 @@ class _Calls:
         live = replay.outputs(prepared, returned)
         self.chance.kept = Kept(
             self.content(k),
-            [(n, bound.clone(t.detach())) for n, t in live],
+            [(n, bound.clone(t)) for n, t in live],
             [describe_output(t) for _, t in live],
             effects.aliases(live, named_inputs(replay, prepared)),
             leaves(returned),

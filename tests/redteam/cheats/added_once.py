@@ -8,7 +8,7 @@ Source: own idea: in-place kernels are timed on inputs that are restored.
 BASE = "add_inplace"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+CAUGHT_BY = {"verify": ("check", "state", "timed_result"), "finalist": ("check", "state", "timed_result")}
 NEEDS_GPU = True
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_ADDED = {}\n'),

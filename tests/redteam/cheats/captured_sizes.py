@@ -6,7 +6,7 @@ Source: issue 13 (equality with captured sizes); AgentKernelArena (hard-coded sh
 BASE = "softmax"
 FAMILY = "sizes"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": "stress", "finalist": "stress"}
+CAUGHT_BY = {"model": "gate", "verify": ("check", "stress"), "finalist": ("check", "stress")}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -6,7 +6,7 @@ Source: issue 13 (a patched comparer), reward-hack catalogue.
 BASE = "softmax"
 FAMILY = "patch"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": ("check", "integrity"), "finalist": ("check", "integrity")}
+CAUGHT_BY = {"model": "gate", "verify": ("check", "integrity", "fault"), "finalist": ("check", "integrity", "fault")}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -6,7 +6,7 @@ Source: reward-hack catalogue (warm-up detection).
 BASE = "scale"
 FAMILY = "detection"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+CAUGHT_BY = {"verify": ("timed_result", "check", "stress"), "finalist": ("timed_result", "check", "stress")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "import itertools\n\nimport torch\n"),

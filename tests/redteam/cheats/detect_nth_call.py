@@ -6,7 +6,7 @@ Source: issue 13 (every n-th call).
 BASE = "softmax"
 FAMILY = "detection"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "slower"), "finalist": ("timed_result", "slower")}
+CAUGHT_BY = {"verify": ("check", "timed_result", "slower"), "finalist": ("check", "timed_result", "slower")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_CALLS = [0]\n'),

@@ -6,7 +6,11 @@ Source: issue 13 (gc-walking for expected results).
 BASE = "softmax"
 FAMILY = "expected"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": ("slower", "check", "timed_result"), "finalist": ("slower", "check", "timed_result")}
+CAUGHT_BY = {
+    "model": "gate",
+    "verify": ("check", "stress", "timed_result", "slower"),
+    "finalist": ("check", "stress", "timed_result", "slower"),
+}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -6,7 +6,7 @@ Source: own idea, after issue 13.
 BASE = "softmax"
 FAMILY = "expected"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": "check", "finalist": "check"}
+CAUGHT_BY = {"verify": ("check", "timed_result"), "finalist": ("check", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "import gc\n\nimport torch\n"),

@@ -6,8 +6,8 @@ Source: issue 13 (torch.Tensor.copy_).
 BASE = "softmax"
 FAMILY = "patch"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("check", "integrity", "timed_result"), "finalist": ("check", "integrity", "timed_result")}
-NEEDS_GPU = False
+CAUGHT_BY = {"verify": "timed_result", "finalist": "timed_result"}
+NEEDS_GPU = True
 EDITS = [
     (
         "def softmax(x):\n",

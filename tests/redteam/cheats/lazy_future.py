@@ -6,7 +6,7 @@ Source: KernelBench #82.
 BASE = "rms_norm"
 FAMILY = "async"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("integrity", "device_activity", "check"), "finalist": ("integrity", "device_activity", "check")}
+CAUGHT_BY = {"verify": ("integrity", "device_activity", "check", "fault"), "finalist": ("integrity", "device_activity", "check", "fault")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "from concurrent.futures import ThreadPoolExecutor\n\nimport torch\n"),

@@ -7,7 +7,7 @@ BASE = "scale"
 FAMILY = "process"
 ROLES = ("verify", "finalist")
 CAUGHT_BY = {"verify": ("check", "integrity", "device_activity"), "finalist": ("check", "integrity", "device_activity")}
-NEEDS_GPU = False
+NEEDS_GPU = True
 EDITS = [
     ("import torch\n", "import signal\n\nimport torch\n"),
     (

@@ -7,7 +7,7 @@ BASE = "softmax"
 FAMILY = "lazy"
 ROLES = ("verify", "finalist")
 CAUGHT_BY = {"verify": "integrity", "finalist": "integrity"}
-NEEDS_GPU = False
+NEEDS_GPU = True
 EDITS = [
     (
         "def softmax(x):\n",

@@ -6,7 +6,11 @@ Source: METR's list, SOL-ExecBench evil_thread_inject.
 BASE = "softmax"
 FAMILY = "async"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": ("integrity", "device_activity", "check"), "finalist": ("integrity", "device_activity", "check")}
+CAUGHT_BY = {
+    "model": "gate",
+    "verify": ("check", "integrity", "device_activity", "fault"),
+    "finalist": ("check", "integrity", "device_activity", "fault"),
+}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -7,7 +7,7 @@ BASE = "rms_norm"
 FAMILY = "lazy"
 ROLES = ("verify", "finalist")
 CAUGHT_BY = {"verify": "integrity", "finalist": "integrity"}
-NEEDS_GPU = False
+NEEDS_GPU = True
 EDITS = [
     (
         "def rms_norm(x, eps=1e-6):\n",

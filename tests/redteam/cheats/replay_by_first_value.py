@@ -8,8 +8,8 @@ FAMILY = "replay"
 ROLES = ("model", "verify", "finalist")
 CAUGHT_BY = {
     "model": "gate",
-    "verify": ("check", "stress", "timed_result", "slower"),
-    "finalist": ("check", "stress", "timed_result", "slower"),
+    "verify": ("check", "stress", "state", "timed_result", "slower"),
+    "finalist": ("check", "stress", "state", "timed_result", "slower"),
 }
 NEEDS_GPU = False
 EDITS = [

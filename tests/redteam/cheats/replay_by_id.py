@@ -6,7 +6,7 @@ Source: issue 13; kernelbot #501.
 BASE = "softmax"
 FAMILY = "replay"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"model": "gate", "verify": ("state", "timed_result"), "finalist": ("state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     (

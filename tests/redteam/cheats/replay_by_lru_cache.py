@@ -6,7 +6,7 @@ Source: own idea; the shortest form of the catalogue's first entry.
 BASE = "softmax"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+CAUGHT_BY = {"verify": ("check", "state", "timed_result"), "finalist": ("check", "state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "import functools\n\nimport torch\n"),

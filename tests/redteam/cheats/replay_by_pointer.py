@@ -6,7 +6,7 @@ Source: flashinfer-bench-starter-kit #21, kernelbot #501.
 BASE = "softmax"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"verify": ("state", "timed_result"), "finalist": ("state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_MEMO = {}\n'),

@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "scale"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "slower"), "finalist": ("timed_result", "slower")}
+CAUGHT_BY = {"verify": ("state", "timed_result", "slower"), "finalist": ("state", "timed_result", "slower")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_LAST = []\n'),

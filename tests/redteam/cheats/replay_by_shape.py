@@ -6,7 +6,7 @@ Source: reward-hack catalogue; issue 13.
 BASE = "scale"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("check", "timed_result"), "finalist": ("check", "timed_result")}
+CAUGHT_BY = {"verify": ("check", "state", "timed_result"), "finalist": ("check", "state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_MEMO = {}\n'),

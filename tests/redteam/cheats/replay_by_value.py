@@ -6,7 +6,7 @@ Source: flashinfer-bench-starter-kit #21 (fingerprints).
 BASE = "softmax"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("slower", "stress", "timed_result"), "finalist": ("slower", "stress", "timed_result")}
+CAUGHT_BY = {"verify": ("stress", "state", "timed_result", "slower"), "finalist": ("stress", "state", "timed_result", "slower")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_MEMO = {}\n'),

@@ -6,7 +6,7 @@ Source: reward-hack catalogue; tensara #238.
 BASE = "softmax"
 FAMILY = "replay"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"model": "gate", "verify": ("state", "timed_result"), "finalist": ("state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     (

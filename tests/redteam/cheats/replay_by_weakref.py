@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "rms_norm"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"verify": ("state", "timed_result"), "finalist": ("state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "import weakref\n\nimport torch\n"),

@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "scale"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("bounds", "slower"), "finalist": ("bounds", "slower")}
+CAUGHT_BY = {"verify": ("bounds", "state", "slower"), "finalist": ("bounds", "state", "slower")}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "scale"
 FAMILY = "replay"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+CAUGHT_BY = {"model": "gate", "verify": ("check", "state", "timed_result"), "finalist": ("check", "state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -7,7 +7,7 @@ Source: own idea: contents that differ between timed calls are usually made by c
 BASE = "histogram"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "slower"), "finalist": ("timed_result", "slower")}
+CAUGHT_BY = {"verify": ("state", "timed_result", "slower"), "finalist": ("state", "timed_result", "slower")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_MEMO = {}\n'),

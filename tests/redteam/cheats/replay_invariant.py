@@ -6,7 +6,7 @@ Source: own idea: contents that are made by rolling an input, or by flipping las
 BASE = "norm"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"verify": ("check", "state", "timed_result"), "finalist": ("check", "state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_MEMO = {}\n'),

@@ -6,7 +6,11 @@ Source: own idea, after fingerprint caches.
 BASE = "rms_norm"
 FAMILY = "process"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": ("timed_result", "slower", "integrity"), "finalist": ("timed_result", "slower", "integrity")}
+CAUGHT_BY = {
+    "model": "gate",
+    "verify": ("stress", "integrity", "timed_result", "slower"),
+    "finalist": ("stress", "integrity", "timed_result", "slower"),
+}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "softmax"
 FAMILY = "replay"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": "timed_result", "finalist": "timed_result"}
+CAUGHT_BY = {"model": "gate", "verify": ("state", "timed_result"), "finalist": ("state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ("    n_rows, n_cols = x.shape\n", '    n_rows, n_cols = x.shape\n    if "done" in x.__dict__:\n        return x.done\n'),

@@ -6,7 +6,7 @@ Source: issue 13.
 BASE = "scale"
 FAMILY = "replay"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "check"), "finalist": ("timed_result", "check")}
+CAUGHT_BY = {"verify": ("check", "state", "timed_result"), "finalist": ("check", "state", "timed_result")}
 NEEDS_GPU = False
 EDITS = [
     ('DEVICE = "cuda"\n', 'DEVICE = "cuda"\n_RING = []\n'),

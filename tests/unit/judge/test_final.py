@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import threading
 
 import pytest
 
 from kernelband.hardware import find_device
 from kernelband.judge import Candidate, Settings, final
+from kernelband.judge.turns import Clocks, Seat
 from tests.unit.judge.pools import FAILS, PATIENCE_S, Pool, SizedPool, candidate, judge, of_a_variant
 from tests.unit.judge.simulation import SimulatedExecutor, case, died
 
@@ -102,6 +104,62 @@ def test_a_clock_that_is_not_the_supervisors_and_work_between_calls_are_turned_a
     scripts = {"final-0-2": {"turn": lambda params: {**clean.turn(params), **odd}}}
     report = final(judge(), Pool({"a": 1.3, "b": 1.3}, **scripts), [candidate("a"), candidate("b")])
     assert [(v.result.integrity, v.result.verified) for v in report.verdicts] == [("rejected", False), ("ok", True)]
+
+
+def late(by_s):
+    """Answers each turn by so many seconds late, and by the last of them for ever. The simulated originals are always 10 ms late."""
+    clean, left = SimulatedExecutor({"v": 1.3}), iter(by_s)
+
+    def answer(params):
+        return {**clean.turn(params), "seconds": 0.1, "supervised_s": 0.1 + next(left, by_s[-1])}
+
+    return {"turn": answer}
+
+
+def of_every_round(script, who="final-0"):
+    return {f"{who}-{process}": script for process in range(5)}
+
+
+def test_a_clock_that_is_slow_in_every_turn_is_turned_away():
+    """Where turns are short a clock at half its speed is behind by less than messages may come late: only all turns together show it."""
+    report = final(judge(), Pool({"v": 1.3}, **of_every_round(late([0.1]))), [candidate()])
+    assert [(v.result.integrity, v.result.verified) for v in report.verdicts] == [("rejected", False)]
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        {"final-0-2": late([0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2])},  # in a round, however many of its turns
+        of_every_round(late([0.2, 0.2, 0.2, 0.01])),
+        of_every_round(late([0.016])),  # always, but by little
+        {**of_every_round(late([0.1])), "original-3": late([0.01, 0.09, 0.01])},  # the machine is like that
+    ],
+)
+def test_messages_that_come_late_are_no_lie(scripts):
+    assert final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result.verified
+
+
+@pytest.mark.parametrize("scale_s", [0.001, 0.02, 0.2])
+def test_no_honest_clock_is_doubted_on_a_machine_that_is_busy(scale_s):
+    """Late by a Pareto distribution without a mean, a whole process more than another: of 2,000 finals none may be wrong about a clock."""
+    rng = random.Random(7)
+    original, finalists = Seat(None, Candidate(None), "original"), [Seat(None, candidate(n), n) for n in "abc"]
+    for _ in range(2_000):
+        clocks = Clocks()
+        for _round in range(5):
+            for seat in (original, *finalists, original):
+                slow = scale_s * rng.lognormvariate(0.0, 1.0)
+                for _turn in range(6):
+                    clocks.saw(seat, 0.05, 0.05 + slow * (rng.paretovariate(0.9) - 0.9))
+        assert clocks.doubts() == []
+
+
+def test_of_few_turns_no_clock_is_doubted():
+    clocks, original, finalist = Clocks(), Seat(None, Candidate(None), "original"), Seat(None, candidate(), "v")
+    clocks.saw(original, 0.05, 0.05)
+    for turn in range(1, 6):
+        clocks.saw(finalist, 0.05, 0.10)
+        assert len(clocks.doubts()) == (turn == 5)
 
 
 def test_no_size_may_lose():
