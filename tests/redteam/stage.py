@@ -149,9 +149,10 @@ def _wrong(verdict: Verdict) -> Reason:
         return Reason.BOUNDS
     if "overwrites the result of the first" in said:
         return Reason.STATE
-    if not check["stress"]:
+    stressed = check.get("stress", [])
+    if not stressed:
         return Reason.CHECK
-    return Reason.STATE if check["stress"][-1]["name"] == AGAIN else Reason.STRESS
+    return Reason.STATE if stressed[-1]["name"] == AGAIN else Reason.STRESS
 
 
 def gain(verdict: Verdict) -> float:

@@ -203,6 +203,11 @@ GATED = (
         ("inputs are not stored to", 'if access.how == "stores" and', "if False and", "test_a_kernel_stores_to_no_input"),
     ),
     *within(
+        f"{GATE}/together.py",
+        "tests/unit/propose/test_gate_together.py",
+        ("kernels and launches of one answer", "            if lasting:\n", "            if False:\n", "test_what_is_split_over_functions"),
+    ),
+    *within(
         f"{GATE}/sizes.py",
         "tests/unit/propose/test_gate_sizes.py",
         (

@@ -174,6 +174,12 @@ TIMED = (
             "least",
             "test_what_the_original_differs_from_itself_is_no_difference",
         ),
+        (
+            "all timing cases are measured",
+            "    if missing:\n",
+            "    if False:\n",
+            "test_with_a_timing_case_unmeasured_nothing_is_faster_or_slower",
+        ),
         ("superseded blocks don't count", "if not m.superseded)", ")", "test_superseded_blocks_are_not_counted"),
     ),
     *within(
