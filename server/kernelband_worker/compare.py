@@ -28,7 +28,6 @@ from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.rounding import HALVES, within_rounding
-from kernelband_worker.cases.store import open_store
 from kernelband_worker.cases.stress import Stress, smallest, stresses
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.exercised import Reached, edited, not_exercised
@@ -86,11 +85,12 @@ def _check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 def _stress(state: State, params: Dict[str, Any], reached: Reached) -> Tuple[List[Dict[str, Any]], List[Dict[str, Any]]]:
     """Stress the smallest cases: wire.StressFacts of each stress, and wire.CaseCheck of the first that shows the variant wrong."""
     numerics, programs = params.get("numerics", "exact"), params.get("programs", PROGRAMS)
-    shelf, store = shelf_of(state), open_store(state)
+    shelf = shelf_of(state)
     told: List[Dict[str, Any]] = []
-    for replay in smallest([open_case(state, case_id) for case_id in params["cases"]]):
+    replays = [open_case(state, case_id) for case_id in params["cases"]]
+    for replay in smallest(replays):
         begin = time.monotonic()
-        for stress in stresses(state, store, replay, shelf, programs):
+        for stress in stresses(state, replay, replays, shelf, programs):
             row = None
             if stress.replay is not None:
                 row = _stressed(Check(state, stress.replay, 0, numerics, programs), params.get("variant"), stress, shelf, reached)

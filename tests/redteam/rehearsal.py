@@ -76,7 +76,7 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "several buffers": _replaced((contents, "MOST_BUFFERS", 1)),
     "threads": _replaced((bound, "threads", lambda: 0)),
     "poison": _replaced((effects, "fill", lambda tensor, first: tensor.zero_())),
-    "sizes": _replaced((neighbours, "further_changes", lambda case, *, gpu: ())),
+    "sizes": _replaced((neighbours, "further_changes", lambda case, *, gpu, largest: ())),
     "bounds": _replaced((compare, "out_of_bounds", lambda state: []), (ReplayCase, "outside", lambda self, prepared: [])),
     "inputs left alone": _replaced((ReplayCase, "changed", lambda self, prepared: [])),
 }

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from itertools import combinations
 from math import prod
-from typing import Any, Dict, FrozenSet, List, Optional, Protocol, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Protocol, Tuple
 
 import torch
 
@@ -87,20 +87,28 @@ def _changes(case: Dict[str, Any]) -> List[Tuple[str, Change]]:
     ]
 
 
+def largest_size(cases: Iterable[Dict[str, Any]]) -> int:
+    """Of the problems' lengths, the largest; 0 where there is none."""
+    return max((size for case in cases for size in _sizes(case)[:1]), default=0)
+
+
 def _sizes(case: Dict[str, Any]) -> List[int]:
     """Lengths of the problem: first the size that most tensors share, the larger of equals."""
     sizes = Counter(size for t in case["tensors"] for size in set(t["shape"]) if size >= _SMALLEST)
     return sorted(sizes, key=lambda s: (-sizes[s], -s))
 
 
-def further_changes(case: Dict[str, Any], *, gpu: bool) -> List[Tuple[str, Change, Optional[str]]]:
+def further_changes(case: Dict[str, Any], *, gpu: bool, largest: int = 0) -> List[Tuple[str, Change, Optional[str]]]:
     """Those that only finalists meet, and what capture makes where cases are few; with the name of what makes one needless where the
-    original accepts that.
+    original accepts that. ``largest``: of the sizes in place of this one in all cases, beyond which the prime lies, if it isn't too large.
     """
+    most = _MOST_BYTES if gpu else _INTERPRETED_BYTES
     made: List[Tuple[str, Change, Optional[str]]] = []
     for size in _sizes(case)[:1]:
+        far = max(_FAR, 4 * size)
+        beyond = Resize(size, _prime(max(far, 2 * largest)))
         made += [
-            ("a prime size", Resize(size, _prime(max(_FAR, 4 * size))), None),
+            ("a prime size", beyond if beyond.bytes(case) <= most else Resize(size, _prime(far)), None),
             ("the next prime size", Resize(size, _prime(size + 1)), "a prime size"),
             ("twice the size and one", Resize(size, 2 * size + 1), None),
             ("twice the size", Resize(size, 2 * size), None),
@@ -108,7 +116,6 @@ def further_changes(case: Dict[str, Any], *, gpu: bool) -> List[Tuple[str, Chang
         ]
     made += [("twice the other size and one", Resize(size, 2 * size + 1), None) for size in _sizes(case)[1:2]]
     made += [(label, change, None) for label, change in _changes(case)]
-    most = _MOST_BYTES if gpu else _INTERPRETED_BYTES
     made = [one for one in made if not isinstance(one[1], Resize) or one[1].bytes(case) <= most]
     made.append(("an offset view", Shift(), None))
     return made + [(f"unequal sizes, {label}", Unequal(axes), None) for label, axes in _by_chance(case)]

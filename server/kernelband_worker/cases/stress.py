@@ -17,7 +17,7 @@ import torch
 from kernelband_worker.cases import effects, neighbours, policy, values, zones
 from kernelband_worker.cases.expected import Expected, Shelf
 from kernelband_worker.cases.replay import ReplayCase
-from kernelband_worker.cases.store import Store
+from kernelband_worker.cases.store import Store, open_store
 from kernelband_worker.cases.stressed import AGAIN, Again, Arguments, Contents, Given, Resized, Stressed
 from kernelband_worker.cases.verify import finite
 from kernelband_worker.state import OperationFailed, State
@@ -61,8 +61,10 @@ def smallest(replays: Sequence[ReplayCase]) -> List[ReplayCase]:
     return list(found.values())
 
 
-def stresses(state: State, store: Store, replay: ReplayCase, shelf: Shelf, programs: int) -> Iterator[Stress]:
-    """The stresses of a case in turn, each tried on the original, whose results are on the shelf afterwards."""
+def stresses(state: State, replay: ReplayCase, among: Sequence[ReplayCase], shelf: Shelf, programs: int) -> Iterator[Stress]:
+    """The stresses of a case in turn, each tried on the original, whose results are on the shelf afterwards. ``among``: all cases."""
+    store = open_store(state)
+    largest = neighbours.largest_size(r.case for r in among if r.case["function"] == replay.case["function"])
     case = str(replay.case["id"])
     base = shelf.get(state, replay, 0, programs)
     zone_bytes = 0
@@ -77,7 +79,7 @@ def stresses(state: State, store: Store, replay: ReplayCase, shelf: Shelf, progr
     used: Set[str] = set()
     settled: Set[Tuple[int, int]] = set()
     most = max(1, int(_SECONDS / (_REPLAYS * max(1e-3, float(replay.case.get("replay_s", 0.0))))))
-    for candidate in _candidates(state, store, replay, zone_bytes):
+    for candidate in _candidates(state, store, replay, zone_bytes, largest):
         if candidate.instead_of in used or settled & candidate.axes:
             continue
         if len(used) >= most:
@@ -97,7 +99,7 @@ def stresses(state: State, store: Store, replay: ReplayCase, shelf: Shelf, progr
             made.forget()
 
 
-def _candidates(state: State, store: Store, replay: ReplayCase, zone_bytes: int) -> Iterator[_Candidate]:
+def _candidates(state: State, store: Store, replay: ReplayCase, zone_bytes: int, largest: int) -> Iterator[_Candidate]:
     """What can be tried on a case, the likeliest to show something first."""
     case = replay.case
 
@@ -126,7 +128,7 @@ def _candidates(state: State, store: Store, replay: ReplayCase, zone_bytes: int)
         if defaults[name] is None:
             yield stressed(f"{name} None", arguments=_without(name))
     if neighbours.changeable(replay.stored):
-        for name, change, instead_of in neighbours.further_changes(case, gpu=state.role == "gpu"):
+        for name, change, instead_of in neighbours.further_changes(case, gpu=state.role == "gpu", largest=largest):
             axes = change.axes if isinstance(change, neighbours.Unequal) else frozenset()
             yield _Candidate(
                 name, partial(_resized, state, store, replay, name, change=change, zone_bytes=zone_bytes), False, instead_of, axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelband_worker.cases.neighbours import Resize, Shift, Unequal, further_changes
+from kernelband_worker.cases.neighbours import Resize, Shift, Unequal, further_changes, largest_size
 
 
 def case(*shapes, dtype="float32"):
@@ -25,6 +25,12 @@ def test_the_prime_lies_beyond_blocks_that_are_written_down_and_is_one(size):
     assert after["a prime size"] > 1024
     assert (after["twice the size"], after["twice the size and one"], after["size one"]) == (2 * size, 2 * size + 1, 1)
     assert (after["one more"], after["one less"], after["half"]) == (size + 1, size - 1, size // 2)
+
+
+def test_the_prime_lies_beyond_the_largest_case_where_memory_allows():
+    assert largest_size([case((4, 100), (100,)), case((4, 5000), (5000,)), case(())]) == 5000
+    assert resized(further_changes(case((4, 100), (100,)), gpu=False, largest=5000))["a prime size"] == 10007
+    assert 1024 < resized(further_changes(case((4, 100), (100,)), gpu=False, largest=10**8))["a prime size"] < 1100
 
 
 def test_what_would_need_too_much_memory_is_left_out():
