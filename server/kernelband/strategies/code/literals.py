@@ -12,14 +12,18 @@ def integer(node: ast.expr | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
-def assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
-    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds; None for a chain, which binds more than the one."""
+def bound(statement: ast.stmt) -> tuple[ast.expr, ast.expr | None] | None:
+    """What one plain assignment binds to what; None for a chain, which binds more than the one, and for any other statement."""
     if isinstance(statement, ast.AnnAssign):
-        target, value = statement.target, statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    else:
-        return None
+        return statement.target, statement.value
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return statement.targets[0], statement.value
+    return None
+
+
+def assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
+    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds."""
+    target, value = bound(statement) or (None, None)
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         places = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
         value = places[0] if len(places) == 1 else None

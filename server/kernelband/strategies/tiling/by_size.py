@@ -19,7 +19,7 @@ from kernelband.strategies.code import At, Knob, LaunchView, Module
 from kernelband.strategies.code.blocks import lines, removed, siblings
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import Edits
-from kernelband.strategies.code.literals import integer
+from kernelband.strategies.code.literals import bound, integer
 from kernelband.strategies.code.module import FunctionNode
 from kernelband.strategies.tiling.parameters import Parameters
 
@@ -247,12 +247,7 @@ def _holder(module: Module, block: Sequence[ast.stmt], node: ast.AST) -> int | N
 
 def _pairs(statement: ast.stmt) -> list[tuple[str, ast.expr]] | None:
     """Variables and values of ``NAME = 64`` or ``A, B = 32, 64``: numbers only."""
-    if isinstance(statement, ast.AnnAssign):
-        target, value = statement.target, statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    else:
-        return None
+    target, value = bound(statement) or (None, None)
     if isinstance(target, ast.Name) and value is not None:
         return [(target.id, value)]
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
