@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 
 import pytest
@@ -40,6 +41,10 @@ class Jobs:
 
     def __init__(self, *_, **__):
         self.asked, self.jobs = [], []
+        self.closed = threading.Event()
+
+    def close(self):
+        self.closed.set()
 
     def submit(self, params, **_):
         self.asked.append(params)
@@ -93,3 +98,8 @@ def test_facts_are_in_the_order_of_the_launches(lab):
     for name in reversed(jobs):
         jobs[name].set_result({"key": name})
     assert tuple(out.result(0).facts) == ("first", "second", "third")
+
+
+def test_compiling_ends_when_it_is_told_to(lab):
+    lab.stop_compiling()
+    assert lab.compilers.closed.wait(10)
