@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from kernelband.errors import UsageError
-from kernelband.search import events
+from kernelband.judge import Settings
+from kernelband.search import events, finish
 from kernelband.search.budget import DEFAULT_SECONDS, Budget, PhaseClock
 
 
@@ -79,3 +81,24 @@ def test_spans_nest_and_add_up() -> None:
 def test_events_are_json() -> None:
     event = events.TrialEnded(1, 1, 0, "tiling", "x", "faster", "", 1.0, 1, score=1.5)
     assert json.loads(json.dumps(event.to_json()))["event"] == "trial_ended"
+
+
+def kept(seconds, timed, spent, *, measured=True):
+    """What is kept for the final before the first trial."""
+    clock = SimpleNamespace(seconds=spent)
+    session = SimpleNamespace(
+        journal=SimpleNamespace(budget=SimpleNamespace(seconds=seconds), clock=clock),
+        lab=SimpleNamespace(measured=measured),
+        judge=SimpleNamespace(settings=Settings()),
+        trials={},
+        cases=[{"role": "time"}] * timed,
+    )
+    return finish.reserve(session, capture_s=9.0)
+
+
+def test_what_is_kept_for_the_final_is_about_what_one_takes():
+    """Three finalists took 15 s with two timing cases, 21 s with three (docs/measured.md)."""
+    assert 15 <= kept(60.0, 2, {"start": 4.1}) <= 20
+    assert 20 <= kept(60.0, 3, {"start": 4.0}) <= 26
+    assert kept(20.0, 3, {"start": 4.0}) == 12.0  # the search has its part
+    assert kept(None, 3, {"start": 4.0}) == 0.0
