@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_events_are_json() -> None:
 def kept(seconds, timed, spent, *, measured=True):
     """What is kept for the final before the first trial."""
     clock = SimpleNamespace(seconds=spent)
-    session = SimpleNamespace(
+    session: Any = SimpleNamespace(
         journal=SimpleNamespace(budget=SimpleNamespace(seconds=seconds), clock=clock),
         lab=SimpleNamespace(measured=measured),
         judge=SimpleNamespace(settings=Settings()),
