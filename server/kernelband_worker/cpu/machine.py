@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
@@ -60,6 +62,9 @@ class Machine:
         self._builder = Builder()
         self._language = Language(self._builder)
         self._site_of = sites(_OWN)
+        # The interpreter patches Triton's own modules: what another thread launches waits, as on a GPU's stream.
+        self._lock = threading.Lock()
+        self._thread = 0
 
     def launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         """Run at most so many programs of the grid (0: all); kernels with atomics run all of theirs.
@@ -71,7 +76,7 @@ class Machine:
             raise OperationFailed(
                 f"{kernel.__name__} is a Gluon kernel: it needs a GPU, Triton's interpreter doesn't know Gluon.", "unsupported"
             )
-        if self._builder.launch is not None:
+        if self._thread == threading.get_ident():
             raise OperationFailed(f"{kernel.__name__} is launched from inside another kernel.", "unsupported")
         for hook in kernel.pre_run_hooks:
             hook(**arguments)
@@ -79,10 +84,19 @@ class Machine:
         profiler = sys.getprofile()
         sys.setprofile(None)
         try:
-            with torch._C.DisableTorchFunction():
+            with self._alone(), torch._C.DisableTorchFunction():
                 return self._launch(kernel, arguments, grid, programs)
         finally:
             sys.setprofile(profiler)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._lock:
+            self._thread = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._thread = 0
 
     def _launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         total = grid[0] * grid[1] * grid[2]
