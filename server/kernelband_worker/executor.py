@@ -32,6 +32,7 @@ OPERATIONS: Mapping[str, str] = {
     "compile": "kernelband_worker.compiler.compile:compile_launch",
     "traffic": "kernelband_worker.cases.traffic:traffic",
     "check": "kernelband_worker.compare:check",
+    "hide": "kernelband_worker.cases.hidden:hide",
     "time": "kernelband_worker.measure.time:time",
     "prepare": "kernelband_worker.measure.prepare:prepare",
     "survey": "kernelband_worker.measure.turn:survey",

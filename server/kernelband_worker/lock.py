@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import stat
 import tempfile
@@ -124,7 +125,7 @@ class _Clock:
             if now - self._told >= _TELL_S:
                 self._told = now
                 self._waiting(_read(lock), now - self._start)
-            time.sleep(_POLL_S)
+            time.sleep(_POLL_S * random.uniform(0.2, 1.0))  # noqa: S311 - of two that ask in step one would never get it
 
 
 @contextlib.contextmanager

@@ -541,6 +541,22 @@ class SurveyParams(TypedDict):
     seed: str  # as in TurnParams
 
 
+class HideParams(TypedDict):
+    """What a check stresses becomes cases that can be called among timed ones."""
+
+    cases: List[str]  # of the check
+
+
+class HiddenCase(TypedDict):
+    id: str
+    case: str  # that it was made of
+    name: str  # of the stress
+
+
+class HideResult(TypedDict):
+    cases: List[HiddenCase]
+
+
 class TurnCase(TypedDict):
     case: str
     method: str  # "events" | "wall"

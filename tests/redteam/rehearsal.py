@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelband_worker import compare, executor
-from kernelband_worker.cases import effects, neighbours
+from kernelband_worker.cases import effects, hidden, neighbours
 from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.measure import bound, contents
 from kernelband_worker.measure import prepare as preparing
@@ -21,7 +21,7 @@ from kernelband_worker.state import State
 
 def main() -> None:
     """As kernelband_worker.executor.main; what the final asks for finds a bench that measures without a GPU."""
-    own = {name: f"rehearsal:{name}" for name in ("prepare", "survey", "turn", "reveal", "referee", "check")}
+    own = {name: f"rehearsal:{name}" for name in ("prepare", "survey", "turn", "reveal", "referee", "check", "hide")}
     executor.main({**executor.OPERATIONS, **own})
 
 
@@ -48,6 +48,10 @@ def referee(state: State, params: dict[str, Any]) -> dict[str, Any]:
 def check(state: State, params: dict[str, Any]) -> dict[str, Any]:
     """All programs are interpreted, so that "passed" may be said of what passes."""
     return {**compare.check(_ready(state), {**params, "programs": 0}), "interpreted": False}
+
+
+def hide(state: State, params: dict[str, Any]) -> dict[str, Any]:
+    return hidden.hide(_ready(state), {**params, "programs": 0})
 
 
 def _ready(state: State) -> State:

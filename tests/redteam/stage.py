@@ -29,10 +29,6 @@ ON_GPU = Settings(processes=3)
 #: In a rehearsal, what is by less than that faster gains nothing: the machine is busy, and a trick that reaches the clock doubles at least.
 GAIN = 1.6
 
-#: Cheats that get through: only the variant's own process stresses it, so what tells that check from a timed call is right there alone, and
-#: what patches the check is right nowhere else.
-OPEN = ("comparer_under_stress", "detect_check_under_stress")
-
 
 class Lasting:
     """An executor of the original's, used by one final after the other: it never loads a variant."""

@@ -12,9 +12,9 @@ import pytest
 
 from kernelband.judge import turns
 from tests.e2e.conftest import worker_python  # noqa: F401 - the fixture
-from tests.redteam.corpus import Reason, Role, cheats, controls, named
+from tests.redteam.corpus import Reason, Role, controls, named
 from tests.redteam.defences import QUICK, THROUGH
-from tests.redteam.stage import OPEN, Stage, caught_by, refused
+from tests.redteam.stage import Stage, caught_by, refused
 
 #: For each reason that a CPU can show, with what is quick to interpret.
 CHEATS = (
@@ -26,6 +26,8 @@ CHEATS = (
     "thread_beside",
     "clock_in_modules",
     "comparer_differences",
+    "comparer_under_stress",
+    "detect_check_under_stress",
     "half_the_rows",
     "nan_swallowed",
     "factor_written_down",
@@ -70,7 +72,3 @@ def test_without_a_look_at_results_of_timed_calls_they_may_be_anything(stage: St
 def test_each_reason_that_a_cpu_can_show_is_there() -> None:
     there = {reason for name in CHEATS for reason in named(name).caught_by[Role.VERIFY]}
     assert there >= set(Reason) - {Reason.GATE, Reason.DEVICE_ACTIVITY, Reason.SLOWER, Reason.FAULT}
-
-
-def test_what_is_open_is_of_the_corpus() -> None:
-    assert set(OPEN) <= {c.name for c in cheats()} - set(CHEATS)

@@ -17,7 +17,7 @@ import pytest
 from kernelband.judge import Verdict
 from tests.e2e.conftest import worker_python  # noqa: F401 - the fixture
 from tests.redteam.corpus import Cheat, Edited, Reason, Role, cheats, controls
-from tests.redteam.stage import OPEN, Stage, caught_by, refused
+from tests.redteam.stage import Stage, caught_by, refused
 
 CHEATS = [c for c in cheats() if Role.VERIFY in c.roles and not c.needs_gpu]
 CONTROLS = [c for c in controls() if not c.needs_gpu]
@@ -46,8 +46,7 @@ def test_the_red_team(worker_python: str, tmp_path: Path) -> None:  # noqa: F811
         for edited in every[int(first or 0) : int(last) if last else None]:
             if isinstance(edited, Cheat):
                 verdict, found = play(stage, edited)
-                # What is open must get through, so that whoever closes it takes it from the list.
-                right = (found in edited.caught_by[Role.VERIFY]) != (edited.name in OPEN)
+                right = found in edited.caught_by[Role.VERIFY]
                 what = f"{edited.family:13} verify, finalist {found.value if found else 'nothing':13}"
             else:
                 verdict = stage.play(edited)

@@ -21,6 +21,7 @@ from kernelband.judge.dispatch import refusal
 from kernelband.judge.entry import run_entry
 from kernelband.judge.faults import fault_of
 from kernelband.judge.finalist import Finalist, doubted, verdict_of
+from kernelband.judge.hidden import Hidden
 from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import (
@@ -69,9 +70,10 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
 
     finalists = [finalist(i, c) for i, c in enumerate(chosen)]
     originals = rooms("original")
-    every = [*originals, *(room for rooms in houses for room in rooms), *(room for f in finalists for room in (f.checks, f.proof))]
+    hidden = Hidden(Room(make_executor, "original-hidden", settings, share), settings.processes * settings.sweeps)
+    every = [*originals, hidden.room, *(room for rooms in houses for room in rooms), *(r for f in finalists for r in (f.checks, f.proof))]
     with Crew(every, settings.starts_at_once) as crew:
-        return _Final(judge, crew, originals, houses, finalists, together).run()
+        return _Final(judge, crew, originals, hidden, houses, finalists, together).run()
 
 
 @define
@@ -81,6 +83,7 @@ class _Final:
     judge: Judge
     crew: Crew
     originals: list[Room]
+    hidden: Hidden
     houses: list[list[Room]]
     finalists: list[Finalist]
     together: bool
@@ -139,18 +142,30 @@ class _Final:
             for finalist, check in zip(self.finalists, checks, strict=True):
                 check()
                 finalist.checks.leave()
+            self._hide()
+            self.hidden.room.leave()
             return
         self.crew.together([f.checks.warm for f in self.finalists])  # all others start beside the checks
         others = [*(room for house in self.houses for room in house), *(f.proof for f in self.finalists if self._must_prove(f))]
-        self.crew.together([*checks, *(partial(self._prepare_original, r) for r in self.originals), *(r.warm for r in others)])
+        own = [partial(self._prepare_original, r) for r in self.originals]
+        self.crew.together([*checks, partial(self._hide, alone=False), *own, *(r.warm for r in others)])
         for finalist, check in zip(self.finalists, checks, strict=True):
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None
                 check()
-        self.crew.together([f.checks.leave for f in self.finalists])  # and lets its memory go
+        self._hide()
+        self.crew.together([self.hidden.room.leave, *(f.checks.leave for f in self.finalists)])  # and lets its memory go
+
+    def _hide(self, *, alone: bool = True) -> None:
+        """Only for what others made: moves of ours are known."""
+        if any(f.candidate.files is not None and not f.candidate.ours for f in self._left()):
+            self.hidden.make(self._checked_on(), self.judge.settings, self.judge.gpu, shared=self.together, alone=alone)
+
+    def _checked_on(self) -> Sequence[Case]:
+        return self.judge.task.of_role("check", "time", "held_out")
 
     def _check(self, finalist: Finalist) -> None:
-        room, cases = finalist.checks, self.judge.task.of_role("check", "time", "held_out")
+        room, cases = finalist.checks, self._checked_on()
         executor = room.enter()
         checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together, stress=True)
         room.fresh = False
@@ -209,7 +224,8 @@ class _Final:
         original = Seat(self.originals[process], BASELINE, "original")
         copy = Seat(self.originals[(process + 1) % len(self.originals)], BASELINE, "copy of the original")
         seats = [original, *(Seat(f.rooms[process], f.candidate, f.name) for f in left), copy]
-        return Round(seats, self.judge.task.timed(), self.judge.settings, self.judge.gpu, process, clocks=self.clocks)
+        timed, settings = self.judge.task.timed(), self.judge.settings
+        return Round(seats, timed, settings, self.judge.gpu, process, clocks=self.clocks, hidden=self.hidden)
 
     def _of(self, seat: Seat) -> Finalist:
         return next(f for f in self.finalists if f.name == seat.name)

@@ -17,11 +17,13 @@ from typing import cast
 
 from attrs import define, evolve, field, frozen
 
+from kernelband.judge.hidden import TURN_S, Hidden
 from kernelband.judge.protocol import Candidate, Case, Measurement, Settings, Stage, check_deadline, turn_deadline
 from kernelband.judge.rooms import Room
 from kernelband_worker.wire import (
     CaseCheck,
     CaseProbe,
+    HiddenCase,
     RefereeParams,
     RevealParams,
     RevealResult,
@@ -102,6 +104,17 @@ class Clocks:
         return found
 
 
+@frozen
+class Revealed:
+    """What a seat got in a call, and which parts of it were given. ``among``: what the call was, where it isn't one that is timed."""
+
+    seat: Seat
+    case: str
+    among: str
+    blocks: str
+    result: RevealResult
+
+
 Plan = Mapping[str, TurnCase]
 #: Takes a seat's turn, or lets it be; whether the seat is still in the round.
 Attempt = Callable[[Seat, Callable[[], Doubt | None]], bool]
@@ -153,9 +166,10 @@ class Round:
     process: int
     stage: Stage = "final"
     clocks: Clocks = field(factory=Clocks)
+    hidden: Hidden | None = None
     dice: random.Random = field(factory=secrets.SystemRandom)
     turns: list[dict[str, Turn]] = field(factory=list[dict[str, Turn]])  # a sweep: by seat
-    revealed: list[tuple[Seat, str, str, RevealResult]] = field(factory=list[tuple[Seat, str, str, RevealResult]])
+    revealed: list[Revealed] = field(factory=list[Revealed])
     original: Seat = field(init=False)
     _threads: int = field(default=0, init=False)  # the most that the original had
     _left: dict[str, list[str]] = field(factory=dict[str, list[str]])  # cases of a seat whose results weren't looked at yet
@@ -199,21 +213,26 @@ class Round:
         return sum(not any(t.disturbed for t in turns.values()) for turns in self.turns)
 
     def _turn(self, seat: Seat, plan: Plan, seen: dict[str, Turn]) -> Doubt | None:
-        params: TurnParams = {"variant": seat.candidate.variant, "cases": list(plan.values()), "seed": secrets.token_hex(16)}
-        executor, deadline = seat.room.enter(), turn_deadline(self.cases, self.settings)
+        judged = seat is not self.original and seat.candidate.files is not None
+        cases, dealt = list(plan.values()), list[HiddenCase]()
+        if self.hidden is not None and judged and not seat.candidate.ours:
+            dealt = self.hidden.deal(seat.name)
+            cases = self.hidden.among(cases, dealt)
+        params: TurnParams = {"variant": seat.candidate.variant, "cases": cases, "seed": secrets.token_hex(16)}
+        executor, deadline = seat.room.enter(), turn_deadline(self.cases, self.settings) + TURN_S * len(dealt)
         result = cast("TurnResult", executor.call("turn", params, deadline, self.lock))
         doubt = self._honest(seat, result)
         if doubt is not None:
             return doubt
         seen[seat.name] = Turn(
-            {c["case"]: median(c["device_us"]) for c in result["cases"]},
-            {c["case"]: median(c["call_us"]) for c in result["cases"]},
+            {c["case"]: median(c["device_us"]) for c in result["cases"] if c["case"] in plan},
+            {c["case"]: median(c["call_us"]) for c in result["cases"] if c["case"] in plan},
             result["disturbed"],
         )
-        if seat is not self.original and seat.candidate.files is not None:
-            case, blocks = self._case(seat), secrets.token_hex(16)
-            asked: RevealParams = {"case": case, "blocks": blocks}
-            self.revealed.append((seat, case, blocks, cast("RevealResult", executor.call("reveal", asked, deadline, self.lock))))
+        for case, among in [(self._case(seat), ""), *((c["id"], c["name"]) for c in dealt)] if judged else []:
+            asked: RevealParams = {"case": case, "blocks": secrets.token_hex(16)}
+            given = cast("RevealResult", executor.call("reveal", asked, deadline, self.lock))
+            self.revealed.append(Revealed(seat, case, among, asked["blocks"], given))
         return None
 
     def _case(self, seat: Seat) -> str:
@@ -245,14 +264,17 @@ class Round:
             KernelBandError: as ``Executor.call``.
         """
         found: dict[str, Doubt] = {}
-        for seat, case, blocks, result in self.revealed:
-            if seat.name in found:
+        for one in self.revealed:
+            seat = one.seat.name
+            if seat in found:
                 continue
-            params: RefereeParams = {"case": case, "blocks": blocks, "numerics": seat.candidate.numerics, "result": result}
-            deadline = check_deadline([c for c in self.cases if c["id"] == case], 1, self.settings)
+            numerics = one.seat.candidate.numerics
+            params: RefereeParams = {"case": one.case, "blocks": one.blocks, "numerics": numerics, "result": one.result}
+            deadline = check_deadline([c for c in self.cases if one.among or c["id"] == one.case], 1, self.settings)
             check = cast("CaseCheck", self.original.room.enter().call("referee", params, deadline, self.lock))
             if not check["ok"]:
-                found[seat.name] = Doubt(seat.name, f"Of a call that was timed: {check['reason']}.", True)
+                call = f"a call among timed ones, with {one.among}" if one.among else "a call that was timed"
+                found[seat] = Doubt(seat, f"Of {call}: {check['reason']}.", True)
         self.revealed.clear()
         return list(found.values())
 

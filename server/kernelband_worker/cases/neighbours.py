@@ -19,7 +19,7 @@ import torch
 from kernelband_worker.cases import arguments, choose, facts, verify
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord
-from kernelband_worker.cases.tensors import NotReplayable
+from kernelband_worker.cases.tensors import NotReplayable, Storages
 from kernelband_worker.state import State
 
 _INTERPRETED_BYTES = 64 << 20  # larger cases have no neighbours without a GPU
@@ -241,10 +241,22 @@ def varied(state: State, store: Store, origin: StoredCase, label: str, change: C
     after = [[list(t.shape), list(t.stride()), t.storage_offset()] for t in tensors]
     if after == [[f["shape"], f["stride"], f["offset"]] for f in origin.case["tensors"]]:
         return None
+    return made_of(store, origin, label, (pickled, storages, tensors), origin.case["tensors"])
+
+
+def made_of(
+    store: Store, origin: StoredCase, label: str, dumped: Tuple[bytes, Storages, List[torch.Tensor]], named: List[Dict[str, Any]]
+) -> StoredCase:
+    """A case like another one with the tree that ``arguments.dump`` gave, its contents in the store, its record not. ``named``: what the
+    other case says of each of the tree's tensors.
+    """
+    pickled, storages, tensors = dumped
+    record = origin.sets[0]
     described = facts.tensor_facts([], tensors, storages)
-    for mine, theirs in zip(described, origin.case["tensors"]):
+    for mine, theirs in zip(described, named):
         mine.update(name=theirs["name"], device=theirs["device"], mutated=theirs["mutated"])
-    records = [StorageRecord(store.put_tensor(view), view.numel(), theirs.device) for view, theirs in zip(storages.views, record.storages)]
+    devices = {mine["storage"]: mine["device"] for mine in described}
+    records = [StorageRecord(store.put_tensor(view), view.numel(), devices[number]) for number, view in enumerate(storages.views)]
     case: Dict[str, Any] = {
         **origin.case,
         "id": facts.digest([origin.case["id"], label])[:16],
@@ -260,7 +272,7 @@ def varied(state: State, store: Store, origin: StoredCase, label: str, change: C
         "compulsory_bytes": None,
         "input_sets": 1,
     }
-    mutated = [d["storage"] for d in described if d["mutated"]]
+    mutated = sorted({d["storage"] for d in described if d["mutated"]})
     return StoredCase(case, [TreeRecord(store.put(pickled), records, record.rng, record.modes)], mutated, origin.closure, origin.main)
 
 

@@ -21,6 +21,9 @@ import torch
 
 from kernelband_worker.state import OperationFailed, State
 
+#: ``Case.role`` of one that only the store knows (hidden.py)
+HIDDEN = "hidden"
+
 
 @dataclass
 class StorageRecord:

@@ -106,7 +106,7 @@ def _candidates(state: State, store: Store, replay: ReplayCase, zone_bytes: int,
     def stressed(
         name: str, contents: Optional[Contents] = None, arguments: Optional[Arguments] = None, instead_of: Optional[str] = None
     ) -> _Candidate:
-        make = partial(Stressed, state, store, replay, name, contents=contents, arguments=arguments, zone_bytes=zone_bytes)
+        make = partial(Stressed, state, store, replay, name, contents=contents, change=arguments, zone_bytes=zone_bytes)
         return _Candidate(name, make, arguments is None, instead_of)
 
     def seed(name: str) -> int:

@@ -7,8 +7,9 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
+from kernelband_worker.cases import arguments, facts, neighbours
 from kernelband_worker.cases.replay import Bound, Prepared, ReplayCase
-from kernelband_worker.cases.store import Store
+from kernelband_worker.cases.store import StorageRecord, Store, StoredCase
 from kernelband_worker.cases.tensors import same_bytes
 from kernelband_worker.state import State
 
@@ -26,6 +27,11 @@ class Resized(ReplayCase):
 
     kept, stressed, resized = False, True, True
 
+    def as_case(self, label: str) -> StoredCase:
+        """As ``Stressed.as_case``."""
+        case = {**self.case, "id": facts.digest([self.case["neighbour_of"], label])[:16]}
+        return replace(self.stored, case=case)
+
 
 class Stressed(ReplayCase):
     """A case with other contents or other arguments over the same storages, on its first input set."""
@@ -40,13 +46,13 @@ class Stressed(ReplayCase):
         name: str,
         *,
         contents: Optional[Contents] = None,
-        arguments: Optional[Arguments] = None,
+        change: Optional[Arguments] = None,
         zone_bytes: int = 0,
     ) -> None:
         case = {**origin.case, "id": f"{origin.case['id']} {name}", "neighbour_of": origin.case["id"], "input_sets": 1}
         super().__init__(state, store, replace(origin.stored, case=case), zone_bytes=zone_bytes)
         self.name = name
-        self._origin, self._contents, self._arguments = origin, contents, arguments
+        self._origin, self._contents, self._arguments = origin, contents, change
         self._made: Optional[List[torch.Tensor]] = None
 
     def content(self, input_set: int, number: int) -> torch.Tensor:
@@ -69,6 +75,31 @@ class Stressed(ReplayCase):
             args, kwargs = self._arguments(bound.function, bound.args, bound.kwargs)
             bound = prepared.bound[variant] = replace(bound, args=args, kwargs=kwargs)
         return bound
+
+    def as_case(self, label: str) -> StoredCase:
+        """What any process of the run can replay without knowing how it was made; its contents are in the store, its record isn't.
+
+        Raises:
+            NotReplayable: the changed arguments can't be pickled.
+        """
+        if self._arguments is not None:
+            content = [self.content(0, number) for number in range(len(self.stored.sets[0].storages))]
+            tree, given = arguments.load(self._store.get(self.stored.sets[0].tree), content, self.modules(None))
+            function = super().bind(None, self.inputs(0)).function
+            args, kwargs = self._arguments(function, tuple(tree["args"]), dict(tree["kwargs"]))
+            dumped = arguments.dump({**tree, "args": args, "kwargs": kwargs})
+            numbers = {id(tensor): number for number, tensor in enumerate(given)}
+            named = [self.case["tensors"][numbers[id(tensor)]] for tensor in dumped[2]]
+            return neighbours.made_of(self._store, self._origin.stored, label, dumped, named)
+        record = self.stored.sets[0]
+        records = [StorageRecord(self._store.put_tensor(self.content(0, i)), r.bytes, r.device) for i, r in enumerate(record.storages)]
+        case = {**self.case, "id": facts.digest([self._origin.case["id"], label])[:16]}
+        return replace(self.stored, case=case, sets=[replace(record, storages=records)])
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is more than the case itself between zones."""
+        return self._contents is not None or self._arguments is not None
 
     @property
     def changes(self) -> bool:

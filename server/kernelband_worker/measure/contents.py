@@ -16,6 +16,7 @@ import torch
 
 from kernelband_worker.cases import modes, policy
 from kernelband_worker.cases.replay import Prepared, ReplayCase
+from kernelband_worker.cases.store import HIDDEN
 from kernelband_worker.measure import bound
 from kernelband_worker.measure.inputs import SHARE_OF_FREE_MEMORY
 from kernelband_worker.measure.replayed import plain
@@ -154,7 +155,9 @@ def source(replay: ReplayCase, input_set: int, number: int, content: torch.Tenso
 
 
 def contents_of(state: State, replay: ReplayCase) -> Contents:
-    """The executor's, made at first use; cases share what the session may fill."""
+    """The executor's, made at first use; cases share what the session may fill. Those of a hidden case are made each time."""
+    if replay.case["role"] == HIDDEN:  # one call: it isn't worth its memory
+        return Contents(state, replay, 0)
     kept: Dict[str, Contents] = state.kept.setdefault("contents", {})
     if replay.case["id"] not in kept:
         kept[replay.case["id"]] = Contents(state, replay, _budget(state))

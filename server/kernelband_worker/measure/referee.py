@@ -13,7 +13,7 @@ import torch
 from kernelband_worker.cases.expected import run_original
 from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.replay import Prepared, ReplayCase, open_case
-from kernelband_worker.cases.store import Store, StoredCase, open_store
+from kernelband_worker.cases.store import HIDDEN, Store, StoredCase, open_store
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.compare import Check
 from kernelband_worker.measure.blocks import take
@@ -70,6 +70,8 @@ class Timed(ReplayCase):
     def __init__(self, state: State, store: Store, stored: StoredCase, content: Content) -> None:
         super().__init__(state, store, stored)
         self._content = content
+        self.stressed = stored.case["role"] == HIDDEN
+        self.resized = self.stressed and _shapes(stored.case) != _shapes(open_case(state, stored.case["neighbour_of"]).case)
 
     def inputs(self, input_set: int, *, blank: bool = False) -> Prepared:
         """Fresh tensors with that content; see ``ReplayCase``."""
@@ -78,3 +80,7 @@ class Timed(ReplayCase):
             put(storage, *source(self, input_set, number, storage.clone()), self._content.secret(number))
         prepared.pristine = {number: prepared.storages[number].clone() for number in self.stored.mutated}
         return prepared
+
+
+def _shapes(case: Dict[str, Any]) -> List[Any]:
+    return [tensor["shape"] for tensor in case["tensors"]]

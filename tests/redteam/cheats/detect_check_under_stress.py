@@ -6,7 +6,7 @@ Source: own idea: what tells a check from a timed call can also be used to be ri
 BASE = "softmax"
 FAMILY = "detection"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("stress", "timed_result"), "finalist": ("stress", "timed_result")}
+CAUGHT_BY = {"verify": ("timed_result",), "finalist": ("timed_result",)}
 NEEDS_GPU = False
 EDITS = [
     ("n_cols, BLOCK: tl.constexpr):", "n_cols, BLOCK: tl.constexpr, CAREFUL: tl.constexpr):"),

@@ -30,6 +30,33 @@ RESULT = (
         ("what wasn't exercised isn't verified", "            and not self.not_exercised\n", "", "test_not_exercised_is_never_verified"),
     ),
     *within(
+        f"{JUDGE}/hidden.py",
+        "tests/unit/judge/test_hidden.py",
+        ("stress among timed calls", "        return left[:count]", "        return []", "test_each_is_met_once_among_timed_cases"),
+        ("anywhere in a turn", "self.dice.randrange(len(mixed) + 1)", "len(mixed)", "test_they_come_at_any_place_of_a_turn"),
+    ),
+    *within(
+        f"{JUDGE}/turns.py",
+        "tests/unit/judge/test_hidden.py",
+        ("hidden results are compared", ' *((c["id"], c["name"]) for c in dealt)', "", "test_each_is_met_once_among_timed_cases"),
+    ),
+    *within(
+        f"{WORKER}/cases/hidden.py",
+        "tests/unit_worker/cases/test_hidden.py",
+        (
+            "hidden values are stressed",
+            "made = stress.replay.as_case(label)\n        except",
+            "made = origin.stored\n        except",
+            "test_what_is_wrong_under_stress_is_wrong_among_timed_calls[softmax, no maximum]",
+        ),
+        (
+            "hidden sizes are others",
+            "isinstance(stress.replay, Resized) and not tuned",
+            "False",
+            "test_what_is_wrong_under_stress_is_wrong_among_timed_calls[softmax, a block written down]",
+        ),
+    ),
+    *within(
         f"{JUDGE}/final.py",
         "tests/unit/judge/test_final.py",
         (
@@ -93,8 +120,8 @@ TIMED = (
         ),
         (
             "contents are new each turn",
-            '"cases": list(plan.values()), "seed": secrets.token_hex(16)',
-            '"cases": list(plan.values()), "seed": "5a" * 16',
+            '"cases": cases, "seed": secrets.token_hex(16)',
+            '"cases": cases, "seed": "5a" * 16',
             "test_turns_alternate_and_their_contents_are_never_the_same",
         ),
         (

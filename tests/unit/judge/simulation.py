@@ -142,6 +142,9 @@ class SimulatedExecutor:
         }
         return {"cases": [{"case": c, **seen} for c in params["cases"]]}
 
+    def hide(self, params: Any) -> dict[str, Any]:
+        return {"cases": []}
+
     def turn(self, params: Any) -> dict[str, Any]:
         us = 100.0 / self.ratios[params["variant"]]
         cases = [

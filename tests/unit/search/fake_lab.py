@@ -146,6 +146,8 @@ class FakeExecutor:
                 "disturbed": None,
             }
             return {"cases": [case], "seconds": 0.0}
+        if operation == "hide":
+            return {"cases": []}
         if operation == "survey":
             one = {"host_us": 1.0, "device_us": 9.0, "wall_us": 12.0, "restore_us": 1.0, "flush_us": 1.0}
             return {"cases": [{"case": c, **one, "synchronises": False, "long": False, "buffers": 4} for c in params["cases"]]}
