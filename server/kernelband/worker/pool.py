@@ -100,9 +100,18 @@ class CompilePool:
         return future
 
     def warm(self) -> None:
-        """Start executors in the background, ahead of the first jobs: importing torch takes each of them seconds."""
-        for _ in range(min(self.size, MOST_WARM)):
-            self.submit({}, operation="environment", deadline_s=START_S)
+        """Start executors in the background, ahead of the first jobs. Importing torch takes seconds: the first one does it alone, and the
+        others are forked from what it leaves behind.
+        """
+
+        def others(first: Future[dict[str, Any]]) -> None:
+            if first.cancelled() or first.exception() is not None:
+                return  # a job will say why
+            with contextlib.suppress(WorkerError):  # closed meanwhile
+                for _ in range(min(self.size, MOST_WARM)):
+                    self.submit({}, operation="environment", deadline_s=START_S)
+
+        self.submit({}, operation="environment", deadline_s=START_S).add_done_callback(others)
 
     def close(self) -> None:
         """Cancel what waits, kill what runs."""
