@@ -21,7 +21,7 @@ from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.recording import Limits, Recording, StopCapture
 from kernelband_worker.cases.replay import ORIGINAL
 from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
-from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, same_bytes
+from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, elements, same_bytes
 from kernelband_worker.cases.watch import Watched
 from kernelband_worker.state import State
 from kernelband_worker.wire import Function
@@ -281,11 +281,13 @@ class Recorder:
         recording.changed_globals = effects.globals_changed(before.globals, effects.globals_print(original))
         for fact in recording.facts:
             fact["mutated"] = fact["storage"] in recording.mutated
-        outputs = outputs + [(f"{f['name']} (mutated)", t) for f, (_, t) in zip(recording.facts, before.tensors) if f["mutated"]]
+        given = {id(t) for _, t in outputs}  # an argument that is returned is one output, as in a replay
+        written = [(f["name"], t) for f, (_, t) in zip(recording.facts, before.tensors) if f["mutated"] and id(t) not in given]
+        outputs = outputs + [(f"{name} (mutated)", t) for name, t in written]
         recording.aliases = effects.aliases(outputs, before.tensors)
         recording.output_bytes = sum(t.numel() * t.element_size() for _, t in outputs)
         if self._only is None:  # replays are compared with the first run only; hashing and writing results takes as long as the entry
-            recording.outputs = [(n, self.store.put_tensor(_bytes(t)), describe(t)) for n, t in outputs]
+            recording.outputs = [(n, self.store.put_tensor(elements(t)), describe(t)) for n, t in outputs]
         if not recording.facts:
             recording.reason = "it takes no tensors, so there is nothing to call it with"
         elif not outputs:
@@ -333,10 +335,6 @@ def _cells(function: Any) -> Dict[str, Any]:
         with contextlib.suppress(ValueError):
             found[name] = cell.cell_contents
     return found
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
 
 
 def _outer(state: State, depth: int) -> Optional[Function]:

@@ -103,6 +103,11 @@ def same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.equal(a[wide:], b[wide:])
 
 
+def elements(tensor: torch.Tensor) -> torch.Tensor:
+    """What a tensor holds in the order of its indices, as bytes on its device."""
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
 def dtype_name(dtype: torch.dtype) -> str:
     """``float32`` for ``torch.float32``."""
     return str(dtype).rpartition(".")[2]

@@ -36,6 +36,18 @@ def test_restore_brings_mutated_inputs_back(make):
     assert all(torch.equal(a, b) for a, b in zip(before, prepared.storages, strict=True))
 
 
+@pytest.mark.parametrize("returned", ["out", "q", "(q, out)", "{'k': k, 'out': out}", "None"])
+def test_a_function_may_return_what_it_was_given(make, returned):
+    text = make().served.files["in_place.py"].replace("return out.view(-1)", f"return {returned}")
+    text = text.replace("flat = rotate_", "rotate_").replace("    assert flat.data_ptr() == out.data_ptr()\n", "")
+    run = make({"given.py": text})
+    cases = [c for c in run.capture("given", "rotate_kernel", ["rotate_"], "test_rotate") if not c["neighbour_of"]]
+    assert [(c["boundary"], c["replayable"], c["reason"]) for c in cases] == [("host_call", True, None)]
+    slow = run.variant("slow", ("given", "next_power_of_2(cols)", "next_power_of_2(2 * cols)"))
+    wrong = run.variant("wrong", ("given", "(q, k, out, q.stride(0), cols", "(q, k, out, q.stride(0), cols - 1"))
+    assert [all(c["ok"] for c in run.check(v)["cases"]) for v in (slow, wrong)] == [True, False]
+
+
 def test_deterministic_inputs_are_drawn_within_their_range(make):
     files = {"fixed.py": make().served.files["plain_function.py"].replace("torch.randn(n, device", "torch.linspace(1, 2, n, device")}
     run = make(files)
