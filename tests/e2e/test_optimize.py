@@ -134,7 +134,7 @@ def events_until(process: subprocess.Popen[str], name: str, seconds: float = 120
 
 
 def test_ctrl_c_keeps_everything_and_resume_goes_on(home: Home) -> None:
-    process = home.popen("optimize", "scale.py", "--trials", "2", "--db", str(home.db), "--python", home.python, "--json")
+    process = home.popen("optimize", "scale.py", "--trials", "20", "--db", str(home.db), "--python", home.python, "--json")
     events = events_until(process, "trial_ended")
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=120)
@@ -144,13 +144,14 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on(home: Home) -> None:
     run_id = events[0]["run"] if events[0]["event"] == "run_started" else next(e["run"] for e in events if e["event"] == "run_started")
     assert f"--resume {run_id}" in ended["reason"]
     before = json.loads(home.run("show", run_id, "--db", str(home.db), "--json").out)
-    assert len(before["trials"]) >= 1
-    done = home.run("optimize", "--resume", run_id, "--db", str(home.db), "--json", seconds=180)
+    kept = len(before["trials"])
+    assert kept >= 1
+    done = home.run("optimize", "--resume", run_id, "--trials", str(kept + 1), "--db", str(home.db), "--json", seconds=180)
     assert done.code == 0, done.err
     assert done.named("run_started")[0]["resumed"]
     after = json.loads(home.run("show", run_id, "--db", str(home.db), "--json").out)
-    assert after["trials"][: len(before["trials"])] == before["trials"]
-    assert len(after["trials"]) == 2
+    assert after["trials"][:kept] == before["trials"]
+    assert len(after["trials"]) == kept + 1
     finished = home.run("optimize", "--resume", run_id, "--db", str(home.db))
     assert finished.code == 7
     assert "nothing to resume" in finished.sentence

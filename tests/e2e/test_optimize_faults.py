@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from attrs import frozen
 
 from kernelband.history import Store, trials
 from kernelband.history.records import PullRow
+from kernelband.judge import Settings
 from kernelband.propose import Draft
 from kernelband.search.options import Options
 from kernelband.search.run import optimize
@@ -19,6 +20,7 @@ from kernelband.source import make_patch
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies import Facts, Proposal
 from kernelband.worker.pool import CompilePool
+from kernelband_worker.wire import Case
 from tests.e2e.cli_world import Home
 
 #: name -> (what is replaced, by what). Whatever happens in a host function happens as soon as its launches are learnt.
@@ -55,14 +57,19 @@ class Saboteur:
         return Draft(tuple(fresh[:limit]), exhausted=len(fresh) <= limit)
 
 
+def pace(cases: Sequence[Case], _: Settings) -> float:
+    """As slow as the machine is, and no slower."""
+    return 10.0 + 60.0 * sum(c.get("replay_s", 1.0) for c in cases)
+
+
 @pytest.fixture(scope="module")
 def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Iterator[dict[str, PullRow]]:
     home = Home(tmp_path_factory.mktemp("faults"), worker_python)
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
     with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
         patience.setattr("kernelband.search.worker_lab.INTERPRET_S", 3.0)
-        patience.setattr("kernelband.search.worker_lab.CompilePool", partial(CompilePool, deadline_s=10.0))
-        patience.setattr("kernelband.judge.check.interpreted_deadline", lambda *_: 10.0)
+        patience.setattr("kernelband.search.worker_lab.CompilePool", partial(CompilePool, deadline_s=20.0))
+        patience.setattr("kernelband.judge.check.interpreted_deadline", pace)
         ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
     assert ended.state == "finished"
     with Store.read(home.db) as store:

@@ -46,7 +46,7 @@ def behind(box: server.Sshd, host: str = "box", python: str = SYSTEM_PYTHON) -> 
 
 def refused(made: WorkerCommand) -> WorkerError:
     with pytest.raises(WorkerError) as caught:
-        Worker.start(made, files=Files())
+        Worker.start(made, files=Files(), deadline_s=60.0)
     return caught.value
 
 
@@ -65,10 +65,10 @@ def test_it_is_another_user_elsewhere(box: server.Sshd, start: StartWorker, tmp_
     assert hello["user"] == box.user
     assert Path(hello["scratch"]).stat().st_uid == pwd.getpwnam(box.user).pw_uid
     works(worker)
-    assert worker.call("a", "readable", {"path": str(secret)}, 10) == {"readable": False}
-    found = worker.call("a", "ask", {"method": "module/find", "params": {"name": "kernel"}}, 10)["answer"]
+    assert worker.call("a", "readable", {"path": str(secret)}, 120) == {"readable": False}
+    found = worker.call("a", "ask", {"method": "module/find", "params": {"name": "kernel"}}, 120)["answer"]
     assert found["sha256"] == hashlib.sha256(secret.read_bytes()).hexdigest()
-    blob = worker.call("a", "ask", {"method": "blob/get", "params": {"sha256": found["sha256"]}}, 10)["answer"]
+    blob = worker.call("a", "ask", {"method": "blob/get", "params": {"sha256": found["sha256"]}}, 120)["answer"]
     assert blob == {"base64": "YW5zd2VyID0gNDIK"}
 
 
@@ -148,7 +148,7 @@ def test_a_shell_that_lets_nobody_in(box: server.Sshd) -> None:
 def test_nobody_stays_over_there(box: server.Sshd, start: StartWorker, how: str) -> None:
     worker = start(behind(box))
     worker.start_executor("a", "cpu")
-    pids = worker.call("a", "children", {}, 10)["pids"]
+    pids = worker.call("a", "children", {}, 120)["pids"]
     everybody = [*set(family(worker.hello["pid"])) | set(pids)]
     assert len(everybody) >= 6
     if how == "close":

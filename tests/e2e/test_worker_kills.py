@@ -32,11 +32,11 @@ import sys, time
 sys.path.insert(0, {root!r})
 from kernelband.worker import Worker
 from tests.e2e.conftest import Files, command
-worker = Worker.start(command(), files=Files(), on_progress=lambda name, text: print(text, flush=True))
+worker = Worker.start(command(), files=Files(), deadline_s=120.0, on_progress=lambda name, text: print(text, flush=True))
 print(worker.hello["pid"], worker.hello["scratch"], flush=True)
 for name in ("a", "b", "c"):
     worker.start_executor(name, "cpu")
-print(*[worker.call(name, "echo", {{}}, 10)["pid"] for name in ("a", "b", "c")], flush=True)
+print(*[worker.call(name, "echo", {{}}, 120)["pid"] for name in ("a", "b", "c")], flush=True)
 hang = [("a", "spin", {{}}), ("b", "sleep_in_c", {{}}), ("c", "children", {{"hang": True}})]
 futures = [worker.submit(*call, 600) for call in hang]
 time.sleep(600)
@@ -111,7 +111,7 @@ def test_a_lost_supervisor_fails_every_call_at_once(start: StartWorker) -> None:
 
 
 def test_a_stopped_supervisor_counts_as_lost(start: StartWorker) -> None:
-    worker = start(heartbeat_s=0.5)
+    worker = start(heartbeat_s=2.0)
     worker.start_executor("a", "cpu")
     future = worker.submit("a", "sleep", {"seconds": 600}, 600)
     os.kill(worker.hello["pid"], signal.SIGSTOP)

@@ -55,8 +55,8 @@ def test_its_own_words_are_the_detail() -> None:
 def test_what_never_answers_is_killed(program: str, tmp_path: Path) -> None:
     pids = tmp_path / "pid"
     path = script(tmp_path / "python", f"#!/bin/sh\necho $$ > {pids}\n{program}\n")
-    error = refused(WorkerCommand((), path), deadline_s=1.0)
-    assert "didn't answer as a Python within 1 s" in str(error)
+    error = refused(WorkerCommand((), path), deadline_s=5.0)
+    assert "didn't answer as a Python within 5 s" in str(error)
     assert all_end([int(pids.read_text())])
 
 
@@ -114,7 +114,7 @@ def test_the_oldest_python_that_may(start: StartWorker) -> None:
         pytest.skip("there is no Python 3.9 on this machine")
     worker = start(command(path))
     worker.start_executor("a", "cpu")
-    assert worker.call("a", "echo", {"n": 1}, 10)["params"] == {"n": 1}
+    assert worker.call("a", "echo", {"n": 1}, 120)["params"] == {"n": 1}
 
 
 def test_no_room_for_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_noisy_login(start: StartWorker, tmp_path: Path, noise: str) -> None:
     prefix = script(tmp_path / "noisy", f'#!/bin/sh\n{noise}\nexec "$@"\n')
     worker = start(command(prefix=(prefix,)), on_log=log)
     worker.start_executor("a", "cpu")
-    assert worker.call("a", "echo", {"n": 1}, 10)["params"] == {"n": 1}
+    assert worker.call("a", "echo", {"n": 1}, 120)["params"] == {"n": 1}
     if "Welcome" in noise:
         assert "Welcome to the machine" in log.of("worker")
 
@@ -155,7 +155,7 @@ def test_modules_of_the_current_folder_are_not_imported(start: StartWorker, tmp_
     monkeypatch.chdir(tmp_path)
     worker = start()
     worker.start_executor("a", "cpu")
-    assert worker.call("a", "echo", {}, 10)["role"] == "cpu"
+    assert worker.call("a", "echo", {}, 120)["role"] == "cpu"
     assert sorted(p.suffix for p in tmp_path.iterdir()) == [".py"] * 7  # nothing written, no __pycache__
 
 

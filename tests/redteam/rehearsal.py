@@ -10,13 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelband_worker import compare, executor
-from kernelband_worker.cases import effects, hidden, neighbours
+from kernelband_worker.cases import effects, hidden, neighbours, stress
 from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.measure import bound, contents
 from kernelband_worker.measure import prepare as preparing
 from kernelband_worker.measure import referee as refereeing
 from kernelband_worker.measure import turn as turning
 from kernelband_worker.state import State
+
+#: However slow the machine is, all stress is tried.
+stress._SECONDS = 1e6
 
 
 def main() -> None:

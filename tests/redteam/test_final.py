@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from attrs import evolve
 
 from kernelband.judge import turns
 from tests.e2e.conftest import worker_python  # noqa: F401 - the fixture
-from tests.redteam.corpus import Reason, Role, controls, named
+from tests.redteam.corpus import Cheat, Reason, Role, controls, named
 from tests.redteam.defences import QUICK, THROUGH
 from tests.redteam.stage import Stage, caught_by, refused
 
@@ -43,10 +44,23 @@ def stage(worker_python: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     made.close()
 
 
+@pytest.fixture(autouse=True)
+def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An honest process's messages come late on a busy machine; what shows a slow clock is clock_in_modules' to say."""
+    if "clock_in_modules" not in request.node.name:
+        monkeypatch.setattr(turns, "LATE_S", 5.0)
+
+
+def lasting(cheat: Cheat) -> Cheat:
+    """Each of its calls takes so long that half of a turn is more than messages may be late."""
+    y = "    y = torch.empty_like(x)\n"
+    return evolve(cheat, edits=(*cheat.edits, (y, f"    time.sleep(0.05)\n{y}")))
+
+
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_refused_for_the_right_reason(stage: Stage, name: str) -> None:
     cheat = named(name)
-    verdict = stage.play(cheat)
+    verdict = stage.play(lasting(cheat) if name == "clock_in_modules" else cheat)
     assert caught_by(verdict) in cheat.caught_by[Role.VERIFY], verdict.result
 
 

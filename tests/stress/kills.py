@@ -165,7 +165,7 @@ def _marked(pid: int, word: bytes) -> bool:
         return False
 
 
-def assert_nobody_is_left(home: Home, seconds: float = 15.0) -> None:
+def assert_nobody_is_left(home: Home, seconds: float = 120.0) -> None:
     """No process with this home in its environment lives on."""
     mark = f"HOME={home.home}".encode()
     end = time.monotonic() + seconds

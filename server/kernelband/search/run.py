@@ -288,7 +288,7 @@ class _Run:
 
     def _end(self, state: str, reason: str, best: int | None, verified: tuple[int, ...]) -> RunEnded:
         journal, s, store = self.journal, self.session, self.journal.store
-        clock = journal.clock.snapshot()
+        clock, took = journal.clock.snapshot(), round(journal.budget.elapsed, 3)  # of one moment
         counts = dict(s.counts) if s is not None else {}
         summary = finish.summary(s, best, verified) if s is not None else {}
         if s is not None:
@@ -296,11 +296,10 @@ class _Run:
                 trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
             clock |= {f"background {k}": round(v, 3) for k, v in s.preparer.seconds.items()}
         summary |= {**self._spent(), **journal.reached}
-        runs.end(store, journal.run, state, reason, seconds_used=journal.budget.elapsed, clock=clock, summary=summary)
+        runs.end(store, journal.run, state, reason, seconds_used=took, clock=clock, summary=summary)
         journal.phase = "done"
         journal.emit(PhaseChanged("done"))
         per_trial = round(pace(s), 3) if s is not None and s.trials else None
-        took = round(journal.budget.elapsed, 3)
         ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, took, per_trial, **journal.reached)
         if state != "finished" and self.setup.options.edited:  # half a judgement is none
             self._forget(store)

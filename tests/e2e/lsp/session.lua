@@ -22,7 +22,7 @@ local function start()
   local id = vim.lsp.start_client({
     cmd = vim.fn.json_decode(vim.env.SERVER),
     root_dir = vim.env.WORK,
-    init_options = { python = vim.env.WORKER, trials = 3 },
+    init_options = { python = vim.env.WORKER, trials = 8 },
     handlers = {
       ["$/progress"] = function(_, params)
         table.insert(seen.progress, { kind = params.value.kind, message = params.value.message, percentage = params.value.percentage })
@@ -86,7 +86,7 @@ local ok, problem = pcall(function()
   seen.hover = ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value
   local uri = here.textDocument.uri
   local first = command(client, "optimize", uri, "scale_kernel").run
-  until_lens("[12]/3.*|Cancel$", PATIENCE)
+  until_lens("[1-7]/8.*|Cancel$", PATIENCE)
   command(client, "cancel", first)
   until_lens("Resume", PATIENCE)
   seen.run = command(client, "resume", uri, "scale_kernel", first).run

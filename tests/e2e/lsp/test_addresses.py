@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,8 @@ from tests.e2e.lsp.editor import PROFILES, editor
 from tests.e2e.lsp.test_showing import path_of
 from tests.e2e.searched import SCALE_WITH_BENCH, Searched
 
+#: A server that gives its client long to answer.
+PATIENT = "from kernelband.lsp.features import scoped; scoped.ANSWER_S = 120.0; from kernelband.cli import main; main()"
 NO_FILES = ("untitled:Untitled-1", "vscode-vfs://github/someone/repo/scale.py", "git:/work/scale.py?%7B%22ref%22%3A%22HEAD%22%7D")
 
 
@@ -169,7 +172,7 @@ async def test_a_folder_may_have_settings_of_its_own_but_not_what_runs(home: Hom
     fake = tmp_path / "python"
     fake.write_text(f"#!/bin/sh\ntouch {canary}\nexit 1\n")
     fake.chmod(0o755)
-    async with editor(home, PROFILES[0], trials=9) as ed:
+    async with editor(home, PROFILES[0], trials=9, command=(sys.executable, "-c", PATIENT)) as ed:
         own = {"trials": 1, "seconds": None, "python": str(fake), "worker": str(fake), "db": str(tmp_path / "other.db")}
         ed.client.set_configuration({"kernelband": own}, scope_uri=home.work.as_uri())
         ed.open()

@@ -138,7 +138,8 @@ async def test_stopped_before_anything_is_known(
         monkeypatch.setattr("kernelband.lsp.child.GRACE_S", 0)
         monkeypatch.setattr("kernelband.lsp.child.LEAVE_S", 0)
     registry = Runs(lambda _: "")
-    live = registry.start(request(world, worker_python))
+    text = f"{TEXT}\nimport time\ntime.sleep(600)\n"  # the program runs until it is stopped
+    live = registry.start(request(world, worker_python, text=text))
     await until(live, lambda: there(world, folders))
     marker = child_of(registry, live).marker
     await registry.cancel(live.id)

@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "editors.md"
 LUA = """
 vim.api.nvim_create_autocmd("VimEnter", { callback = function()
   local shown = {}
-  vim.wait(20000, function()
+  vim.wait(150000, function()
     local answers = vim.lsp.buf_request_sync(0, "textDocument/codeLens", { textDocument = vim.lsp.util.make_text_document_params(0) }, 5000)
     for _, answer in pairs(answers or {}) do
       for _, lens in ipairs(answer.result or {}) do table.insert(shown, lens.command.title) end
@@ -36,7 +36,7 @@ end })
 """
 ELISP = """
 (require 'json)
-(setq eglot-sync-connect 30)
+(setq eglot-sync-connect 120 eglot-connect-timeout 120 jsonrpc-default-request-timeout 120)
 (find-file (getenv "FILE"))
 (apply #'eglot (eglot--guess-contact))
 (search-forward "def scale_kernel")
@@ -59,7 +59,7 @@ def shown(command: list[str], home: Home, seen: Path) -> list[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{home.environment['PATH']}"  # where kernelband is
     environment = {**home.environment, "PATH": path, "SEEN": str(seen), "FILE": str(home.file)}
     done = subprocess.run(
-        command, env=environment, cwd=home.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        command, env=environment, cwd=home.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=False
     )
     assert seen.exists(), done.stderr
     return json.loads(seen.read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,23 @@ class Ops:
     def other_kernel(x, n, BLOCK: tl.constexpr):
         i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(x + i, 0.0, mask=i < n)
+"""
+
+#: A search that waits before it begins, and before its second trial, while the files of those names are there.
+HELD = """import os, time
+def wait(name):
+    while os.path.exists(os.path.join({folder!r}, name)):
+        time.sleep(0.05)
+wait("begin")
+from kernelband.search import loop
+execute = loop.Loop.execute
+def held(self, *arguments):
+    if len(self.s.trials) == 1:
+        wait("second")
+    return execute(self, *arguments)
+loop.Loop.execute = held
+from kernelband.cli import main
+main()
 """
 
 
@@ -55,7 +73,12 @@ async def kernels(ed: Editor) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.asyncio
 async def test_a_search_as_the_views_see_it(home: Home) -> None:
-    async with editor(home, PROFILES[0], trials=4) as ed:
+    held = home.work.parent / "held"
+    held.mkdir()
+    (held / "search.py").write_text(HELD.format(folder=str(held)))
+    for name in ("begin", "second"):
+        (held / name).touch()
+    async with editor(home, PROFILES[0], trials=4, search=[sys.executable, str(held / "search.py")]) as ed:
         # nothing is open yet, and nothing known
         found = await kernels(ed)
         assert found["scale_kernel"] == {
@@ -83,6 +106,7 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
 
         with pytest.raises(Exception, match=f"Run {run} has written nothing down yet: ask again in a moment."):
             await ed.command("runReport", run)
+        (held / "begin").unlink()
 
         async def tried() -> bool:
             return any(c.run == run and c.trials for c in ed.changes)
@@ -93,6 +117,7 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
         assert (going["live"]["run"], going["live"]["state"]) == (run, "running")
         assert going["counts"]["proposed"] >= going["counts"]["executed"] >= 1
         assert going["arms"]["reason"].endswith("this run goes on.")
+        (held / "second").unlink()
         assert (await ed.ended(run)).state == "finished"
 
         report = await ed.command("runReport", run)

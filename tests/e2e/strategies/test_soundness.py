@@ -30,6 +30,7 @@ def worker():
     made.end()
 
 
+@pytest.mark.timeout(1800)
 def test_every_move_is_offered_and_right(worker, tmp_path):
     tally = Tally()
     for seed in SEEDS:

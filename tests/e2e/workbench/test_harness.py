@@ -16,6 +16,5 @@ def test_a_process_left_behind_is_seen_and_ended(start_workbench: StartWorkbench
     orphan = subprocess.Popen(["sleep", "60"], env=environment, start_new_session=True)
     workbench.serve()
     assert orphan.pid in [process.pid for process in workbench.processes()]
-    (told,) = workbench.stop(seconds=2)
-    assert told == f"{orphan.pid}: sleep 60"
+    assert f"{orphan.pid}: sleep 60" in workbench.stop(seconds=2)
     orphan.wait(5)

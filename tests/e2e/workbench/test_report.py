@@ -117,7 +117,7 @@ def test_a_measured_run(lend: Lend, world: World, tmp_path: Path, browser: Brows
     # What a person has set outlives the window.
     page.get_by_text("Seconds", exact=True).click()
     page.locator("html").evaluate("() => window.scrollTo(0, 300)")
-    screen.steady(lambda: page.get_by_role("radio", name="Seconds").is_checked(), 7)  # a browser's workbench keeps its state every 5 s
+    screen.steady(lambda: page.get_by_role("radio", name="Seconds").is_checked(), 15)  # a browser's workbench keeps its state every 5 s
     screen.reload()
     for showing in range(2):
         page = screen.webview()

@@ -208,7 +208,7 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
     screen.go(1)
     screen.type("# mine")
     screen.press("Enter")
-    screen.steady(screen.text, 2)  # the workbench writes its copies a second after the last key
+    screen.steady(screen.text, 5)  # the workbench writes its copies a second after the last key
     screen.reload()
     screen.open(scene.file.name)
     screen.eventually(screen.lenses, lambda found: found[:3] == header)

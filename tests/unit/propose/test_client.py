@@ -27,12 +27,12 @@ def client(server: ModelServer, *, stream: bool = True, **environment: str) -> O
     return OpenAIClient(settings, {"KERNELBAND_API_KEY": SECRET, **environment})
 
 
-def ask(says: Says, *, stream: bool = True, timeout_s: float = 5.0) -> Reply:
+def ask(says: Says, *, stream: bool = True, timeout_s: float = 60.0) -> Reply:
     with serving(lambda _: says) as server:
         return client(server, stream=stream).ask(TALK, 500, timeout_s)
 
 
-def fault(says: Says, *, stream: bool = True, timeout_s: float = 5.0) -> ModelFault:
+def fault(says: Says, *, stream: bool = True, timeout_s: float = 60.0) -> ModelFault:
     with pytest.raises(ModelFault) as raised:
         ask(says, stream=stream, timeout_s=timeout_s)
     return raised.value
@@ -48,7 +48,7 @@ def test_an_answer_with_its_tokens(stream: bool) -> None:
 
 def test_what_is_sent() -> None:
     with serving(lambda _: Says("x")) as server:
-        client(server, OPENAI_ORG_ID="org-of-mine").ask(TALK, 500, 5)
+        client(server, OPENAI_ORG_ID="org-of-mine").ask(TALK, 500, 60)
     assert server.paths == ["/v1/chat/completions"]
     assert (server.asked[0]["model"], server.asked[0]["messages"], server.asked[0]["max_completion_tokens"]) == ("wise", TALK, 500)
     assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
@@ -64,8 +64,8 @@ def test_a_server_that_knows_only_older_parameters() -> None:
 
     with serving(answer) as server:
         asked = client(server)
-        assert asked.ask(TALK, 500, 5).text == "fine"
-        assert asked.ask(TALK, 500, 5).text == "fine"
+        assert asked.ask(TALK, 500, 60).text == "fine"
+        assert asked.ask(TALK, 500, 60).text == "fine"
     assert server.asked[-1]["max_tokens"] == 500
     assert len(server.asked) == 4  # learnt once
 
@@ -138,7 +138,7 @@ def test_nobody_is_there() -> None:
     with serving(lambda _: Says("x")) as server:
         pass
     with pytest.raises(ModelFault, match="can't be reached"):
-        client(server).ask(TALK, 500, 5)
+        client(server).ask(TALK, 500, 60)
 
 
 def test_a_key_that_the_server_repeats_isnt_said() -> None:
