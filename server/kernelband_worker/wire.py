@@ -545,6 +545,7 @@ class HideParams(TypedDict):
     """What a check stresses becomes cases that can be called among timed ones."""
 
     cases: List[str]  # of the check
+    sizes: bool  # other sizes, too
 
 
 class HiddenCase(TypedDict):
@@ -555,6 +556,7 @@ class HiddenCase(TypedDict):
 
 class HideResult(TypedDict):
     cases: List[HiddenCase]
+    threads: int  # that run Python code once the original was called on all of them
 
 
 class TurnCase(TypedDict):

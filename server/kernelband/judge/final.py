@@ -224,8 +224,8 @@ class _Final:
         original = Seat(self.originals[process], BASELINE, "original")
         copy = Seat(self.originals[(process + 1) % len(self.originals)], BASELINE, "copy of the original")
         seats = [original, *(Seat(f.rooms[process], f.candidate, f.name) for f in left), copy]
-        timed, settings = self.judge.task.timed(), self.judge.settings
-        return Round(seats, timed, settings, self.judge.gpu, process, clocks=self.clocks, hidden=self.hidden)
+        timed, settings, lock = self.judge.task.timed(), self.judge.settings, self.judge.gpu
+        return Round(seats, timed, settings, lock, process, clocks=self.clocks, hidden=self.hidden, threads=self.hidden.threads)
 
     def _of(self, seat: Seat) -> Finalist:
         return next(f for f in self.finalists if f.name == seat.name)
@@ -267,7 +267,8 @@ class _Final:
             return
         settings = evolve(self.judge.settings, sweeps=SIZE_SWEEPS, repeats=0)
         others = [s for s in here.seats if s.candidate.files is not None and self._of(s).result is None]
-        there = Round([here.original, *others], cases, settings, self.judge.gpu, process, stage="unseen", clocks=self.clocks)
+        seats, lock = [here.original, *others], self.judge.gpu
+        there = Round(seats, cases, settings, lock, process, "unseen", self.clocks, threads=self.hidden.threads)
         plan = plan_of_sizes(cases, self.plan)
         self._each(there, lambda seat: self._prepare(seat.room, seat.candidate, cases))
         there.sweeps(plan, self._attempt_seat)

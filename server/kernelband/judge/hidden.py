@@ -28,26 +28,30 @@ class Hidden:
     room: Room
     turns: int
     dice: random.Random = field(factory=secrets.SystemRandom)
+    threads: int = 0  # that the original has once it was called on all of them
     _cases: list[HiddenCase] | None = None  # not yet made
     _left: dict[str, list[HiddenCase]] = field(factory=dict[str, list[HiddenCase]])  # by finalist
 
     def make(self, cases: Sequence[Case], settings: Settings, lock: str | None, *, shared: bool, alone: bool) -> None:
-        """Makes them, unless they are there, of what is checked. Beside others, not ``alone``, that may fail for their sake.
+        """Makes them, unless they are there, of what is checked. Beside others, not ``alone``, that may fail for their sake; an original
+        that reads beside its tensors may not stand other sizes, so at last it is done without those.
 
         Raises:
             KernelBandError: as ``Executor.call``, where it is alone.
         """
-        if self._cases is not None:
-            return
-        params: HideParams = {"cases": [c["id"] for c in cases]}
         recorded = [c for c in cases if c.get("neighbour_of") is None]
         deadline = settings.start_s + STRESS_S + check_deadline(recorded, STRESSES, settings)
-        try:
-            self._cases = cast("HideResult", self.room.enter().call("hide", params, deadline, lock, shared=shared))["cases"]
-        except KernelBandError:
-            self.room.leave()
-            if alone:
-                raise
+        for sizes in (True, False) if alone else (True,):
+            if self._cases is not None:
+                return
+            params: HideParams = {"cases": [c["id"] for c in cases], "sizes": sizes}
+            try:
+                found = cast("HideResult", self.room.enter().call("hide", params, deadline, lock, shared=shared))
+                self._cases, self.threads = found["cases"], found["threads"]
+            except KernelBandError:
+                self.room.leave()
+                if alone and not sizes:
+                    raise
 
     def deal(self, finalist: str) -> list[HiddenCase]:
         """The cases of its next turn."""

@@ -17,6 +17,7 @@ from typing import cast
 
 from attrs import define, evolve, field, frozen
 
+from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.judge.hidden import TURN_S, Hidden
 from kernelband.judge.protocol import Candidate, Case, Measurement, Settings, Stage, check_deadline, turn_deadline
 from kernelband.judge.rooms import Room
@@ -83,12 +84,14 @@ class Clocks:
     """
 
     _original: list[float] = field(factory=list[float])  # seconds, of both copies
+    _longest: float = 0.0  # turn of theirs: hidden cases make a finalist's longer, but no message later
     _finalists: dict[str, list[tuple[float, float]]] = field(factory=dict[str, list[tuple[float, float]]])  # and what the turn took
 
     def saw(self, seat: Seat, claimed: float, supervised: float) -> None:
         """A turn, in seconds by the one clock and by the other."""
         if seat.candidate.files is None:
             self._original.append(supervised - claimed)
+            self._longest = max(self._longest, supervised)
         else:
             self._finalists.setdefault(seat.name, []).append((supervised - claimed, supervised))
 
@@ -97,7 +100,7 @@ class Clocks:
         usual = max(self._original, default=math.inf)
         found: list[Doubt] = []
         for name, turns in self._finalists.items():
-            if len(turns) >= FEW_TURNS and all(late > usual + LATER_S + OFF * supervised for late, supervised in turns):
+            if len(turns) >= FEW_TURNS and all(late > usual + LATER_S + OFF * min(took, self._longest) for late, took in turns):
                 behind = sum(late for late, _ in turns) / sum(supervised for _, supervised in turns)
                 said = f"its clock fell behind that of its supervisor in each of {len(turns)} turns, by {behind:.0%}"
                 found.append(Doubt(name, f"Its times can't be believed: {said}.", wrong=False))
@@ -167,6 +170,7 @@ class Round:
     stage: Stage = "final"
     clocks: Clocks = field(factory=Clocks)
     hidden: Hidden | None = None
+    threads: int = 0  # that the original has after a call of every kind
     dice: random.Random = field(factory=secrets.SystemRandom)
     turns: list[dict[str, Turn]] = field(factory=list[dict[str, Turn]])  # a sweep: by seat
     revealed: list[Revealed] = field(factory=list[Revealed])
@@ -232,6 +236,8 @@ class Round:
         for case, among in [(self._case(seat), ""), *((c["id"], c["name"]) for c in dealt)] if judged else []:
             asked: RevealParams = {"case": case, "blocks": secrets.token_hex(16)}
             given = cast("RevealResult", executor.call("reveal", asked, deadline, self.lock))
+            if given["seed"] != params["seed"]:
+                return Doubt(seat.name, "It gave results of other calls than those that were asked for.", wrong=True)
             self.revealed.append(Revealed(seat, case, among, asked["blocks"], given))
         return None
 
@@ -251,8 +257,8 @@ class Round:
             return Doubt(seat.name, f"Its times can't be believed: {said}.", wrong=False)
         if seat.candidate.files is None:
             self._threads = max(self._threads, result["threads"])
-        elif result["threads"] > self._threads > 0:
-            return Doubt(seat.name, f"It keeps {result['threads'] - self._threads} threads at work between its calls.", wrong=False)
+        elif result["threads"] > (usual := max(self._threads, self.threads)) and self._threads:
+            return Doubt(seat.name, f"It keeps {result['threads'] - usual} threads at work between its calls.", wrong=False)
         return None
 
     # ------------------------------------------------------------ what came out
@@ -271,7 +277,15 @@ class Round:
             numerics = one.seat.candidate.numerics
             params: RefereeParams = {"case": one.case, "blocks": one.blocks, "numerics": numerics, "result": one.result}
             deadline = check_deadline([c for c in self.cases if one.among or c["id"] == one.case], 1, self.settings)
-            check = cast("CaseCheck", self.original.room.enter().call("referee", params, deadline, self.lock))
+            deadline += self.settings.start_s if one.among else 0.0
+            try:
+                check = cast("CaseCheck", self.original.room.enter().call("referee", params, deadline, self.lock))
+            except KernelBandError as error:
+                if not one.among or not (isinstance(error, ExecutorFault) or error.kind == "out_of_memory"):
+                    raise
+                if isinstance(error, ExecutorFault):
+                    self.original.room.leave()
+                continue  # the original can't do it on these contents, which says nothing of the variant
             if not check["ok"]:
                 call = f"a call among timed ones, with {one.among}" if one.among else "a call that was timed"
                 found[seat] = Doubt(seat, f"Of {call}: {check['reason']}.", True)

@@ -211,18 +211,20 @@ def _other_numbers(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: 
             return {name: other(v) for name, v in value.items()}
         return values.other_number(value) if type(value) is float else value
 
-    bound = inspect.signature(function).bind(*args, **kwargs)
-    bound.apply_defaults()
-    for name, value in bound.arguments.items():
-        bound.arguments[name] = other(value)
-    return bound.args, bound.kwargs
+    # What was given stays where it was given, and defaults go by name: a variant may have other arguments at other places.
+    signature = inspect.signature(function)
+    given = signature.bind(*args, **kwargs).arguments
+    left = {name: p.default for name, p in signature.parameters.items() if name not in given}
+    more = {name: other(value) for name, value in left.items() if type(value) in (float, tuple, dict)}
+    return other(args), {**other(kwargs), **more}
 
 
 def _without(name: str) -> Arguments:
     def arguments(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-        bound.arguments[name] = None
-        return bound.args, bound.kwargs
+        if name in kwargs:
+            return args, {**kwargs, name: None}
+        place = list(inspect.signature(function).parameters).index(name)
+        return (*args[:place], None, *args[place + 1 :]), kwargs
 
     return arguments
 

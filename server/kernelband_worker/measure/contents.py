@@ -143,6 +143,7 @@ def source(replay: ReplayCase, input_set: int, number: int, content: torch.Tenso
     if not dtype.is_floating_point:
         low, high = int(values.min()), int(values.max())
         alone = all(t["storage"] == number or t["mutated"] for t in replay.case["tensors"]) and not replay.case["tensors"][0]["mutated"]
+        alone = alone and replay.case["role"] != HIDDEN  # what went with them may have been left out
         return content, Change("turns", dtype, low, high - low + 1) if alone and low < high < 1 << 31 else None
     fit = replay.stored.sets[input_set].storages[number].fit
     if fit:
@@ -160,7 +161,7 @@ def contents_of(state: State, replay: ReplayCase) -> Contents:
         return Contents(state, replay, 0)
     kept: Dict[str, Contents] = state.kept.setdefault("contents", {})
     if replay.case["id"] not in kept:
-        kept[replay.case["id"]] = Contents(state, replay, _budget(state))
+        kept[replay.case["id"]] = Contents(state, replay, budget(state))
     return kept[replay.case["id"]]
 
 
@@ -169,7 +170,7 @@ def forget(state: State) -> None:
     state.kept.pop("contents", None)
 
 
-def _budget(state: State) -> int:
+def budget(state: State) -> int:
     """Bytes for one case: its share of what the session may fill, as far as that is known (``PrepareParams.share``)."""
     if "room" not in state.kept:
         free = torch.cuda.mem_get_info()[0] if state.role == "gpu" else 1 << 30

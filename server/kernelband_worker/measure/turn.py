@@ -18,8 +18,8 @@ import torch
 from kernelband_worker.cases import effects
 from kernelband_worker.cases.expected import describe_output, named_inputs
 from kernelband_worker.cases.names import leaves
-from kernelband_worker.cases.replay import Prepared, ReplayCase, open_case
-from kernelband_worker.cases.store import open_store
+from kernelband_worker.cases.replay import SETTLED, Prepared, ReplayCase, open_case
+from kernelband_worker.cases.store import HIDDEN, open_store
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.launches import observe
 from kernelband_worker.measure import bound
@@ -97,7 +97,9 @@ def turn(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         first = bench.snapshot()
         for one in wanted["cases"]:
             chance = kept[one["case"]] = Chance()
-            cases.append(_time(_calls(state, one["case"], wanted["variant"], wanted["seed"], chance), one))
+            calls = _calls(state, one["case"], wanted["variant"], wanted["seed"], chance)
+            _choose(state, calls)
+            cases.append(_time(calls, one))
         trouble = disturbed(first, bench.snapshot())
     return {"cases": cases, "disturbed": trouble, "threads": bound.threads(), "seconds": bound.now() - before}
 
@@ -286,6 +288,14 @@ def _calls(state: State, case_id: str, variant: Optional[str], seed: str, chance
     replay: ReplayCase = open_case(state, case_id)
     settle(state, variant)  # nothing is tuned from here on
     return _Calls(workbench(state).device, contents_of(state, replay), variant, seed=seed, chance=chance)
+
+
+def _choose(state: State, calls: _Calls) -> None:
+    """On a hidden case, where no tuner has been, an autotuned version runs with its choice for the nearest timing case: it isn't tuned."""
+    replay, variant = calls.contents.replay, calls.variant
+    if state.role == "gpu" and replay.case["role"] == HIDDEN and state.kept.get(SETTLED, {}).get(variant):
+        with observe(state, lambda _event: None, configs=replay.choices(variant)):
+            calls.untimed()
 
 
 def _run(state: State) -> ContextManager[None]:

@@ -70,12 +70,14 @@ class SimulatedExecutor:
         self.script = script
         self.calls: list[tuple[str, Any, float, str | None]] = []
         self.stopped = False
+        self.seed = ""  # of the last turn
         self.shared: list[bool] = []
 
     def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, *, shared: bool = False) -> dict[str, Any]:
         assert not self.stopped, "called after it was stopped"
         self.shared.append(shared)
         self.calls.append((operation, dict(params), deadline_s, lock))
+        self.seed = params["seed"] if operation == "turn" else self.seed
         answer = self.script.get(operation.replace("/", "_"))
         if callable(answer):
             answer = answer(params)
@@ -143,7 +145,7 @@ class SimulatedExecutor:
         return {"cases": [{"case": c, **seen} for c in params["cases"]]}
 
     def hide(self, params: Any) -> dict[str, Any]:
-        return {"cases": []}
+        return {"cases": [], "threads": 3}
 
     def turn(self, params: Any) -> dict[str, Any]:
         us = 100.0 / self.ratios[params["variant"]]
@@ -158,7 +160,7 @@ class SimulatedExecutor:
         return {"cases": cases, "disturbed": None, "threads": 3, "seconds": 0.1, "supervised_s": 0.11}
 
     def reveal(self, params: Any) -> dict[str, Any]:
-        return {"seed": "s", "k": 0, "input_set": 0, "outputs": [], "described": [], "aliases": {}, "leaves": []}
+        return {"seed": self.seed, "k": 0, "input_set": 0, "outputs": [], "described": [], "aliases": {}, "leaves": []}
 
     def referee(self, params: Any) -> dict[str, Any]:
         return {"case": params["case"], "input_set": 0, "ok": True, "deterministic": True, "reason": None, "outputs": []}

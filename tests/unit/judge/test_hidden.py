@@ -14,7 +14,7 @@ from tests.unit.judge.pools import Pool, candidate, judge
 from tests.unit.judge.simulation import SimulatedExecutor, died, operation_failed
 
 HIDDEN = [{"id": f"s{i}", "case": "c1", "name": f"stress {i}"} for i in range(41)]
-MAKES = {"original-hidden": {"hide": {"cases": HIDDEN}}}
+MAKES = {"original-hidden": {"hide": {"cases": HIDDEN, "threads": 3}}}
 
 
 def turns_of(pool, prefix):
@@ -82,14 +82,53 @@ def test_what_is_wrong_in_one_is_wrong(together):
 
 @pytest.mark.parametrize("failure", [died("oom"), died("crashed"), operation_failed("No memory.", "out_of_memory")])
 def test_what_goes_wrong_beside_others_is_tried_once_more_alone(failure):
-    answers = iter([failure, {"cases": HIDDEN}])
+    answers = iter([failure, {"cases": HIDDEN, "threads": 3}])
     pool = Pool({"v": 1.3}, **{n: {"hide": lambda params: next(answers)} for n in ("original-hidden", "original-hidden-1")})
     assert final(judge(), pool, [candidate()]).verdicts[0].result.verified
     assert sum(case.startswith("s") for turn in turns_of(pool, "final-0") for case in turn) == len(HIDDEN)
 
 
+def test_where_the_original_does_not_stand_other_sizes_there_are_none():
+    def answer(params):
+        if params["sizes"]:
+            raise died("crashed")
+        return {"cases": HIDDEN, "threads": 3}
+
+    pool = Pool({"v": 1.3}, **{n: {"hide": answer} for n in ("original-hidden", "original-hidden-1", "original-hidden-2")})
+    assert final(judge(), pool, [candidate()]).verdicts[0].result.verified
+    assert [params["sizes"] for _, op, params in pool.calls if op == "hide"] == [True, True, False]
+
+
+@pytest.mark.parametrize("failure", [died("oom"), died("crashed"), operation_failed("No memory.", "out_of_memory")])
+def test_where_the_original_fails_on_one_that_says_nothing_of_a_variant(failure):
+    clean = SimulatedExecutor({})
+
+    def answer(params):
+        if params["case"] == "s7":
+            raise failure
+        return clean.referee(params)
+
+    scripts = {**MAKES, **{f"original-{i}{again}": {"referee": answer} for i in range(5) for again in ("", "-1")}}
+    assert final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result.verified
+
+
+def test_threads_that_the_original_has_after_them_are_allowed():
+    clean = SimulatedExecutor({"v": 1.3})
+    scripts = {f"final-0-{i}": {"turn": lambda params: {**clean.turn(params), "threads": 4}} for i in range(5)}
+    for threads, verified in ((3, False), (4, True)):
+        made = {"original-hidden": {"hide": {"cases": HIDDEN, "threads": threads}}}
+        assert final(judge(), Pool({"v": 1.3}, **scripts, **made), [candidate()]).verdicts[0].result.verified is verified
+
+
+def test_a_result_of_another_turn_is_none():
+    clean = SimulatedExecutor({})
+    scripts = {"final-0-2": {"reveal": lambda params: {**clean.reveal(params), "seed": "of mine"}}}
+    result = final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result
+    assert (result.correctness, result.verified) == ("wrong", False)
+
+
 def test_without_them_nobody_is_judged():
-    pool = Pool({"v": 1.3}, **{n: {"hide": died("crashed")} for n in ("original-hidden", "original-hidden-1")})
+    pool = Pool({"v": 1.3}, **{n: {"hide": died("crashed")} for n in ("original-hidden", "original-hidden-1", "original-hidden-2")})
     with pytest.raises(KernelBandError):
         final(judge(), pool, [candidate()])
     assert pool.ended

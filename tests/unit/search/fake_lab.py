@@ -147,17 +147,18 @@ class FakeExecutor:
             }
             return {"cases": [case], "seconds": 0.0}
         if operation == "hide":
-            return {"cases": []}
+            return {"cases": [], "threads": 1}
         if operation == "survey":
             one = {"host_us": 1.0, "device_us": 9.0, "wall_us": 12.0, "restore_us": 1.0, "flush_us": 1.0}
             return {"cases": [{"case": c, **one, "synchronises": False, "long": False, "buffers": 4} for c in params["cases"]]}
         if operation == "turn":
             self._fail("timeout" if trouble(text) == "slow_timeout" else "")
             self.turns += 1
+            self.seed = params["seed"]
             cases = [{"case": c["case"], **self._turn(text, c["case"], c["samples"])} for c in params["cases"]]
             return {"cases": cases, "disturbed": None, "threads": 1, "seconds": 0.0}
         if operation == "reveal":
-            return {"seed": "", "k": 1, "input_set": 0, "outputs": [], "described": [], "aliases": {}, "leaves": []}
+            return {"seed": self.seed, "k": 1, "input_set": 0, "outputs": [], "described": [], "aliases": {}, "leaves": []}
         if operation == "referee":
             return {"case": params["case"], "input_set": 0, "ok": True, "deterministic": True, "reason": None, "outputs": []}
         if operation == "profile":

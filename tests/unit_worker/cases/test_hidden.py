@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kernelband_worker.cases import hidden as hiding
 from kernelband_worker.cases import neighbours
 from kernelband_worker.cases.hidden import hide
 from kernelband_worker.cases.store import open_store
@@ -17,7 +18,19 @@ from tests.unit_worker.measure import host
 #: Of those that a check refuses by stress; what writes outside of its tensors is for the check alone to see.
 VALUES = ("no maximum", "no NaN", "no weights", "eps written down", "no table", "no mask")
 WRONG_WHEN_HIDDEN = [w for w in WRONG if w[1] in (*VALUES, "a block written down", "the pointer always there")]
-RIGHT_WHEN_HIDDEN = [r for r in RIGHT if r[0] not in ("rms_norm", "long_matmul") and r[1] in ("online", "rsqrt", "another block")]
+NAMES = ("online", "rsqrt", "another block", "two passes, which is better")
+#: Honest edits of a host function's arguments, as an edit given to ``verify`` may make them.
+ARGUMENTS = [
+    ("layer_norm", "eps by name only", [("bias, eps=1e-5", "bias, *, eps=1e-5")]),
+    ("layer_norm", "another argument before eps", [("bias, eps=1e-5", "bias, block=None, eps=1e-5")]),
+    ("masked", "one more argument", [("keep, bias=None, scale=1.0", "keep, bias=None, scale=1.0, out=None")]),
+]
+RIGHT_WHEN_HIDDEN = [*(r for r in RIGHT if r[0] not in ("rms_norm", "long_matmul") and r[1] in NAMES), *ARGUMENTS]
+
+
+def hidden_of(judge, *, sizes=True):
+    """What the original's state makes of its cases."""
+    return hide(judge.state, {"cases": [c["id"] for c in judge.cases if c["replayable"]], "sizes": sizes, "programs": 0})["cases"]
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +39,13 @@ def seats(request, shim, tmp_path_factory):
     text, kernel, function = PROGRAMS[request.param]
     store, files = tmp_path_factory.mktemp("store"), {"prog.py": text}
     run, judge = Run(shim, store, files), Run(shim, store, files)
-    cases = judge.capture("prog", kernel, [function], "test_it", neighbours=False)
+    judge.capture("prog", kernel, [function], "test_it", neighbours=False)
     for seat in (run, judge):
         seat.state.kept["time"] = host.bench()
     with pytest.MonkeyPatch.context() as patch:
         if "matmul" in request.param:
             patch.setattr(neighbours, "_FAR", 64)
-        hidden = hide(judge.state, {"cases": [c["id"] for c in cases if c["replayable"]], "programs": 0})["cases"]
+        hidden = hidden_of(judge)
     yield run, judge, hidden
     run.loader.uninstall()
     judge.loader.uninstall()
@@ -83,5 +96,21 @@ def test_none_is_taken_for_a_case_of_the_program(seats):
     store = open_store(judge.state)
     assert {store.load(case["id"]).case["role"] for case in hidden} == {"hidden"}
     assert len({case["id"] for case in hidden}) == len(hidden)
-    again = hide(judge.state, {"cases": [c["id"] for c in judge.cases if c["replayable"]], "programs": 0})["cases"]
-    assert again == hidden
+    assert hidden_of(judge) == hidden
+
+
+@pytest.mark.parametrize("seats", ["softmax"], indirect=True)
+def test_without_other_sizes_the_rest_is_there(seats):
+    _, judge, hidden = seats
+    left = [case["name"] for case in hidden_of(judge, sizes=False)]
+    assert left == [name for name in (case["name"] for case in hidden) if name in left]
+    assert "large values" in left
+    assert not {"a prime size", "one more"} & set(left)
+
+
+@pytest.mark.parametrize("seats", ["masked"], indirect=True)
+def test_what_is_too_large_is_left_out(seats, monkeypatch):
+    monkeypatch.setattr(hiding, "MOST_BYTES", 0)
+    assert hidden_of(seats[1]) == []
+    monkeypatch.setattr(hiding, "MOST_BYTES", 1 << 20)
+    assert hidden_of(seats[1]) == seats[2]
