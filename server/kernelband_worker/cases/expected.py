@@ -40,14 +40,14 @@ class Expected:
     strays: List[str] = field(default_factory=list)  # beside what it writes
     references: Optional[List[Optional[torch.Tensor]]] = None
     asked: bool = False  # whether a reference was looked for
-    rounded: Optional[List[List[torch.Tensor]]] = None  # outputs on inputs that were rounded once more, in some ways, when they were needed
-    rounded_asked: bool = False
+    rounded: List[List[torch.Tensor]] = field(default_factory=list)  # outputs on inputs that were rounded once more, as was needed
+    unroundable: bool = False
 
     @property
     def bytes(self) -> int:
         """Memory held."""
         held = [t for _, t in self.outputs] + self.hidden + [r for r in self.references or () if r is not None]
-        held += [t for draw in self.rounded or () for t in draw]
+        held += [t for draw in self.rounded for t in draw]
         return sum(t.numel() * t.element_size() for t in held)
 
 
@@ -170,19 +170,18 @@ def references(replay: ReplayCase, expected: Expected, input_set: int, sources: 
     return expected.references or [None] * len(expected.outputs)
 
 
-def rounded(state: State, replay: ReplayCase, expected: Expected, input_set: int, programs: int) -> Optional[List[List[torch.Tensor]]]:
-    """What the original gives on inputs that were rounded once more, in some ways, all its outputs; None where it can't be had."""
-    if not expected.rounded_asked:
-        expected.rounded_asked = True
-        found: List[List[torch.Tensor]] = []
-        for draw in range(rounding.DRAWS):
-            kinds = (*rounding.HALVES, torch.float32) if replay.stressed else rounding.HALVES
-            outputs = rounding.rounded_outputs(state, replay, input_set, programs, draw, dtypes=kinds)
-            if outputs is None or [(n, t.shape) for n, t in outputs] != [(n, t.shape) for n, t in expected.outputs]:
-                return None
-            found.append([t for _, t in outputs])
-        expected.rounded = found
-    return expected.rounded
+def rounded(
+    state: State, replay: ReplayCase, expected: Expected, input_set: int, programs: int, *, ways: int
+) -> Optional[List[List[torch.Tensor]]]:
+    """What the original gives on inputs that were rounded once more, in so many ways, all its outputs; None where it can't be had."""
+    kinds = (*rounding.HALVES, torch.float32) if replay.stressed else rounding.HALVES
+    while not expected.unroundable and len(expected.rounded) < ways:
+        outputs = rounding.rounded_outputs(state, replay, input_set, programs, len(expected.rounded), dtypes=kinds)
+        if outputs is None or [(n, t.shape) for n, t in outputs] != [(n, t.shape) for n, t in expected.outputs]:
+            expected.unroundable = True
+        else:
+            expected.rounded.append([t for _, t in outputs])
+    return None if expected.unroundable else expected.rounded[:ways]
 
 
 def _usable(reference: torch.Tensor, output: torch.Tensor, hidden: torch.Tensor) -> Optional[torch.Tensor]:

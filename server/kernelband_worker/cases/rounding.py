@@ -25,6 +25,8 @@ HALVES = (torch.float16, torch.bfloat16)
 MOVED = 1 / 12
 #: Ways to round: of few elements one alone leaves the scale to chance.
 DRAWS = 4
+#: Ways after those, in which every element moves: each term of a sum in another order errs by more than a rounding of its inputs.
+MORE = 12
 #: Times as far as rounding the inputs brings it: original and variant both round on the way.
 NEAR = 2.0
 
@@ -41,7 +43,7 @@ def rounded_outputs(
         found = {getattr(torch, t["dtype"]) for t in replay.case["tensors"] if t["storage"] == number}
         if len(found) == 1 and (dtype := found.pop()) in dtypes:
             seed = policy.seed_of((state.session or {}).get("seed", 0), replay.case["id"], input_set, number) + draw
-            nudge(storage.view(dtype), seed)
+            nudge(storage.view(dtype), seed, MOVED if draw < DRAWS else 1.0)
             moved = True
     if not moved:
         return None
@@ -53,19 +55,20 @@ def rounded_outputs(
     return [(name, t.detach().clone()) for name, t in replay.outputs(prepared, returned)]
 
 
-def nudge(values: torch.Tensor, seed: int) -> None:
+def nudge(values: torch.Tensor, seed: int, moved: float = MOVED) -> None:
     """Move one element in twelve to the next larger or smaller number of its type, in place; zeros and what isn't finite stay.
 
     Args:
         values: of a half type or float32, any shape, contiguous.
         seed: decides which.
+        moved: the share of elements.
     """
     generator = torch.Generator(device=values.device)
     generator.manual_seed(seed % (1 << 63))
     chance = torch.rand(values.shape, generator=generator, device=values.device)
     # In the order of magnitudes the bits of a number are an integer: its neighbours are one more and one less.
     whole = torch.int16 if values.dtype in HALVES else torch.int32
-    step = (chance < MOVED / 2).to(whole) - (chance > 1 - MOVED / 2).to(whole)
+    step = (chance < moved / 2).to(whole) - (chance > 1 - moved / 2).to(whole)
     largest = torch.finfo(values.dtype).max
     inside = (values != 0) & (values.abs() < largest)
     bits = values.view(whole)
