@@ -166,7 +166,7 @@ def test_nobody_stays_over_there(box: server.Sshd, start: StartWorker, how: str)
         worker.call("a", "echo", {}, 60)
 
 
-def test_the_same_program_gives_the_same_untimedand_code(box: server.Sshd, worker_python: str, tmp_path: Path) -> None:
+def test_the_same_program_gives_the_same_cases_and_code(box: server.Sshd, worker_python: str, tmp_path: Path) -> None:
     """Capture, specialise and compile a user's file that the other user can't read, here and there: equal but for times."""
     workspace = tmp_path / "workspace"
     workspace.mkdir(mode=0o700)
@@ -194,8 +194,12 @@ def test_the_same_program_gives_the_same_untimedand_code(box: server.Sshd, worke
                 launches = executor.call("specialise", {"variant": None, "cases": cases[:1]}, 60)["launches"]
             with CompilePool(worker, session, size=1) as pool:
                 facts = pool.submit({"variant": None, "launch": launches[0], "target": session["target"]}, deadline_s=60).result(120)
-        untimed = [{k: v for k, v in case.items() if k != "replay_s"} for case in captured["cases"]]
-        found.append((untimed, launches, {k: v for k, v in facts.items() if k not in ("seconds", "cache_hit")}))
+        for case in captured["cases"]:
+            del case["replay_s"]
+            for tensor in case["tensors"]:
+                if tensor["mutated"]:  # fresh memory, which by chance holds the same the second time, or doesn't
+                    del tensor["policy"]
+        found.append((captured["cases"], launches, {k: v for k, v in facts.items() if k not in ("seconds", "cache_hit")}))
     assert found[0][0]
     assert found[0] == found[1]
 
