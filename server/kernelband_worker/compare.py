@@ -13,6 +13,7 @@ from kernelband_worker.cases.capture import PROGRAMS
 from kernelband_worker.cases.expected import (
     Expected,
     Shelf,
+    beyond,
     describe_output,
     forget_kept,
     forget_out_of_bounds,
@@ -150,21 +151,21 @@ class Check:
             hidden = [verify.unknown(self.state, t) for _, t in live]
             kept = [(n, t.detach().clone()) for n, t in live]
             described, shared = [describe_output(t) for _, t in live], effects.aliases(live, named_inputs(replay, prepared))
-            outside, beyond = replay.changed(prepared), replay.outside(prepared)
+            changed, outside = replay.changed(prepared), replay.outside(prepared)
             again, _ = verify.run(self.state, replay, prepared, variant, first=False, programs=self.programs)
         except Exception as error:  # noqa: BLE001 - the variant may raise anything: that is its result
             return self._raised(error)
-        self.out_of_bounds = out_of_bounds(self.state)
+        self.out_of_bounds = beyond(out_of_bounds(self.state), expected.out_of_bounds)
         problem = self.same_kind(expected, kept, described, shared, leaves(returned))
         if problem is not None:
             return problem
-        if outside:
-            return f"it writes the input {outside[0]}, which the original leaves alone"
-        if len(self.out_of_bounds) > expected.out_of_bounds:
-            first = self.out_of_bounds[-1]
+        if changed:
+            return f"it writes the input {changed[0]}, which the original leaves alone"
+        if self.out_of_bounds:
+            first = self.out_of_bounds[0]
             return f"it accesses memory outside of a tensor ({first['path']}, line {first['line']}): {first['message']}"
-        if beyond and not expected.outside:
-            return f"it writes outside of {beyond[0]}, into the rest of its buffer"
+        if outside and not expected.outside:
+            return f"it writes outside of {outside[0]}, into the rest of its buffer"
         if prepared.zones is not None and prepared.zones.written and not expected.strays:
             return f"it writes outside of every tensor, beside {prepared.zones.written[0]}"
         if not expected.overwrites and reuses(live, again, shared):

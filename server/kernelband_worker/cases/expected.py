@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, cast
 
@@ -34,7 +34,7 @@ class Expected:
     overwrites: bool  # a second call changes the first one's results
     outside: List[str]  # inputs that it writes outside of the tensors it is given
     noise: float
-    out_of_bounds: int
+    out_of_bounds: List[Dict[str, Any]]
     unwritten: int = 0  # elements that it leaves as they were allocated
     deterministic: bool = True  # its two runs differ by rounding at most
     strays: List[str] = field(default_factory=list)  # beside what it writes
@@ -128,7 +128,7 @@ def run_original(state: State, replay: ReplayCase, input_set: int, programs: int
         raise OperationFailed(f"The original {name} fails on its recorded inputs: {said}", "not_replayable", detail=said) from error
     overwrites = reuses(live, second, shared)
     strays = [] if prepared.zones is None else prepared.zones.written
-    expected = Expected(first, hidden, described, shared, plain, overwrites, outside, 0.0, len(out_of_bounds(state)), strays=strays)
+    expected = Expected(first, hidden, described, shared, plain, overwrites, outside, 0.0, out_of_bounds(state), strays=strays)
     expected.noise = float(replay.case["noise"])
     for index, ((_, a), (_, b)) in enumerate(zip(first, second)):
         empty = effects.unwritten(a, b)
@@ -202,6 +202,17 @@ def out_of_bounds(state: State) -> List[Dict[str, Any]]:
     from kernelband_worker.cpu.machine import machine_of
 
     return list(machine_of(state).out_of_bounds)
+
+
+def beyond(mine: List[Dict[str, Any]], original: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Of accesses outside of tensors those that are more than the original's of their kind: its own faults are nobody else's."""
+    left = Counter(access["kind"] for access in original)
+    more: List[Dict[str, Any]] = []
+    for access in mine:
+        left[access["kind"]] -= 1
+        if left[access["kind"]] < 0:
+            more.append(access)
+    return more
 
 
 def forget_out_of_bounds(state: State) -> None:

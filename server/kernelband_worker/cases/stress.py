@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Seq
 import torch
 
 from kernelband_worker.cases import effects, neighbours, policy, values, zones
-from kernelband_worker.cases.expected import Expected, Shelf
+from kernelband_worker.cases.expected import Expected, Shelf, beyond
 from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.cases.store import Store, open_store
 from kernelband_worker.cases.stressed import AGAIN, Again, Arguments, Contents, Given, Resized, Stressed
@@ -256,10 +256,10 @@ def _why(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Opti
         return "no memory"
     except OperationFailed:
         return "raises"
-    before = (0, 0, 0) if base is None else (base.out_of_bounds, base.unwritten, len(base.outside))
-    if found.strays or found.out_of_bounds > before[0] or len(found.outside) > before[2]:
+    unwritten, outside = (0, 0) if base is None else (base.unwritten, len(base.outside))
+    if found.strays or beyond(found.out_of_bounds, [] if base is None else base.out_of_bounds) or len(found.outside) > outside:
         return "out of bounds"
-    if found.unwritten > before[1]:
+    if found.unwritten > unwritten:
         return "unwritten"
     if not found.deterministic:
         return "not deterministic"

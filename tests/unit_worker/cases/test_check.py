@@ -184,3 +184,43 @@ def test_an_unknown_variant_or_case_is_refused(replay):
     run.cases[0]["id"] = "0" * 16
     with pytest.raises(OperationFailed, match="isn't in the store"):
         run.check(None)
+
+
+READS_TOO_FAR = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def shift_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.store(y_ptr + offsets, x + 1, mask=offsets < n)
+
+
+def shift(x):
+    y = torch.empty_like(x)
+    shift_kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
+    return y
+
+
+def test_shift():
+    shift(torch.randn(300, device="cuda"))
+"""
+
+
+def test_faults_of_the_original_are_nobody_elses(make):
+    run = make({"shifts.py": READS_TOO_FAR})
+    run.capture("shifts", "shift_kernel", ["shift"], "test_shift")
+    assert [found["kind"] for found in run.outside] == ["load"]
+    load, store = "x = tl.load(x_ptr + offsets)", "tl.store(y_ptr + offsets, x + 1, mask=offsets < n)"
+    same = run.variant("the same fault", ("shifts", "x + 1,", "1 + x,"))
+    mended = run.variant("none", ("shifts", load, "x = tl.load(x_ptr + offsets, mask=offsets < n)"))
+    other = run.variant(
+        "a store instead", ("shifts", store, "tl.store(y_ptr + offsets, x + 1)"), ("shifts", load, load[:-1] + ", mask=offsets < n)")
+    )
+    for variant, kinds in ((same, set()), (mended, set()), (other, {"store"})):
+        result = run.check(variant)
+        assert {found["kind"] for found in result["out_of_bounds"]} == kinds
+        assert all(case["ok"] for case in result["cases"]) is not bool(kinds)
