@@ -38,6 +38,8 @@ CHEATS = (
     "lazy_wrapper",
     "lazy_clone",
     "reused_result_unlooked",
+    "comparer_under_stress",
+    "detect_check_under_stress",
 )
 CONTROLS = ("atomics_other_block", "streams_other_block", "larger_workspace", "autotuned", "in_place_other_block")
 
