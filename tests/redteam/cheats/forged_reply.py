@@ -6,7 +6,7 @@ Source: own idea; gpu-mode's eval.py keeps its results on a descriptor that isn'
 BASE = "scale"
 FAMILY = "expected"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("check", "integrity"), "finalist": ("check", "integrity")}
+CAUGHT_BY = {"verify": ("check", "integrity", "fault"), "finalist": ("check", "integrity", "fault")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "import os\nimport stat\n\nimport torch\n"),

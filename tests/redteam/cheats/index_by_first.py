@@ -6,6 +6,6 @@ Source: own idea, after issue 13.
 BASE = "gather"
 FAMILY = "constants"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "stress", "verify": "stress", "finalist": "stress"}
+CAUGHT_BY = {"model": "stress", "verify": ("stress", "bounds"), "finalist": ("stress", "bounds")}
 NEEDS_GPU = False
 EDITS = [("    row = tl.load(index_ptr + place)\n", "    row = tl.load(index_ptr) + place\n")]
