@@ -550,7 +550,6 @@ class HideParams(TypedDict):
 
 class HiddenCase(TypedDict):
     id: str
-    case: str  # that it was made of
     name: str  # of the stress
 
 

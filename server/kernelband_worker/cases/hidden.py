@@ -48,7 +48,7 @@ def hide(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         kept = [(made, stress) for made, stress in found if _runs(state, made, stress)]
     for made, _ in kept:
         store.save(made)
-    cases: List[HiddenCase] = [{"id": made.case["id"], "case": stress.case, "name": stress.name} for made, stress in kept]
+    cases: List[HiddenCase] = [{"id": made.case["id"], "name": stress.name} for made, stress in kept]
     return {"cases": cases, "threads": bound.threads()}
 
 

@@ -38,7 +38,7 @@ def referee(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     with memory(state), unfollowed(state):
         settle(state, None)
         replay = Timed(state, store, open_case(state, wanted["case"]).stored, content)
-        expected = _expected(state, replay)
+        expected = _expected(state, replay, content.input_set)
         if expected is None:
             return _told(wanted["case"], content, None, [])
         check = Check(state, replay, content.input_set, wanted["numerics"], EVERY)
@@ -61,10 +61,10 @@ def referee(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     return _told(wanted["case"], content, reason, check.outputs)
 
 
-def _expected(state: State, replay: Timed) -> Optional[Expected]:
+def _expected(state: State, replay: Timed, input_set: int) -> Optional[Expected]:
     """None where the original can't do it on these contents: a hidden case was tried on others, and that says nothing of a variant."""
     try:
-        expected = run_original(state, replay, replay.content_of.input_set, EVERY)
+        expected = run_original(state, replay, input_set, EVERY)
     except OperationFailed:
         if not replay.stressed:
             raise
@@ -83,7 +83,7 @@ class Timed(ReplayCase):
 
     def __init__(self, state: State, store: Store, stored: StoredCase, content: Content) -> None:
         super().__init__(state, store, stored)
-        self.content_of = content
+        self._content = content
         self.stressed = stored.case["role"] == HIDDEN
         self.resized = self.stressed and _layout(stored.case) != _layout(open_case(state, stored.case["neighbour_of"]).case)
 
@@ -91,7 +91,7 @@ class Timed(ReplayCase):
         """Fresh tensors with that content; see ``ReplayCase``."""
         prepared = super().inputs(input_set, blank=blank)
         for number, storage in enumerate(prepared.storages):
-            put(storage, *source(self, input_set, number, storage.clone()), self.content_of.secret(number))
+            put(storage, *source(self, input_set, number, storage.clone()), self._content.secret(number))
         prepared.pristine = {number: prepared.storages[number].clone() for number in self.stored.mutated}
         return prepared
 

@@ -13,7 +13,7 @@ from kernelband.judge.hidden import Hidden
 from tests.unit.judge.pools import Pool, candidate, judge
 from tests.unit.judge.simulation import SimulatedExecutor, died, operation_failed
 
-HIDDEN = [{"id": f"s{i}", "case": "c1", "name": f"stress {i}"} for i in range(41)]
+HIDDEN = [{"id": f"s{i}", "name": f"stress {i}"} for i in range(41)]
 MAKES = {"original-hidden": {"hide": {"cases": HIDDEN, "threads": 3}}}
 
 

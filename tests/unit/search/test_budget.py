@@ -84,17 +84,26 @@ def test_events_are_json() -> None:
     assert json.loads(json.dumps(event.to_json()))["event"] == "trial_ended"
 
 
-def kept(seconds, timed, spent, *, measured=True):
-    """What is kept for the final before the first trial."""
+def kept(seconds, timed, spent, *, measured=True, trials=(), strange=()):
+    """What is kept for the final, as a rule before the first trial."""
     clock = SimpleNamespace(seconds=spent)
     session: Any = SimpleNamespace(
         journal=SimpleNamespace(budget=SimpleNamespace(seconds=seconds), clock=clock),
         lab=SimpleNamespace(measured=measured),
         judge=SimpleNamespace(settings=Settings()),
-        trials={},
+        trials={t.number: t for t in trials},
+        preparer=SimpleNamespace(strange=set(strange)),
         cases=[{"role": "time"}] * timed,
     )
     return finish.reserve(session, capture_s=9.0)
+
+
+def test_more_is_kept_where_a_model_wrote_a_finalist(monkeypatch):
+    chosen = [SimpleNamespace(number=n) for n in (1, 2)]
+    monkeypatch.setattr(finish, "finalists", lambda _: chosen)
+    ours, one, both = (kept(60.0, 2, {"start": 4.1}, trials=chosen, strange=strange) for strange in ((), (2,), (1, 2)))
+    assert one - ours == pytest.approx(finish.HIDDEN_S)
+    assert both - ours == pytest.approx(2 * finish.HIDDEN_S)
 
 
 def test_what_is_kept_for_the_final_is_about_what_one_takes():
