@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from kernelband_worker.cases.store import Store
 from kernelband_worker.measure import blocks, bound
-from kernelband_worker.measure.contents import STRIDE, Change, Content, put
+from kernelband_worker.measure.contents import STRIDE, Change, Content, put, source
 
 
 def storage(tensor):
@@ -91,3 +93,11 @@ def test_a_subclass_is_one_whatever_it_is_called():
     assert bound.kind(torch.rand(2)) == "Tensor"
     assert bound.kind(torch.nn.Parameter(torch.rand(2))) == "Parameter"
     assert bound.kind(torch.rand(2).as_subclass(Tensor)) not in ("Tensor", "Parameter")
+
+
+@pytest.mark.parametrize(("role", "turned"), [("time", True), ("hidden", False)])
+def test_integers_alone_turn_but_not_where_what_went_with_them_may_be_left_out(role, turned):
+    values = torch.arange(3, 10)
+    fact = {"dtype": "int64", "storage": 0, "mutated": False}
+    replay = SimpleNamespace(case={"id": "c", "role": role, "tensors": [fact]}, stored=None)
+    assert (source(replay, 0, 0, storage(values))[1] is not None) is turned
