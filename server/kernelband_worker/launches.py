@@ -11,7 +11,7 @@ import contextlib
 import sys
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from triton.compiler import CompiledKernel
 from triton.runtime.autotuner import Autotuner
@@ -63,6 +63,7 @@ def observe(
     programs: int = 64,
     configs: Optional[Choices] = None,
     tune: Optional[Race] = None,
+    others: Sequence[Choices] = (),
     patience_s: float = PATIENCE_S,
 ) -> Iterator[None]:
     """Call ``handler(event)`` after each launch inside the block.
@@ -74,7 +75,8 @@ def observe(
         programs: role cpu: at most so many programs of a launch are interpreted, 0 for all.
         configs: what an autotuner's launches run with, where that is known (see ``tuning``); nothing is timed then. None: tuners time as
             the program has them do, and where they can't (suppressed, without a GPU) the first configuration is taken.
-        tune: "new": new configurations are timed against the known one; "all": all of them.
+        tune: "new": new configurations are timed against the known one; "others": those of ``others``; "all": all of them.
+        others: what other versions of the program chose.
         patience_s: seconds that may take.
     """
     machine: Optional[Machine] = None
@@ -85,7 +87,7 @@ def observe(
     chooser = None
     if configs is not None:
         times = not suppress and machine is None
-        chooser = Chooser(configs, configurations, times=times, race=tune, seconds=patience_s)
+        chooser = Chooser(configs, configurations, times=times, race=tune, others=others, seconds=patience_s)
     watch = Watch(state, handler, suppress=suppress, programs=programs, chooser=chooser, machine=machine)
     with watch.installed():
         yield

@@ -1,7 +1,8 @@
 """Which configuration an autotuned kernel runs with, and when its tuner may time (JUDGING, section 3).
 
 The original was tuned fully while the user's program ran under capture. What its tuner chose for a case is recorded, and pinned in every
-process: the baseline is its best configuration.
+process: the baseline is its best configuration. In the final it is tuned once more, among that choice and what the finalists chose of its
+own list: a tuner's choices scatter, and luck in one of them is no gain.
 
 A variant is tuned once in a run, on the timing cases, before it is checked or timed on any (``settle``): its new configurations against the
 one that the original's tuner chose there. With nothing new there is nothing to time: a kernel that was edited under an unchanged list is
@@ -26,8 +27,8 @@ from kernelband_worker.cases.names import constant
 
 #: The configurations of each launch of a kernel in a case, in order, by ``module:qualname`` of the kernel.
 Choices = Mapping[str, Sequence[Optional[Mapping[str, Any]]]]
-#: Which configurations are timed: those that the original's list doesn't have against the known choice, or all.
-Race = Literal["new", "all"]
+#: Which configurations are timed: those that the original's list doesn't have against the known choice, others' choices against it, or all.
+Race = Literal["new", "others", "all"]
 
 #: Seconds that a variant's tuning may take on all timing cases together: what any deadline has to spare. What comes later can't win.
 PATIENCE_S = 10.0
@@ -46,6 +47,7 @@ class Chooser:
         originals: the configurations of the original's kernel of that name; None where it isn't autotuned.
         times: whether an autotuner can time here.
         race: what may be timed, None for nothing.
+        others: what other versions of the program chose.
         seconds: for timing, in the whole block.
     """
 
@@ -56,9 +58,10 @@ class Chooser:
         *,
         times: bool,
         race: Optional[Race] = None,
+        others: Sequence[Choices] = (),
         seconds: float = PATIENCE_S,
     ) -> None:
-        self._choices, self._originals, self._times, self._race = choices, originals, times, race
+        self._choices, self._originals, self._times, self._race, self._others = choices, originals, times, race, others
         self._launches: Dict[str, int] = {}
         self._seconds = seconds
         self._started: Optional[float] = None
@@ -70,8 +73,9 @@ class Chooser:
             OutOfResources: none fits the device.
         """
         tuner.nargs = dict(zip(tuner.arg_names, args))
-        known = self._known(tuner, name)
-        field = self._field(tuner, name, known, kwargs)
+        number = self._launches[name] = self._launches.get(name, -1) + 1
+        known = _listed(tuner, self._choices, name, number)
+        field = self._field(tuner, name, number, known, kwargs)
         if self._race and self._times and len(field) > 1:
             return self._raced(launch, tuner, field, args, kwargs)
         tried: List[Any] = []
@@ -92,18 +96,14 @@ class Chooser:
             return False
         return time.monotonic() - self._started > self._seconds
 
-    def _known(self, tuner: Autotuner, name: str) -> Optional[Any]:
-        """The known choice for the next launch of the kernel, if its list has it."""
-        number = self._launches[name] = self._launches.get(name, -1) + 1
-        choices = self._choices.get(name) or [None]
-        wanted = choices[min(number, len(choices) - 1)]
-        return next((c for c in tuner.configs if wanted and all(plain(c).get(key) == value for key, value in wanted.items())), None)
-
-    def _field(self, tuner: Autotuner, name: str, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
+    def _field(self, tuner: Autotuner, name: str, number: int, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The configurations that may run, the most likely first: the known choice, new ones, and where there is neither, all that fit."""
         first = [known] if known is not None else []
         if first and self._race is None:
             return first
+        if first and self._race == "others":
+            chosen = [id(_listed(tuner, choices, name, number)) for choices in self._others]
+            return [*first, *(c for c in tuner.configs if id(c) in chosen and c is not known)]
         listed = self._originals(name) or []
         new = [c for c in tuner.configs if plain(c) not in listed and c not in first]
         if first and not new and self._race != "all":
@@ -158,6 +158,13 @@ class _Chosen(Dict[Any, Any]):
         """The configuration doesn't fit the device."""
         for key in self._added:
             del self._held[key]
+
+
+def _listed(tuner: Autotuner, choices: Choices, name: str, number: int) -> Optional[Any]:
+    """What was chosen for that launch of the kernel, if the tuner's list has it."""
+    of_kernel = choices.get(name) or [None]
+    wanted = of_kernel[min(number, len(of_kernel) - 1)]
+    return next((c for c in tuner.configs if wanted and all(plain(c).get(key) == value for key, value in wanted.items())), None)
 
 
 def recorded(launches: Sequence[Mapping[str, Any]]) -> Dict[str, List[Optional[Dict[str, Any]]]]:

@@ -121,6 +121,10 @@ class Store:
         path = self.folder / "choices" / f"{name}.json"
         return json.loads(path.read_text()) if path.exists() else None
 
+    def chosen(self, pattern: str) -> List[Dict[str, Any]]:
+        """The choices kept under names that a pattern (as of ``glob``) covers, in the order of their names."""
+        return [json.loads(path.read_text()) for path in sorted((self.folder / "choices").glob(f"{pattern}.json"))]
+
     def keep_choices(self, name: str, chosen: Dict[str, Any]) -> None:
         """Keep them for the other executors of the run."""
         self._write(self.folder / "choices" / f"{name}.json", json.dumps(chosen).encode())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+import hashlib
+import json
+from typing import Any, Dict, List, Optional, Sequence
 
 from kernelband_worker.cases.expected import kept_inputs
 from kernelband_worker.cases.replay import SETTLED, ReplayCase, open_case
@@ -13,10 +15,10 @@ from kernelband_worker.tuning import PATIENCE_S, Choices, Race, recorded
 
 
 def settle(state: State, variant: Optional[str]) -> None:
-    """Tune a variant on the timing cases, or take over what was chosen for it in another process of the run. Afterwards its calls on those
+    """Tune a version on the timing cases, or take over what was chosen for it in another process of the run. Afterwards its calls on those
     cases find their configuration in the tuner's memory, and ``ReplayCase.choices`` knows it.
 
-    Nothing is done the second time, without a GPU, or where nothing is autotuned. What the variant raises is passed on.
+    Nothing is done the second time, without a GPU, or where nothing is autotuned. What the version raises is passed on.
     """
     settled: Dict[Optional[str], Dict[str, Choices]] = state.kept.setdefault(SETTLED, {})
     if state.role != "gpu" or variant in settled or not (state.session or {}).get("store"):
@@ -30,9 +32,15 @@ def settle(state: State, variant: Optional[str]) -> None:
 
 
 def _on(state: State, replay: ReplayCase, variant: Optional[str], patience_s: float) -> Choices:
-    store = open_store(state)
-    how: Race = "all" if variant is not None and (state.session or {}).get("tuning") == "all" else "new"
-    name = f"{how}-{variant}-{replay.case['id']}"
+    store, case = open_store(state), replay.case["id"]
+    how: Race = "new"
+    others: Sequence[Choices] = []
+    if (state.session or {}).get("tuning") == "all":
+        how = "all" if variant is not None else "others"
+        others = [] if variant is not None else store.chosen(f"all-*-{case}")
+    # The original is tuned against what finalists chose so far; with others there, it is another question.
+    asked = f"-{hashlib.sha256(json.dumps(others).encode()).hexdigest()[:12]}" if others else ""
+    name = f"{how}-{variant}-{case}{asked}"
     known = store.choices(name)
     events: List[Any] = []
     prepared = kept_inputs(state, replay, 0)
@@ -42,6 +50,7 @@ def _on(state: State, replay: ReplayCase, variant: Optional[str], patience_s: fl
         events.append,
         configs=replay.configs if known is None else known,
         tune=how if known is None else None,
+        others=others,
         patience_s=patience_s,
     ):
         replay.call(variant, prepared)

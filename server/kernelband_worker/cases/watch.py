@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import multiprocessing.process
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import torch
 import triton.testing
+from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import KernelInterface
 
 
@@ -34,13 +36,16 @@ def watching(
 
     A function given to torch.compile runs as it is, so that the kernel's launches are seen and can be refused by name.
     ``passed_over()`` is asked when a torch.testing.assert_close fails: True lets it pass, where only a sample of the programs ran.
-    ``do_bench`` calls its function once: what is recorded is the call, and a benchmark would spend the capture's seconds on repeats.
+    ``do_bench`` calls its function once: what is recorded is the call, and a benchmark would spend the capture's seconds on repeats. An
+    autotuner, which chooses by the times, gets them: by one call, which compiles, it would choose what compiles fastest.
     """
+    tuning = _Tuning()
     swaps: List[Tuple[Any, str, Any]] = [
         (torch, "compile", _compile(watched)),
         (multiprocessing.process.BaseProcess, "start", _start(watched)),
-        (triton.testing, "do_bench", _do_bench),
-        (triton.testing, "do_bench_cudagraph", _do_bench),
+        (Autotuner, "run", tuning.tuned()),
+        (triton.testing, "do_bench", tuning.only(triton.testing.do_bench)),
+        (triton.testing, "do_bench_cudagraph", tuning.only(triton.testing.do_bench_cudagraph)),
     ]
     if passed_over is not None:
         swaps.append((torch.testing, "assert_close", _assert_close(passed_over)))
@@ -103,7 +108,36 @@ def _start(watched: Watched) -> Callable[[Any], None]:
     return start
 
 
-def _do_bench(fn: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any) -> Any:
+class _Tuning(threading.local):
+    """Whether an autotuner is at work on this thread. What it launches in the end may tune as well, but benchmarks nothing else."""
+
+    depth = 0
+
+    def tuned(self) -> Callable[..., Any]:
+        """In place of ``Autotuner.run``."""
+        original = Autotuner.run
+
+        @functools.wraps(original)
+        def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+            self.depth += 1
+            try:
+                return original(tuner, *args, **kwargs)
+            finally:
+                self.depth -= 1
+
+        return run
+
+    def only(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """In place of a benchmark: itself for an autotuner, one call for anybody else."""
+
+        @functools.wraps(original)
+        def do_bench(*args: Any, **kwargs: Any) -> Any:
+            return (original if self.depth else _once)(*args, **kwargs)
+
+        return do_bench
+
+
+def _once(fn: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any) -> Any:
     begin = time.perf_counter()
     fn()
     took = (time.perf_counter() - begin) * 1e3

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+import triton.testing
 from triton.runtime.errors import OutOfResources
 
+from kernelband_worker.cases.watch import Watched, watching
 from tests.unit_worker.launches.programs import KERNELS
 
 NAME = "lw.kernels:tuned"
@@ -52,6 +54,18 @@ def test_what_the_tuner_knows_stands(session, gpu):
     with session.observe(configs={NAME: [SMALL]}):
         session.launcher.launch_tuned(x)
     assert (session.events[0].config["BLOCK"], timed(gpu)) == (128, 2)
+
+
+def test_under_capture_only_an_autotuner_gets_times(session, gpu, monkeypatch):
+    monkeypatch.setattr(triton.testing, "do_bench", gpu.get_benchmarker())
+    monkeypatch.setattr(gpu, "get_benchmarker", lambda: triton.testing.do_bench)  # as a real driver gives it
+    calls = []
+    with watching(Watched()), session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+        assert timed(gpu) == 2
+        triton.testing.do_bench(lambda: calls.append(1))
+    assert session.events[0].config["BLOCK"] == 128  # the pretended GPU favours what it times last
+    assert (len(calls), timed(gpu)) == (1, 2)
 
 
 def test_each_launch_of_a_kernel_has_its_own_choice(session, gpu):

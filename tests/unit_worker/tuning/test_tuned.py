@@ -15,6 +15,7 @@ from tests.unit_worker.tuning.conftest import CHOSEN
 
 EDITED = "a" * 64, ("x * 2", "x + x")
 WIDER = "b" * 64, ('"BLOCK": 256', '"BLOCK": 512')  # the choice for the larger case, edited as ``tiling.tiles`` does it
+OTHERS = "e" * 64, ('{"BLOCK": 64}', '{"BLOCK": 32}'), ('{"BLOCK": 128}', '{"BLOCK": 512}'), ('{"BLOCK": 256}', '{"BLOCK": 1024}')
 FAILS = "c" * 64, ('"BLOCK": 256', '"BLOCK": 512'), ("    y = torch.empty_like(x)", "    y = torch.no_such_function(x)")
 PLAIN = "d" * 64, ("@triton.autotune(", "@heuristic(")
 
@@ -84,12 +85,34 @@ def test_in_the_final_all_configurations_compete_once(start):
     variant = first.variant(*EDITED)
     first.check(variant, "check", "time")
     assert first.timed == 2 * 3
-    assert by_size(first, None) == {2048: 64, 4096: 256}  # the original keeps its own
-    for operation in ("time", "prepare"):
+    assert by_size(first, None) == {2048: 64, 4096: 256}  # the original keeps its own while there is nothing to hold against it
+    process = start("all")
+    process.prepare(process.variant(*EDITED))
+    assert process.timed == 2 * 3
+    assert by_size(process, variant) == by_size(first, variant)
+
+
+def test_in_the_final_the_original_is_tuned_against_what_finalists_chose_of_its_own_list(start):
+    finalist = start("all")
+    variant = finalist.variant(*EDITED)
+    finalist.check(variant, "check", "time")
+    assert by_size(finalist, variant) == {2048: 256, 4096: 128}  # the pretended GPU favours what it times last
+    before = finalist.timed
+    for _ in range(2):
         process = start("all")
-        getattr(process, operation)(process.variant(*EDITED))
-        assert process.timed == 2 * 3
-        assert by_size(process, variant) == by_size(first, variant)
+        process.prepare(None)
+        assert process.timed == before + 4  # at each size its own choice and the finalist's, once in the run
+        assert by_size(process, None) == {2048: 256, 4096: 128}
+
+
+def test_in_the_final_a_configuration_that_the_original_does_not_have_says_nothing_of_it(start):
+    finalist = start("all")
+    finalist.check(finalist.variant(*OTHERS), "check", "time")
+    process = start("all")
+    before = process.timed
+    process.prepare(None)
+    assert process.timed == before
+    assert by_size(process, None) == {2048: 64, 4096: 256}
 
 
 def test_a_variant_that_fails_in_its_first_call_is_a_result(start):
