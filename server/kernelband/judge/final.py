@@ -18,12 +18,12 @@ from attrs import define, evolve, field
 
 from kernelband.errors import ExecutorFault, HardwareError, KernelBandError
 from kernelband.judge.dispatch import refusal
-from kernelband.judge.entry import run_entry
 from kernelband.judge.faults import fault_of
 from kernelband.judge.finalist import Finalist, doubted, verdict_of
 from kernelband.judge.hidden import Hidden
 from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
+from kernelband.judge.proofs import Proofs, must_prove
 from kernelband.judge.protocol import (
     Candidate,
     Case,
@@ -31,6 +31,7 @@ from kernelband.judge.protocol import (
     MakeExecutor,
     Measurement,
     can_work_together,
+    is_autotuned,
     prepare_deadline,
 )
 from kernelband.judge.result import Result
@@ -104,8 +105,9 @@ class _Final:
             self._believe(self.clocks.doubts())
             for finalist in self._left():
                 self._conclude(finalist)
-        with self._span("proof"):
-            self._prove_all()
+        with self._span("proof"):  # the rooms end meanwhile: an entry may need the memory
+            ends = [room.leave for rooms in (self.originals, *self.houses) for room in rooms]
+            Proofs(self.judge, self.finalists).prove(self.crew, ends)
         parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.spent.items())
         self.judge.tell(f"Final verification took {sum(self.spent.values()):.1f} s: {parts}.")
         return FinalReport(tuple(verdict_of(f) for f in self.finalists), tuple(self.baseline), dict(self.spent))
@@ -137,24 +139,33 @@ class _Final:
     # ------------------------------------------------------------ check and prepare
 
     def _check_all(self) -> None:
-        checks = [partial(self._attempt, f, f.checks, partial(self._check, f)) for f in self.finalists]
         if not self.together:
-            for finalist, check in zip(self.finalists, checks, strict=True):
-                check()
+            for finalist in self.finalists:
+                self._check(finalist)
                 finalist.checks.leave()
             self._hide()
             self.hidden.room.leave()
             return
-        self.crew.together([f.checks.warm for f in self.finalists])  # all others start beside the checks
-        others = [*(room for house in self.houses for room in house), *(f.proof for f in self.finalists if self._must_prove(f))]
+        tuned = [self.originals[0], *(f.rooms[0] for f in self.finalists)] if is_autotuned(self.judge.task) else []
+        self.crew.together([room.warm for room in (*tuned, *(f.checks for f in self.finalists))])  # all others start beside the checks
+        if tuned:
+            self._tune()
+        others = [*(room for house in self.houses for room in house), *(f.proof for f in self.finalists if must_prove(self.judge, f))]
         own = [partial(self._prepare_original, r) for r in self.originals]
+        checks = [partial(self._check, f) for f in self._left()]
         self.crew.together([*checks, partial(self._hide, alone=False), *own, *(r.warm for r in others)])
-        for finalist, check in zip(self.finalists, checks, strict=True):
+        for finalist in self.finalists:
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None
-                check()
+                self._check(finalist)
         self._hide()
         self.crew.together([self.hidden.room.leave, *(f.checks.leave for f in self.finalists)])  # and lets its memory go
+
+    def _tune(self) -> None:
+        """Tuners choose alone on the GPU: those of the finalists first, then the original's, among that and what it had."""
+        for finalist in self._left():
+            self._prepare_early(finalist, finalist.rooms[0], alone=True)
+        self._prepare_original(self.originals[0], alone=True)
 
     def _hide(self, *, alone: bool = True) -> None:
         """Only for what others made: moves of ours are known."""
@@ -165,6 +176,9 @@ class _Final:
         return self.judge.task.of_role("check", "time", "held_out")
 
     def _check(self, finalist: Finalist) -> None:
+        self._attempt(finalist, finalist.checks, partial(self._compare, finalist))
+
+    def _compare(self, finalist: Finalist) -> None:
         room, cases = finalist.checks, self._checked_on()
         executor = room.enter()
         checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together, stress=True)
@@ -174,25 +188,25 @@ class _Final:
         if correctness != "passed":
             finalist.result = Result(correctness=correctness, reason=finalist.said, stage="final")
 
-    def _prepare_original(self, room: Room) -> None:
+    def _prepare_original(self, room: Room, *, alone: bool = False) -> None:
         with suppress(KernelBandError):  # what goes wrong here goes wrong again, and is dealt with, in its round
-            self._prepare(room, BASELINE)
+            self._prepare(room, BASELINE, alone=alone)
 
     def _prepare_all(self, room: Room) -> None:
         for finalist in [f for f in self._left() if room in f.rooms]:
             self._prepare_early(finalist, room)
 
-    def _prepare_early(self, finalist: Finalist, room: Room) -> None:
+    def _prepare_early(self, finalist: Finalist, room: Room, *, alone: bool = False) -> None:
         try:
-            self._prepare(room, finalist.candidate)
+            self._prepare(room, finalist.candidate, alone=alone)
         except KernelBandError as error:
             if fault_of(error) != "oom":  # that may be for want of what the others took: its turn will tell
                 finalist.result = evolve(self.judge.faulty(error, bool(finalist.checked)), stage="final")
 
-    def _prepare(self, room: Room, candidate: Candidate, cases: Sequence[Case] | None = None) -> None:
+    def _prepare(self, room: Room, candidate: Candidate, cases: Sequence[Case] | None = None, *, alone: bool = False) -> None:
         cases = cases or self.judge.task.timed()
         deadline = prepare_deadline(cases, self.judge.settings, fresh=room.fresh)
-        room.prepare(candidate.variant, [c["id"] for c in cases], deadline, self.judge.gpu, shared=self.together)
+        room.prepare(candidate.variant, [c["id"] for c in cases], deadline, self.judge.gpu, shared=self.together and not alone)
 
     # ------------------------------------------------------------ measure
 
@@ -295,56 +309,3 @@ class _Final:
         if result.performance == "faster":
             result = evolve(result, reason=f"{result.reason} {finalist.candidate.remark}".strip())
         finalist.result = result
-
-    def _must_prove(self, finalist: Finalist) -> bool:
-        return self.judge.task.entry is not None and finalist.candidate.files is not None
-
-    def _prove_all(self) -> None:
-        """The rooms end meanwhile: an entry may need the memory."""
-        winners = [f for f in self.finalists if f.result is not None and f.result.performance == "faster" and self._must_prove(f)]
-        again: list[Finalist] = []
-        rooms = [*self.originals, *(room for house in self.houses for room in house)]
-        self.crew.together([*(room.leave for room in rooms), *(partial(self._prove, f, again) for f in winners)])
-        for finalist in again:
-            self._prove(finalist, None)
-        refused = [f for f in winners if f.refused is not None]
-        if refused:
-            self._conclude_proofs(refused)
-
-    def _conclude_proofs(self, refused: Sequence[Finalist]) -> None:
-        """An entry that the original doesn't pass either says nothing of a variant: one that is too slow, or fails here anyway."""
-        entry, room = self.judge.task.entry, refused[0].proof
-        assert entry is not None
-        try:
-            problem = run_entry(room.enter(), None, entry, self.judge.settings, self.judge.gpu)
-        except KernelBandError as error:
-            self.judge.faulty(error, checked=True)  # raises what is nobody's
-            problem = error.message
-        finally:
-            room.leave()
-        for finalist in refused:
-            assert finalist.result is not None
-            reason = f"{finalist.result.reason} Not proven by {entry['name']}, which the original doesn't pass here either.".strip()
-            finalist.result = evolve(finalist.result, reason=reason) if problem else finalist.refused
-
-    def _prove(self, finalist: Finalist, again: list[Finalist] | None) -> None:
-        """A winner that the user's own asserts refuse isn't one. Beside others it may run out of memory for their sake: ``again`` then."""
-        entry = self.judge.task.entry
-        assert entry is not None
-        assert finalist.result is not None
-        start = time.monotonic()
-        try:
-            executor = finalist.proof.enter()
-            variant = finalist.candidate.variant
-            said = run_entry(executor, variant, entry, self.judge.settings, self.judge.gpu, shared=again is not None)
-            if said:
-                finalist.refused = evolve(finalist.result, correctness="wrong", reason=said)
-        except KernelBandError as error:
-            fault = self.judge.faulty(error, checked=True).fault
-            if fault == "oom" and again is not None:
-                again.append(finalist)
-            else:
-                finalist.refused = evolve(finalist.result, fault=fault, reason=error.message)
-        finally:
-            finalist.proof.leave()
-            finalist.seconds += time.monotonic() - start

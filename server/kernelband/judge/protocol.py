@@ -187,14 +187,16 @@ class Task:
         raise WorkloadError(f"None of the {len(self.cases)} recorded calls can be timed{said}: name another entry with --entry.")
 
 
+def is_autotuned(task: Task) -> bool:
+    """Whether a tuner chose a configuration for any launch of the original."""
+    return any(launch["config"] is not None for case in task.cases for launch in case["launches"])
+
+
 def can_work_together(task: Task, device: Device | None, settings: Settings, versions: int) -> bool:
     """Whether all of the final's processes may be there, check and prepare at the same time: in each round one for each of ``versions``.
 
-    Each holds contents, buffers and results: about what the case says. An autotuned kernel would choose its configuration beside the work
-    of others, so it has to be alone.
+    Each holds contents, buffers and results: about what the case says.
     """
-    if any(launch["config"] is not None for case in task.cases for launch in case["launches"]):
-        return False
     largest = max((c["memory_bytes"] for c in task.cases if c["replayable"]), default=0)
     return device is None or settings.processes * versions * largest <= settings.crowd_share * device.memory_bytes
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from tests.redteam.defences.compared import COMPARED
 from tests.redteam.defences.gate import GATED
-from tests.redteam.defences.judged import RESULT, TIMED
+from tests.redteam.defences.judged import RESULT
 from tests.redteam.defences.row import ROOT, Defence
+from tests.redteam.defences.timed import TIMED
 
 __all__ = ["DEFENCES", "QUICK", "ROOT", "THROUGH", "Defence"]
 

@@ -231,10 +231,28 @@ def test_all_processes_but_that_of_the_check_start_at_once():
     assert final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result.verified
 
 
-@pytest.mark.parametrize("more", [{"memory_bytes": 20 << 30}, {"launches": [{"config": {"num_warps": 4}}]}])
-def test_large_cases_and_autotuned_kernels_keep_to_their_turn(more):
+AUTOTUNED = {"launches": [{"config": {"num_warps": 4}}]}
+
+
+def test_tuners_choose_alone_and_that_of_the_original_last():
     pool = Pool({"a": 1.3, "b": 1.3})
-    report = final(judge((case("c1", **more), case("c2")), device=find_device("h200")), pool, [candidate("a"), candidate("b")])
+    report = final(judge((case("c1", **AUTOTUNED), case("c2"))), pool, [candidate("a"), candidate("b")])
+    assert [v.result.verified for v in report.verdicts] == [True, True]
+    worked = [
+        (name, operation, params.get("variant")) for name, operation, params in pool.calls if operation != "prepare" or params["cases"]
+    ]
+    assert worked[:3] == [("final-0-0", "prepare", "a"), ("final-1-0", "prepare", "b"), ("original-0", "prepare", None)]
+    for name, _, _ in worked[:3]:
+        executor = pool.made[name]
+        assert next(shared for call, shared in zip(executor.calls, executor.shared, strict=True) if call[3] == "GPU-1") is False
+    assert all(True in pool.made[name].shared for name in ("check-0", "check-1"))  # all else goes on side by side
+
+
+@pytest.mark.parametrize("autotuned", [{}, AUTOTUNED])
+def test_large_cases_keep_to_their_turn(autotuned):
+    pool = Pool({"a": 1.3, "b": 1.3})
+    large = case("c1", memory_bytes=20 << 30, **autotuned)
+    report = final(judge((large, case("c2")), device=find_device("h200")), pool, [candidate("a"), candidate("b")])
     assert [v.result.verified for v in report.verdicts] == [True, True]
     assert not any(s for n, e in pool.made.items() if not n.startswith("proof") for s in e.shared)
     assert pool.ended

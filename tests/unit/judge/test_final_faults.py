@@ -11,7 +11,7 @@ import pytest
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.judge import final
 from tests.unit.judge.pools import PATIENCE_S, Pool, candidate, judge, of_a_variant, wrong
-from tests.unit.judge.simulation import SimulatedExecutor, died, operation_failed
+from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
 
 
 def only(variant, fault, operation):
@@ -37,6 +37,16 @@ def test_a_fault_of_one_finalist_costs_the_others_nothing(operation, fault):
         assert report.verdicts[1].result.correctness == "untested"
     if operation in ("check", "prepare"):
         assert not [c for calls in pool.asked("turn").values() for c in calls if c["variant"] == "b"]
+
+
+def test_a_finalist_that_fails_while_its_tuner_chooses_is_not_checked():
+    failed = operation_failed("It needs 300 KB of shared memory.", "compile_error")
+    pool = Pool({"a": 1.3, "b": 1.3}, **{"*": only("a", failed, "prepare")})
+    cases = (case("c1", launches=[{"config": {"num_warps": 4}}]), case("c2"))
+    report = final(judge(cases), pool, [candidate("a"), candidate("b")])
+    assert [v.result.fault for v in report.verdicts] == ["compile_error", "none"]
+    assert report.verdicts[1].result.verified
+    assert not pool.asked("check", "check-0")["check-0"]
 
 
 def test_a_finalist_that_does_not_compile_when_prepared_keeps_the_processes():
