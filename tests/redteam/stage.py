@@ -71,7 +71,7 @@ class Stage:
         self.worker.close()
 
     def play(self, edited: Edited, *, without: str = "") -> Verdict:
-        """The verdict of the final on an edit; in a rehearsal, if so wished, without one of the defences in the variant's processes."""
+        """The verdict of the final on an edit; in a rehearsal, if so wished, without one of the defences but in the original's turns."""
         base = edited.base
         captured = self._capture(base)
         path = str(self.folder / f"{base.name}.py")
@@ -83,7 +83,7 @@ class Stage:
         judge = Judge(Task(captured.cases), settings=ON_GPU if self.gpu else SETTINGS)
 
         def make(name: str) -> Any:
-            if name.startswith("original") and not self.gpu:
+            if name.startswith("original") and not self.gpu and not (without and name == "original-hidden"):
                 return self._lasting.setdefault(base.name, Lasting(self._executor(base, f"original of {base.name}")))
             self._made += 1
             return self._executor(base, f"{name} {self._made}", without)
