@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
@@ -12,6 +13,7 @@ from kernelband.hardware.occupancy import Occupancy, Waves, occupancy, waves
 from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
 
 _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2}
+CLEARLY = 0.75  # of the bytes of its tensors: a launch that touches less doesn't need them all
 #: Operand dtypes of matrix products, narrowest first; float32 operands are computed in tf32 unless the kernel says otherwise.
 _OPERANDS = (("float8", "float8"), ("bfloat16", "bfloat16"), ("float16", "float16"), ("float32", "tf32"), ("int8", "int8"))
 
@@ -80,6 +82,7 @@ def works(
             counted, or an empty mapping when nothing was.
     """
     by_case = {case["id"]: case for case in cases}
+    numbers = Counter(spec["case"] for spec in specs)
     seen: dict[str, int] = {}
     out: list[Work] = []
     for spec in specs:
@@ -90,8 +93,9 @@ def works(
             continue
         counted = case["launches"] if launches is None else launches.get(case["id"], ())
         traffic = counted[number] if number < len(counted) and _same(counted[number], spec) else None
-        tensors = _tensors(case, spec, number)
-        out.append(_work(spec, facts[spec["key"]], traffic, tensors, _compulsory(case)))
+        own = _own(case, spec, number)
+        least = _least_of(case, own) if own is not None and numbers[spec["case"]] == len(case["launches"]) else None
+        out.append(_work(spec, facts[spec["key"]], traffic, own, least))
     return tuple(out)
 
 
@@ -99,24 +103,33 @@ def _same(launch: LaunchFacts, spec: LaunchSpec) -> bool:
     return launch["kernel"]["qualname"] == spec["kernel"]["qualname"]
 
 
-def _tensors(case: Case, spec: LaunchSpec, number: int) -> LaunchFacts | None:
+def _own(case: Case, spec: LaunchSpec, number: int) -> LaunchFacts | None:
     """The capture's launch with that number: shapes and dtypes of a variant's launch are nearly always those of the original's."""
     launches = case["launches"]
     return launches[number] if number < len(launches) and _same(launches[number], spec) else None
 
 
-def _compulsory(case: Case) -> float | None:
-    """Of the only launch of a case; with several the case's bytes are not any single one's."""
-    return case["compulsory_bytes"] if len(case["launches"]) == 1 else None
+def _least_of(case: Case, own: LaunchFacts) -> float | None:
+    """What memory must move for a launch of the original, and so for the same launch of every variant: a variant computes the same, and
+    its own count of sampled programs must not make more or less of it.
+
+    The compulsory bytes, unless the launch clearly touches less of its tensors (counts of sampled programs are off by some percent).
+    """
+    compulsory = case["compulsory_bytes"] if len(case["launches"]) == 1 else None
+    touched = own.get("unique_bytes")
+    if touched is None:
+        touched = _sum(own["loads_bytes"], own["stores_bytes"])
+    if compulsory is not None and (touched is None or touched >= CLEARLY * compulsory):
+        return float(compulsory)
+    return _smallest(compulsory, touched, _tensor_bytes(own))
 
 
-def _work(
-    spec: LaunchSpec, facts: CompileFacts, traffic: LaunchFacts | None, tensors: LaunchFacts | None, compulsory: float | None
-) -> Work:
+def _work(spec: LaunchSpec, facts: CompileFacts, traffic: LaunchFacts | None, own: LaunchFacts | None, least: float | None) -> Work:
     moved = _sum(traffic["loads_bytes"], traffic["stores_bytes"]) if traffic else None
     if moved is not None and traffic is not None:
         moved -= _merged(facts, traffic)
-    least = _least(compulsory, moved, traffic.get("unique_bytes") if traffic else None, _tensor_bytes(tensors) if tensors else None)
+    if least is None or (moved is not None and moved < CLEARLY * least):
+        least = _smallest(least, moved, traffic.get("unique_bytes") if traffic else None, _tensor_bytes(own) if own else None)
     return Work(
         case=spec["case"],
         kernel=spec["kernel"]["qualname"],
@@ -126,7 +139,7 @@ def _work(
         moved_bytes=moved,
         flops=traffic["flops"] if traffic else None,
         dot_flops=traffic["dot_flops"] if traffic else None,
-        dtype=operand_dtype(tensors or traffic),
+        dtype=operand_dtype(own or traffic),
         sectors=traffic["sectors_per_request"] if traffic else None,
         arithmetic=traffic.get("arithmetic") if traffic else None,
         functions=_floats(traffic.get("functions")) if traffic else None,
@@ -146,13 +159,8 @@ def _merged(facts: CompileFacts, traffic: LaunchFacts) -> int:
     return sum(x.get("moved_bytes", 0) for x in seen if (x["path"], x["line"]) not in lines)
 
 
-def _least(compulsory: float | None, moved: float | None, unique: float | None, tensors: float | None) -> float | None:
-    """What memory must move: the compulsory bytes, unless the launch clearly touches less of its tensors (counts of sampled programs are
-    off by some percent); without them the smallest count there is.
-    """
-    if compulsory is not None and (moved is None or moved >= 0.75 * compulsory):
-        return float(compulsory)
-    known = [float(count) for count in (compulsory, moved, unique, tensors) if count]
+def _smallest(*counts: float | None) -> float | None:
+    known = [float(count) for count in counts if count]
     return min(known) if known else None
 
 

@@ -22,7 +22,12 @@ RESULT = (
     *within(
         f"{JUDGE}/speed_of_light.py",
         "tests/unit/judge/test_rules.py",
-        ("faster than the hardware", "if floor is None or variant_us >= SLACK * floor.us:", "if True:", "test_too_fast"),
+        (
+            "faster than the hardware",
+            "if floor is None or variant_us >= SLACK * floor.us or original_us < SLACK * floor.us:",
+            "if True:",
+            "test_too_fast",
+        ),
     ),
     *within(
         f"{JUDGE}/result.py",

@@ -112,18 +112,23 @@ def test_floor_of_a_compute_bound_case():
 
 def test_unknown_bytes_have_no_floor():
     assert floor_of(case("c1"), H200) is None
-    assert too_fast(case("c1"), H200, 1e-9) is None
+    assert too_fast(case("c1"), H200, 1e-9, 250.0) is None
 
 
 def test_too_fast():
-    assert too_fast(memory_case(), H200, 190.0) is None
-    said = too_fast(memory_case(), H200, 100.0)
+    assert too_fast(memory_case(), H200, 190.0, 250.0) is None
+    said = too_fast(memory_case(), H200, 100.0, 250.0)
     assert "100.0 µs" in said
     assert "4.80 TB/s" in said
 
 
+def test_a_floor_that_the_original_is_below_is_none():
+    """Its kernel touches a part of a tensor that it gets as a whole."""
+    assert too_fast(memory_case(), H200, 100.0, 150.0) is None
+
+
 def test_a_suspect_is_checked_on_everything_and_stays_suspect():
-    cases = (memory_case(device_us=250.0), case("h1", "held_out"))
+    cases = (case("c1", compulsory_bytes=530_000_000), case("h1", "held_out"))  # 100 µs, as the original takes there
     executor = SimulatedExecutor({"v": 2.0}, random.Random(0))
     result = Judge(Task(cases), device=H200).screen(executor, Candidate({"id": "v", "files": []})).result
     assert result.integrity == "suspect"
