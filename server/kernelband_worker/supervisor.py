@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -60,9 +61,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until end of input, a broken frame, SIGTERM or SIGHUP; then clean up and exit."""
-        for name in ("SIGTERM", "SIGHUP"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), lambda *_: self._leave())
+        self._leave_when_told()
         try:
             while True:
                 message = frames.read(self._reader)
@@ -74,6 +73,21 @@ class Supervisor:
         finally:
             self._leave()
             threading.Event().wait(60)  # another thread is leaving, and ends the process when all is clean
+
+    def _leave_when_told(self) -> None:
+        """By a thread of its own: a handler in Python would wait until ``run`` reads the engine's next message."""
+        ear, mouth = socket.socketpair()
+        mouth.setblocking(False)
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda *_: None)
+        signal.set_wakeup_fd(mouth.detach(), warn_on_full_buffer=False)
+
+        def wait() -> None:
+            ear.recv(1)
+            self._leave()
+
+        threading.Thread(target=wait, daemon=True, name="signals").start()
 
     def _leave(self) -> None:
         if not self._leaving.acquire(blocking=False):  # a signal while leaving, or a second thread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -82,6 +83,17 @@ def test_the_supervisor_dies(engine: subprocess.Popen[str], how: signal.Signals)
     os.kill(supervisor, how)
     assert all_end(everybody)
     assert gone(scratch) == []
+
+
+def test_the_supervisor_is_told_to_end_while_it_waits_for_the_engine(start: StartWorker) -> None:
+    """Its first thread stays in the read: the signal is taken by another, as when it comes right before that read."""
+    worker = start()
+    worker.start_executor("a", "cpu")
+    pids = [worker.call("a", "echo", {}, 60)["pid"], *family(supervisor := worker.hello["pid"])]
+    other = max(int(name) for name in os.listdir(f"/proc/{supervisor}/task"))
+    assert other != supervisor
+    assert ctypes.CDLL(None, use_errno=True).tgkill(supervisor, other, signal.SIGTERM) == 0
+    assert all_end(pids)
 
 
 def test_the_guardian_dies_and_the_supervisor_still_cleans(start: StartWorker, monkeypatch: pytest.MonkeyPatch) -> None:
