@@ -208,6 +208,8 @@ def _value(value: Any) -> Any:
     """An argument as the interpreter takes it."""
     if isinstance(value, bool):  # before 3.9 it goes through as an int32 and is refused
         return tl.tensor(TensorHandle(np.array([value], dtype=np.bool_), tl.int1), tl.int1)
+    if isinstance(value, float):  # goes through as a number, which has no methods and widens nothing; a compiled kernel gets a float32
+        return tl.tensor(TensorHandle(np.array([value], dtype=np.float32), tl.float32), tl.float32)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return type(value)(_value(item) for item in value) if type(value) is tuple else interpreter._implicit_cvt(value)
     return interpreter._implicit_cvt(value)

@@ -7,7 +7,7 @@ A mode sees every call of torch's API, factory functions included, without patch
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -37,6 +37,8 @@ _LOOKING = frozenset((
     "register_hook",
 ))
 # fmt: on
+#: Functions that take a function of the program's, which torch calls later.
+_HOOKING = ("register_hook", "register_post_accumulate_grad_hook")
 #: Functions that write to their first argument without saying so in their name.
 _IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__", "__iand__", "__ior__", "__setitem__")
 #: Functions that write over all of their first argument.
@@ -52,10 +54,13 @@ class DeviceMode(TorchFunctionMode):
         self._host = WeakTensorKeyDictionary()  # tensors that the program keeps on the host
         self._constructors = _device._device_constructors()
         self.default = _CPU  # of torch.set_default_device
+        self.namespaces: Set[str] = set()  # of operators whose kernels are the program's, and run with this mode on
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.device:  # what the program calls its device stays what it is
+            return torch.device("cuda", *args) if len(args) == 1 and type(args[0]) is int else func(*args, **kwargs)
+        if getattr(func, "__module__", "").rpartition("torch._ops.")[2] in self.namespaces:
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name == "__get__":
@@ -63,9 +68,11 @@ class DeviceMode(TorchFunctionMode):
         if name in ("cuda", "cpu") and args and isinstance(args[0], torch.Tensor):
             return self._moved(args[0], to_host=name == "cpu")
         if name == "get_device" and args:
-            return -1 if self._is_host(args[0]) else 0
+            return -1 if self.is_host(args[0]) else 0
         if name == "pin_memory":
             return args[0]
+        if name in _HOOKING and len(args) > 1:
+            args = (args[0], self.inside(args[1]), *args[2:])
         wanted = self._device_of(func, args, kwargs)
         args, kwargs = _on_cpu(args), _on_cpu(kwargs)
         kwargs.pop("pin_memory", None)
@@ -73,11 +80,23 @@ class DeviceMode(TorchFunctionMode):
             return self._to(func, args, kwargs, to_host=wanted.type == "cpu")
         result = func(*args, **kwargs)
         if name == "__set__" and len(args) == 2 and isinstance(args[1], torch.Tensor):  # ``parameter.data = moved``
-            self._place(args[0], host=self._is_host(args[1]))
+            self._place(args[0], host=self.is_host(args[1]))
             return result
         if name not in _LOOKING:
             self._follow(name, args, kwargs, result, wanted)
         return result
+
+    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the program's that torch calls from inside a call of its own: it gets the mode, which torch has left by then."""
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if any(mode is self for mode in stack()):
+                return function(*args, **kwargs)
+            with self:
+                return function(*args, **kwargs)
+
+        return called
 
     # ------------------------------------------------------------ where tensors are
 
@@ -105,7 +124,8 @@ class DeviceMode(TorchFunctionMode):
 
         return load
 
-    def _is_host(self, tensor: Any) -> bool:
+    def is_host(self, tensor: Any) -> bool:
+        """Whether it is a tensor that the program keeps on the host."""
         return isinstance(tensor, torch.Tensor) and tensor in self._host
 
     def _place(self, tensor: torch.Tensor, *, host: bool) -> None:
@@ -121,10 +141,10 @@ class DeviceMode(TorchFunctionMode):
         name = getattr(owner, "__name__", "")
         if args and isinstance(args[0], torch.Tensor):
             if name in ("device", "is_cuda", "is_cpu") and args[0].device.type == "cpu":
-                host = self._is_host(args[0])
+                host = self.is_host(args[0])
                 return {"device": _CPU if host else DEVICE, "is_cuda": not host, "is_cpu": host}[name]
             if isinstance(value, torch.Tensor) and value is not args[0]:  # .T, .data, .grad
-                self._place(value, host=self._is_host(args[0]))
+                self._place(value, host=self.is_host(args[0]))
         return value
 
     def _device_of(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
@@ -133,7 +153,7 @@ class DeviceMode(TorchFunctionMode):
         if named is None and func is torch.Tensor.to and len(args) > 1:
             named = args[1] if isinstance(args[1], (str, int, torch.device)) else None
             if isinstance(args[1], torch.Tensor):
-                named = _CPU if self._is_host(args[1]) else DEVICE
+                named = _CPU if self.is_host(args[1]) else DEVICE
         if named is None and func in self._constructors:
             current = getattr(_device, "CURRENT_DEVICE", None) or self.default
             if current.type == "cuda":
@@ -144,7 +164,7 @@ class DeviceMode(TorchFunctionMode):
         return DEVICE if isinstance(named, int) else torch.device(named)
 
     def _moved(self, tensor: torch.Tensor, *, to_host: bool) -> torch.Tensor:
-        if self._is_host(tensor) == to_host:
+        if self.is_host(tensor) == to_host:
             return tensor
         moved = tensor.clone()
         self._place(moved, host=to_host)
@@ -153,7 +173,7 @@ class DeviceMode(TorchFunctionMode):
 
     def _to(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, to_host: bool) -> torch.Tensor:
         result = func(*args, **kwargs)
-        if self._is_host(args[0]) != to_host and result is args[0]:
+        if self.is_host(args[0]) != to_host and result is args[0]:
             result = result.clone()  # on a GPU this is a copy from one memory to the other
         if result is not args[0]:
             self._place(result, host=to_host)
@@ -161,14 +181,14 @@ class DeviceMode(TorchFunctionMode):
         return result
 
     def _follow(self, name: str, args: Any, kwargs: Any, result: Any, wanted: Any) -> None:
-        results = list(_tensors(result))
+        results = list(tensors_of(result))
         if name == "__setitem__":
             results = [args[0]]
         if not results:
             return
         out = kwargs.get("out")
-        inputs = [*_tensors(args), *_tensors([value for key, value in kwargs.items() if key != "out"])]
-        host = all(self._is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
+        inputs = [*tensors_of(args), *tensors_of([value for key, value in kwargs.items() if key != "out"])]
+        host = all(self.is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
         held = {id(tensor) for tensor in inputs}
         for tensor in results:
             if id(tensor) not in held and out is None:
@@ -225,14 +245,15 @@ def _on_cpu(value: Any) -> Any:
     return value
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors_of(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in it, tuples and lists looked into."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (tuple, list)):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_of(item)
 
 
 def stack() -> List[Any]:
-    """The active modes, outermost first: for tests."""
+    """The active modes, outermost first."""
     return torch.overrides._get_current_function_mode_stack()

@@ -92,8 +92,8 @@ def test_torch_cuda_answers_for_the_target():
     properties = torch.cuda.get_device_properties("cuda")
     assert (properties.multi_processor_count, properties.warp_size) == (132, 32)
     assert properties.max_threads_per_multi_processor == 2048
-    with pytest.raises(AttributeError, match="total_memory of NVIDIA H100 is not known here"):
-        properties.total_memory  # noqa: B018
+    with pytest.raises(AttributeError, match="L2_cache_size of NVIDIA H100 is not known here"):
+        properties.L2_cache_size  # noqa: B018
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     with torch.cuda.device(0), torch.cuda.stream(torch.cuda.Stream()):
         start.record()

@@ -1,0 +1,112 @@
+"""The program's code that torch calls from inside: its operators, its backward functions, its hooks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+
+@pytest.fixture(scope="module")
+def operators(program):
+    return program("operators").module
+
+
+@pytest.fixture
+def x(shim):
+    return torch.arange(100.0, device="cuda")
+
+
+@pytest.mark.parametrize(
+    "double",
+    [
+        lambda made, x: made.scale(x, 2.0),
+        lambda made, x: torch.ops.kernelband_tests.scale(x, 2.0),
+        lambda made, x: torch.ops.kernelband_tests.scale.default(x, 2.0),
+        lambda made, x: made.scale_traced(x, 2.0),
+        lambda made, x: torch.ops.kernelband_tests_older.scale(x, 2.0),
+        lambda made, x: made.not_compiled(x),
+        lambda made, x: made.not_traced(x),
+        lambda made, x: made.compiled(x),
+        lambda made, x: torch.compile(made.scale)(x, 2.0),
+    ],
+)
+def test_an_operator_gets_the_devices_tensors(operators, x, double):
+    doubled = double(operators, x)
+    assert doubled.is_cuda
+    assert torch.equal(doubled, x + x)
+
+
+def test_an_operator_for_the_device_only_writes_to_its_argument(operators, x):
+    operators.scale_inplace(x, 3.0)
+    assert x[33] == 99
+
+
+def test_the_hosts_tensors_get_the_hosts_kernel(operators):
+    assert torch.ops.kernelband_tests_older.scale(torch.ones(3), 2.0).tolist() == [-1, -1, -1]
+
+
+def test_an_operator_made_anew_has_its_new_kernel(shim):
+    def make(by):
+        @torch.library.custom_op("kernelband_tests::made_again", mutates_args=(), device_types="cuda")
+        def made_again(x: torch.Tensor) -> torch.Tensor:
+            return x + by
+
+        return made_again
+
+    x = torch.zeros(1, device="cuda")
+    assert make(1)(x).item() == 1
+    assert make(2)(x).item() == 2
+
+
+def test_an_operator_is_differentiated_on_the_device(operators, x):
+    x.requires_grad_()
+    operators.scale(x, 2.0).sum().backward()
+    assert x.grad.is_cuda
+    assert x.grad.tolist() == [2.0] * 100
+
+
+class Checked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        assert gradient.is_cuda
+        return gradient + torch.ones(gradient.shape, device="cuda")
+
+
+@pytest.mark.parametrize(
+    "differentiate",
+    [
+        lambda y, x: y.backward(),
+        lambda y, x: torch.autograd.backward(y),
+        lambda y, x: setattr(x, "grad", torch.autograd.grad(y, x)[0]),
+    ],
+)
+def test_a_backward_function_is_on_the_device(x, differentiate):
+    x.requires_grad_()
+    differentiate(Checked.apply(x).sum(), x)
+    assert x.grad.tolist() == [2.0] * 100
+
+
+def test_hooks_and_checkpoints_are_on_the_device(x):
+    seen = []
+
+    def layer(x):
+        seen.append(x.is_cuda)
+        return (x * torch.ones(x.shape, device="cuda")).sin()
+
+    x.requires_grad_()
+    y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)
+    y.register_hook(lambda gradient: seen.append(gradient.is_cuda))
+    y.sum().backward()
+    assert seen == [True] * 3
+
+
+def test_a_float_argument_is_a_float32_that_widens(program):
+    blocks = program("operators")
+    x = torch.full((64,), 3.0, device="cuda", dtype=torch.float16)
+    out = torch.empty(64, device="cuda")
+    blocks.module.add_kernel[(1,)](x, out, 2.0**-14)
+    assert out[0].item() == 3 + 2.0**-14
