@@ -1,8 +1,8 @@
 """Sees every Triton launch with the arguments that the device gets: after autotuner and heuristics, whoever calls, however deep.
 
-Seen are ``kernel[grid](...)``, ``kernel.run(...)`` and ``kernel.warmup(...)`` followed by ``CompiledKernel[grid](...)``. An autotuner's
-trial runs are not launches of the program and are passed over. With ``suppress`` nothing is compiled or run; with no GPU the
-interpreter runs it (``cpu``).
+Seen are ``kernel[grid](...)``, ``kernel.run(...)`` and ``kernel.warmup(...)`` followed by ``CompiledKernel[grid](...)``. The trial runs of
+autotuners, Triton's and a project's own, are not launches of the program and are passed over. With ``suppress`` nothing is compiled or run;
+with no GPU the interpreter runs it (``cpu``).
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from triton.runtime.jit import JITFunction
 
 from kernelband_worker import triton_versions
 from kernelband_worker.sources import real_path
+from kernelband_worker.specialised import ACTIVE, CONFIG, Specialised
+from kernelband_worker.stand_ins import StandIns, alike, passing, passing_over
 from kernelband_worker.state import State
 from kernelband_worker.tuning import PATIENCE_S, Choices, Chooser, Race, plain
 from kernelband_worker.wire import Function
+from kernelband_worker.wrapped import jit_function, layers, timed_by_tuner
 
 if TYPE_CHECKING:
     from kernelband_worker.cpu.machine import Machine
@@ -44,14 +47,6 @@ class LaunchEvent:
 
 
 Handler = Callable[[LaunchEvent], None]
-
-#: Where launches enter Triton, in the order in which ``Watch`` names its own.
-_ENTRY_POINTS: Tuple[Tuple[type, str], ...] = (
-    (JITFunction, "run"),
-    (Autotuner, "run"),
-    (Autotuner, "_bench"),
-    (CompiledKernel, "__getitem__"),
-)
 
 
 @contextlib.contextmanager
@@ -115,69 +110,69 @@ class Watch:
         self._timing = not suppress and machine is None  # whether an autotuner can time
         if chooser is None and not self._timing:
             self._chooser = Chooser({}, configurations, times=False)
-        self._here = threading.local()  # a backward pass launches from a thread of its own
+        self._here = threading.local()
         self._run: Callable[..., Any]  # Triton's own entry points, once installed
-        self._autotuner_run: Callable[..., Any]
-        self._bench: Callable[..., Any]
         self._getitem: Callable[..., Any]
+
+    @property
+    def launching(self) -> bool:
+        """Whether launches reach a device."""
+        return self._timing
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Stand between the program and Triton's launch paths."""
-        before = [getattr(owner, name) for owner, name in _ENTRY_POINTS]
-        # Triton's own, below a watch that stands there already.
-        own: List[Callable[..., Any]] = [getattr(function, "kernelband_original", function) for function in before]
-        self._run, self._autotuner_run, self._bench, self._getitem = own
-        watch = self
+        watch, stand_ins = self, StandIns(self._tuned, self._trial, self._benchmarked)
 
         def run(kernel: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             return watch._launch(kernel, args, kwargs, grid, warmup)
 
-        def autotuner_run(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
-            return watch._tuned(tuner, args, kwargs)
-
-        def bench(tuner: Autotuner, *args: Any, **kwargs: Any) -> Any:
-            if watch._chooser is not None and watch._chooser.too_late():
-                return [float("inf")] * 3  # as Triton answers for one that doesn't fit
-            with watch._passing_over():
-                return watch._bench(tuner, *args, **kwargs)
-
         def getitem(compiled: CompiledKernel, grid: Any) -> Any:
             return watch._compiled(compiled, grid)
 
-        mine: List[Any] = [run, autotuner_run, bench, getitem]
-        for function, original in zip(mine, own):
-            function.kernelband_original = original
-        try:
-            for (owner, name), function in zip(_ENTRY_POINTS, mine):
-                setattr(owner, name, function)
-            yield
-        finally:
-            for (owner, name), function in zip(_ENTRY_POINTS, before):
-                setattr(owner, name, function)
+        with stand_ins:
+            self._run = stand_ins.swap(JITFunction, "run", lambda _: run)
+            self._getitem = stand_ins.swap(CompiledKernel, "__getitem__", lambda _: getitem)
+            ACTIVE.append(self)
+            try:
+                yield
+            finally:
+                ACTIVE.remove(self)
 
     # ------------------------------------------------------------ the paths
 
     def _launch(self, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], grid: Any, warmup: bool) -> Any:
-        if getattr(self._here, "passing", 0):
+        if passing():
             return self._run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
         if warmup:
             if self._timing:
                 return self._run(kernel, *args, grid=grid, warmup=True, **kwargs)
-            return Specialised(self, kernel, args, kwargs)
+            return Specialised(kernel, args, kwargs)
         arguments = triton_versions.bind(kernel, args, kwargs)
         sizes = triton_versions.canonical_grid(grid, arguments)
-        result = None
+        result: Any = None
         if self._timing:
             result = self._run(kernel, *args, grid=sizes, warmup=False, **kwargs)
         elif self._machine is None or self._suppress:
             for hook in kernel.pre_run_hooks:
                 hook(*args, **kwargs)
-        self._finish(kernel, args, kwargs, arguments, sizes)
-        return result
+        config = self._config(kernel)
+        self._finish(kernel, args, kwargs, arguments, sizes, config=config)
+        # A project's own entry keeps what a launch gives back, and launches that from then on.
+        kept = result if self._timing else Specialised(kernel, args, kwargs)
+        if config is not None and kept is not None:
+            setattr(kept, CONFIG, config)
+        return kept
 
     def _finish(
-        self, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], arguments: Dict[str, Any], grid: Tuple[int, int, int]
+        self,
+        kernel: JITFunction[Any],
+        args: Tuple[Any, ...],
+        kwargs: Dict[str, Any],
+        arguments: Dict[str, Any],
+        grid: Tuple[int, int, int],
+        *,
+        config: Optional[Dict[str, Any]],
     ) -> None:
         """Interpret where that is wanted, learn the specialisation, tell the handler."""
         frames = self._frames()
@@ -195,58 +190,71 @@ class Watch:
             "specialization_data": learnt.data,
             "key": learnt.key(kernel),
         }
-        function, config = self._function(kernel), self._config(kernel)
+        function = self._function(kernel)
         self._handler(LaunchEvent(kernel, function, arguments, grid, learnt.options, specialization, config, frames, traffic))
 
     def _compiled(self, compiled: CompiledKernel, grid: Any) -> Callable[..., None]:
         runner = self._getitem(compiled, grid)
 
         def launch(*args: Any, **kwargs: Any) -> None:
-            runner(*args, **kwargs)
+            if self._timing or passing():
+                runner(*args, **kwargs)
+            if passing():
+                return
             launched = triton_versions.bind_compiled(compiled, args)
             if launched is not None:
                 kernel, arguments, options = launched
                 sizes = triton_versions.canonical_grid(grid, arguments)
-                self._finish(kernel, (), {**arguments, **options}, arguments, sizes)
+                self._finish(kernel, (), {**arguments, **options}, arguments, sizes, config=getattr(compiled, CONFIG, None))
 
         return launch
 
-    def launch_specialised(self, kernel: JITFunction[Any], arguments: Dict[str, Any], options: Dict[str, Any], grid: Any) -> None:
-        """A launch of what ``warmup`` gave back."""
-        self._finish(kernel, (), {**options, **arguments}, arguments, triton_versions.canonical_grid(grid, arguments))
-
-    def compile(self, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        """What ``warmup`` really gives: compiled for the target, when the program asks for its registers or shared memory."""
-        return self._run(kernel, *args, grid=(1, 1, 1), warmup=True, **kwargs)
+    def launch_specialised(self, kept: Specialised, arguments: Dict[str, Any], options: Dict[str, Any], grid: Any) -> None:
+        """A launch of what an earlier one, or ``warmup``, gave back."""
+        sizes = triton_versions.canonical_grid(grid, arguments)
+        self._finish(kept.kb_kernel, (), {**options, **arguments}, arguments, sizes, config=vars(kept).get(CONFIG))
 
     # ------------------------------------------------------------ autotuning
 
-    @contextlib.contextmanager
-    def _passing_over(self) -> Iterator[None]:
-        self._here.passing = getattr(self._here, "passing", 0) + 1
-        try:
-            yield
-        finally:
-            self._here.passing -= 1
-
-    def _tuned(self, tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    def _tuned(self, run: Callable[..., Any], tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         tuners = self._here.__dict__.setdefault("tuners", [])
+        if tuners and tuners[-1] is tuner:  # a class's own run goes on to Triton's
+            return run(tuner, *args, **kwargs)
         tuners.append(tuner)
         try:
-            if self._chooser is None or len(tuner.configs) < 2:
-                return self._autotuner_run(tuner, *args, **kwargs)
-            kernel = tuner.fn
-            while not isinstance(kernel, JITFunction):
-                kernel = kernel.fn
+            kernel = jit_function(tuner)
+            if self._chooser is None or kernel is None or len(tuner.configs) < 2:
+                return run(tuner, *args, **kwargs)
             function = self._function(kernel)
-            return self._chooser.run(self._autotuner_run, tuner, f"{function['module']}:{function['qualname']}", args, kwargs)
+            return self._chooser.run(run, tuner, f"{function['module']}:{function['qualname']}", args, kwargs)
         finally:
             tuners.pop()
 
+    def _trial(self, bench: Callable[..., Any], tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """One configuration that a tuner times."""
+        if not passing():
+            pinned = self._chooser.pinned if self._chooser is not None else None
+            if pinned is not None or not self._timing:  # a tuner with a memory of its own, which didn't take the choice from there
+                return [float(kwargs.get("config") is not pinned)] * 3
+            if self._chooser is not None and self._chooser.too_late():
+                return [float("inf")] * 3  # as Triton answers for one that doesn't fit
+        with passing_over():
+            return bench(tuner, *args, **kwargs)
+
+    def _benchmarked(self, benchmark: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """``do_bench``, with which a project's own tuner may time: then as a tuner's own trial."""
+        if passing() or not timed_by_tuner(3):
+            return benchmark(*args, **kwargs)
+        if not self._timing:
+            return alike(kwargs)
+        with passing_over():
+            return benchmark(*args, **kwargs)
+
     def _config(self, kernel: JITFunction[Any]) -> Optional[Dict[str, Any]]:
         for tuner in reversed(getattr(self._here, "tuners", [])):
-            if tuner.base_fn is kernel.fn:
-                return dict(tuner.best_config.all_kwargs())
+            chosen = getattr(tuner, "best_config", None)
+            if chosen is not None and tuner.base_fn is kernel.fn:
+                return dict(chosen.all_kwargs())
         return None
 
     # ------------------------------------------------------------ places
@@ -276,39 +284,5 @@ def configurations(name: str) -> Optional[List[Dict[str, Any]]]:
     found: Any = sys.modules.get(module)  # siblings have other names, and an original is loaded before them
     for part in qualname.split("."):
         found = getattr(found, part, None)
-    while found is not None and not isinstance(found, Autotuner):
-        found = getattr(found, "fn", None)
-    return None if found is None else [plain(config) for config in found.configs]
-
-
-class Specialised:
-    """What ``warmup`` gives back where nothing is launched on a device: a launch is an event, and it is compiled only when asked for
-    what the compiler knows (``n_regs``, ``metadata.shared`` ..., from which the fused softmax tutorial makes its grid).
-    """
-
-    def __init__(self, watch: Watch, kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        self._kb_watch = watch
-        self._kb_kernel = kernel
-        self._kb_made = (args, kwargs)
-        self._kb_real: Any = None
-
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
-        def launch(*args: Any, stream: Any = None) -> None:  # noqa: ARG001 - CompiledKernel's signature
-            kernel = self._kb_kernel
-            warmed_args, warmed_kwargs = self._kb_made
-            warmed = triton_versions.bind(kernel, warmed_args, warmed_kwargs)
-            names = list(kernel.arg_names)
-            constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
-            passed = names if len(args) >= len(names) else [name for name in names if name not in constant]
-            arguments = {**warmed, **dict(zip(passed, args))}
-            options = {name: value for name, value in warmed_kwargs.items() if name not in names}
-            self._kb_watch.launch_specialised(kernel, arguments, options, grid)
-
-        return launch
-
-    def __getattr__(self, name: str) -> Any:
-        if self._kb_real is None:
-            self._kb_real = self._kb_watch.compile(self._kb_kernel, *self._kb_made)
-        if name in ("n_regs", "n_spills", "n_max_threads", "function", "module"):
-            self._kb_real._init_handles()  # as a program on a GPU has done before it reads them
-        return getattr(self._kb_real, name)
+    tuner = next((layer for layer in layers(found) if isinstance(layer, Autotuner)), None)
+    return None if tuner is None else [plain(config) for config in tuner.configs]

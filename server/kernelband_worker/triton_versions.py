@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, cast
 
+import torch
 import triton
 from triton.runtime import jit
 from triton.runtime.driver import driver
@@ -136,6 +137,22 @@ def know_installation_by_its_library() -> None:
         module: Any = importlib.import_module(name)
         if hasattr(module, "triton_key"):
             module.triton_key = lambda: known
+
+
+class Pointer(jit.MockTensor):
+    """A tensor of which only its type and its place in memory are left: what Triton specialises by."""
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor.dtype)
+        self._at = int(tensor.data_ptr())
+
+    def data_ptr(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] - static there
+        return self._at
+
+
+def pointer(argument: Any) -> Any:
+    """An argument of a launch that can be kept, and compiled for, when its tensor is gone."""
+    return Pointer(argument) if isinstance(argument, torch.Tensor) else argument
 
 
 def bind(kernel: JITFunction[Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any]) -> Dict[str, Any]:

@@ -65,6 +65,7 @@ class Chooser:
         self._launches: Dict[str, int] = {}
         self._seconds = seconds
         self._started: Optional[float] = None
+        self.pinned: Optional[Any] = None  # while a tuner runs with a choice
 
     def run(self, launch: Callable[..., Any], tuner: Autotuner, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """What ``launch(tuner, *args, **kwargs)`` gives with the configuration of choice; ``name`` is the kernel's.
@@ -118,15 +119,16 @@ class Chooser:
         self, launch: Callable[..., Any], tuner: Autotuner, config: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, keep: bool
     ) -> Any:
         """Without timing anything. What is kept stays in the tuner's memory, so that later calls find it there."""
-        held = tuner.cache
+        held = _memory(tuner)
         chosen = tuner.cache = _Chosen(config, held if self._times else {}, keep=keep)
+        self.pinned = config
         try:
             return launch(tuner, *args, **kwargs)
         except OutOfResources:
             chosen.forget()
             raise
         finally:
-            tuner.cache = held
+            self.pinned, tuner.cache = None, held
 
     def _raced(self, launch: Callable[..., Any], tuner: Autotuner, field: List[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """As Triton does it, among fewer."""
@@ -135,6 +137,33 @@ class Chooser:
             return launch(tuner, *args, **kwargs)
         finally:
             delattr(tuner, "prune_configs")
+
+
+def _memory(tuner: Any) -> Dict[Any, Any]:
+    """What the tuner remembers. A project's own memory, which may be a database on the disk, is read from then on and no longer written."""
+    if not isinstance(tuner.cache, dict):
+        tuner.cache = _Behind(tuner.cache)
+    return tuner.cache
+
+
+class _Behind(Dict[Any, Any]):
+    """A memory with another behind it."""
+
+    def __init__(self, behind: Any) -> None:
+        super().__init__()
+        self._behind = behind
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self._behind
+
+    def __missing__(self, key: Any) -> Any:
+        return self._behind[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
 
 class _Chosen(Dict[Any, Any]):

@@ -7,7 +7,7 @@ from parso.tree import NodeOrLeaf
 
 from kernelband.source.model import Config, Expression
 from kernelband.source.scopes import Scopes, absolute, dotted_chain, dotted_name
-from kernelband.source.tree import children, expression, node_span, value, walk
+from kernelband.source.tree import ancestors, children, expression, node_span, value, walk
 
 TRITON = ("triton", "triton.runtime", "triton.runtime.jit", "triton.runtime.autotuner")
 JIT = frozenset(f"{m}.jit" for m in TRITON) | {"triton.runtime.jit.JITFunction", "triton.runtime.JITFunction", "triton.JITFunction"}
@@ -80,18 +80,24 @@ def callee(node: NodeOrLeaf) -> str | None:
 def stands_for(node: NodeOrLeaf, known: Scopes, at: NodeOrLeaf) -> frozenset[str]:
     """The absolute names that a decorator or callee may mean, ``functools.partial(triton.jit, ...)`` and its aliases included."""
     name = callee(node)
-    if name is None:
-        return frozenset()
+    return means(name, called(node)[1], known, at) if name is not None else frozenset()
+
+
+def means(name: str, given: list[NodeOrLeaf], known: Scopes, at: NodeOrLeaf) -> frozenset[str]:
+    """As ``stands_for``, of a dotted name at ``at`` that is called with ``given``."""
     names = frozenset(absolute(name, at, known))
     if not known.lookup(name.partition(".")[0], at):
         names |= {f"{module}.{name}" for module in known.stars if module in TRITON}
     if names & PARTIAL:
-        given = called(node)[1]
         return stands_for(given[0], known, at) if given else frozenset()
     for binding in known.lookup(name, at) if "." not in name else []:
-        if binding.kind == "assign" and binding.value is not None and binding.value.type == "atom_expr" and binding.value is not node:
+        if binding.kind == "assign" and binding.value is not None and binding.value.type == "atom_expr" and not _inside(at, binding.value):
             names |= stands_for(binding.value, known, binding.value) if _is_partial(binding.value, known) else frozenset()
     return names
+
+
+def _inside(node: NodeOrLeaf, outer: NodeOrLeaf) -> bool:
+    return node is outer or any(a is outer for a in ancestors(node))
 
 
 def _is_partial(node: NodeOrLeaf, known: Scopes) -> bool:
@@ -113,7 +119,7 @@ def read(expressions: list[NodeOrLeaf], known: Scopes, at: NodeOrLeaf, text: str
             configs += _configs(given, known, at, text) if given is not None else []
         elif given is not None and not names & (JIT | HEURISTICS):  # a project's own autotune around Triton's
             wrapped = _configs(given, known, at, text)
-            autotuned = autotuned or bool(wrapped)
+            autotuned = autotuned or bool(wrapped) or any(keyword(a)[0] == "configs" for a in called(node)[1])
             configs += wrapped
         if names & HEURISTICS:
             given = _argument(called(node)[1], "values", 0)

@@ -1,9 +1,9 @@
-"""The kernels of one text: ``@triton.jit`` functions in all their spellings, whole or mid-edit."""
+"""The kernels of one text: ``@triton.jit`` functions in all their spellings and what ``triton.jit(f)`` makes, whole or mid-edit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from parso.tree import NodeOrLeaf
 from kernelband.source import decorators
 from kernelband.source.chunks import Chunk
 from kernelband.source.decorators import unquoted
+from kernelband.source.made import Made, made
 from kernelband.source.model import Kernel, Parameter, Place, Span
 from kernelband.source.recovery import Tokens, expression_at, loose_parameters, may_have_lost_decorators
 from kernelband.source.scopes import Scopes, absolute, dotted_chain, qualname, scopes
@@ -51,23 +52,34 @@ def may_have_kernels(text: str) -> bool:
 def kernels_of(path: str, known: Scopes) -> tuple[Kernel, ...]:
     """``find_kernels`` of a text whose bindings are read already."""
     found: list[Kernel] = []
+    calls = {id(m.function): m for m in made(known)}
     around: dict[int, NodeOrLeaf] = {id(known.module): known.module}  # whose names the kernels see
-    for definition in _definitions(known):
+    for definition in (*_definitions(known, calls), *(_called(m, known.text) for m in calls.values())):
         read = decorators.read(list(definition.expressions), known, definition.at, known.text)
         if read.jit:
             found.append(_kernel(path, definition, read, known.text))
             around |= {id(a): a for a in ancestors(definition.at) if a.type == "funcdef"}
-    found = _apart(found, known.text)
+    found = _apart(sorted(found, key=lambda k: k.span.start) if calls else found, known.text)
     heads = _heads(found, known.aliases(around.values()))
     return tuple(evolve(k, helpers=_helpers(k, found, known, heads)) for k in found)
 
 
-def _definitions(known: Scopes) -> Iterator[Definition]:
+def _called(made_: Made, text: str) -> Definition:
+    """A plain function that a call makes a kernel of. Decorators of its own are part of it, but say nothing of Triton."""
+    node = made_.function
+    outer = node.parent if node.parent is not None and node.parent.type == "decorated" else node
+    name = cast("NodeOrLeaf", cast("Any", node).name)
+    span = Span(node_span(outer, text).start, trimmed_span(node, text).end)
+    return Definition(node, name, node, body_span(node, text), tuple(made_.wraps), span, qualname(node))
+
+
+def _definitions(known: Scopes, calls: Mapping[int, Made]) -> Iterator[Definition]:
+    """The decorated functions of a text, but for those that calls make kernels of."""
     text = known.text
     broken = any(c.broken for c in known.chunks)
     tokens: Tokens | None = None
     for node in _telling(known.chunks):
-        if node.type == "funcdef":
+        if node.type == "funcdef" and id(node) not in calls:
             keyword, outer = children(node)[0], node
             name = cast("NodeOrLeaf", cast("Any", node).name)
             if node.parent is not None and node.parent.type == "decorated":

@@ -13,20 +13,26 @@ from typing import Any, cast
 from parso.tree import NodeOrLeaf
 
 from kernelband.source.launches import WRAPPERS
+from kernelband.source.made import made, making
 from kernelband.source.model import Place
 from kernelband.source.resolve import Resolver
-from kernelband.source.scopes import IMPORTS, SCOPES, Scopes, absolute, dotted_chain
+from kernelband.source.scopes import IMPORTS, SCOPES, Scopes, absolute, dotted_chain, qualname
+from kernelband.source.targets import UNWRAPPED
 from kernelband.source.tree import ancestors, children, line_column, value, walk
 
-UNWRAPPED = "fn"  # what an autotuner or heuristics wraps
 
+def handed_on(path: str, kernel: Place, resolver: Resolver, names: frozenset[str]) -> list[int]:
+    """Lines of a file, from 1, where the kernel is neither defined nor imported nor launched on the spot nor asked for an attribute.
 
-def handed_on(path: str, kernel: Place, resolver: Resolver) -> list[int]:
-    """Lines of a file, from 1, where the kernel is neither defined nor imported nor launched on the spot nor asked for an attribute."""
+    ``names``: its own, and those under which its module keeps it.
+    """
     known = resolver.scopes(path)
-    names = {kernel.name} | {alias for alias, dotted in known.imports() if dotted.rpartition(".")[2] == kernel.name}
-    leaves = [leaf for name in sorted(names) for leaf in _named(name, known)]
-    return sorted({leaf.start_pos[0] for leaf in leaves if _means(leaf, kernel, path, resolver) and not _launched(leaf, known)})
+    aliases = {alias for alias, dotted in known.imports() if dotted.rpartition(".")[2] in names}
+    leaves = [leaf for name in sorted(names | aliases) for leaf in _named(name, known)]
+    calls = made(known) if path == kernel.path else []
+    own = names if any(qualname(m.function) == kernel.qualname for m in calls) else frozenset[str]()
+    uses = [leaf for leaf in leaves if _means(leaf, kernel, path, resolver, names) and not making(leaf, known, own)]
+    return sorted({leaf.start_pos[0] for leaf in uses if not _launched(leaf, known)})
 
 
 def _named(name: str, known: Scopes) -> Iterator[NodeOrLeaf]:
@@ -39,7 +45,7 @@ def _named(name: str, known: Scopes) -> Iterator[NodeOrLeaf]:
             yield leaf
 
 
-def _means(leaf: NodeOrLeaf, kernel: Place, path: str, resolver: Resolver) -> bool:
+def _means(leaf: NodeOrLeaf, kernel: Place, path: str, resolver: Resolver, names: frozenset[str]) -> bool:
     """Whether the leaf may stand for the kernel. An attribute of who knows what does for a kernel that is one of a class."""
     around = leaf.parent
     if around is None or any(a.type in IMPORTS for a in ancestors(leaf)):
@@ -49,7 +55,9 @@ def _means(leaf: NodeOrLeaf, kernel: Place, path: str, resolver: Resolver) -> bo
     if around.type == "argument" and children(around)[0] is leaf and len(children(around)) == 3:
         return False  # the name of a keyword
     if around.type != "trailer" or value(children(around)[0]) != "." or around.parent is None:
-        return kernel in resolver.names(value(leaf), leaf, path)
+        known = resolver.scopes(path)
+        kept = path == kernel.path and value(leaf) in names and [b.scope for b in known.lookup(value(leaf), leaf)][:1] == [known.module]
+        return kept or kernel in resolver.names(value(leaf), leaf, path)
     chain = children(around.parent)
     dotted = dotted_chain(chain[: [c is around for c in chain].index(True) + 1])
     if dotted is not None and absolute(dotted, leaf, resolver.scopes(path)):
@@ -74,7 +82,7 @@ def _behind(part: NodeOrLeaf) -> list[NodeOrLeaf]:
 
 def _used(whole: NodeOrLeaf, rest: list[NodeOrLeaf], known: Scopes, depth: int) -> bool:
     """``_launched`` of what the expression ``whole`` is without the trailers ``rest`` at its end."""
-    while rest and [value(c) for c in children(rest[0])] == [".", UNWRAPPED]:
+    while rest and value(children(rest[0])[0]) == "." and value(children(rest[0])[-1]) in UNWRAPPED:
         rest = rest[1:]
     if rest:
         first = value(children(rest[0])[0])

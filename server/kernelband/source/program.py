@@ -13,12 +13,14 @@ from kernelband.errors import SourceError
 from kernelband.source.decorators import callee
 from kernelband.source.folders import real
 from kernelband.source.launches import find_launches
+from kernelband.source.made import kept_names
 from kernelband.source.mentions import handed_on
 from kernelband.source.model import HostFunction, Kernel, Launch, Place, Program, Span
 from kernelband.source.resolve import Resolver
 from kernelband.source.scopes import Scopes, absolute, qualname
 from kernelband.source.tree import ancestors, children, trimmed_span, walk
 from kernelband.source.workspace import Workspace
+from kernelband.source.written import written_kernel
 
 MODULE = "<module>"
 MAX_FILES = 60  # files that mention the kernel and are read for launches
@@ -37,12 +39,13 @@ def find_program(workspace: Workspace, path: str, qualname: str | None = None) -
     resolver = Resolver(workspace)
     path = real(path)
     kernel = choose_kernel(resolver.kernels(path), path, workspace.read(path), qualname)
-    files = list(_files(workspace, kernel))
-    hosts = tuple(h for file in files for h in _hosts(file, kernel.place, resolver))
+    names = frozenset({kernel.place.name}) | kept_names(kernel.place.name, resolver.scopes(path))
+    files = list(_files(workspace, kernel, names))
+    hosts = tuple(h for file in files for h in _hosts(file, kernel.place, resolver, names))
     helpers = _helpers(kernel, hosts, resolver)
     paths = dict.fromkeys([path, *(h.place.path for h in helpers), *(h.place.path for h in hosts)])
     kernel = evolve(kernel, helpers=tuple(h.place for h in helpers))
-    handed_on = tuple((file, line) for file in files for line in _handed_on(file, kernel.place, resolver))
+    handed_on = tuple((file, line) for file in files for line in _handed_on(file, kernel.place, resolver, names))
     return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on)
 
 
@@ -55,6 +58,12 @@ def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: s
     if not kernels:
         if "triton.experimental" in text and "gluon" in text:
             raise SourceError(f"{path} has Gluon kernels only: KernelBand optimizes @triton.jit kernels.")
+        line = written_kernel(text)
+        if line is not None:
+            raise SourceError(
+                f"{path} holds no @triton.jit kernel of its own: it writes the text of one while it runs (line {line}), and only kernels "
+                "that stand in a source file can be optimized. Name a file that defines one."
+            )
         raise SourceError(f"There is no @triton.jit kernel in {path}: name a file that defines one.")
     if qualname is None:
         serving = {place for k in kernels for place in k.helpers}
@@ -73,29 +82,35 @@ def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: s
     names = [k.place.qualname for k in kernels]
     close = difflib.get_close_matches(qualname, names, n=3)
     advice = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(names)}."
+    line = written_kernel(text) if not close else None
+    if line is not None:
+        advice = (
+            f"it has {', '.join(names)}, and writes the text of another while it runs (line {line}), which stands in no source file and "
+            "can't be optimized."
+        )
     raise SourceError(f"There is no kernel {qualname} in {path}: {advice}")
 
 
-def _files(workspace: Workspace, kernel: Kernel) -> Iterator[str]:
-    """The kernel's own file, then others that mention its name."""
+def _files(workspace: Workspace, kernel: Kernel, names: frozenset[str]) -> Iterator[str]:
+    """The kernel's own file, then others that mention one of its names."""
     yield kernel.place.path
     count = 0
     for path in workspace.files(kernel.place.path):
-        if path != kernel.place.path and workspace.mentions(path, kernel.place.name):
+        if path != kernel.place.path and any(workspace.mentions(path, n) for n in names):
             yield path
             count += 1
             if count >= MAX_FILES:
                 return
 
 
-def _hosts(path: str, kernel: Place, resolver: Resolver) -> list[HostFunction]:
+def _hosts(path: str, kernel: Place, resolver: Resolver, names: frozenset[str]) -> list[HostFunction]:
     """The functions of a file that launch the kernel, with all their launches (of other kernels too), in source order."""
     try:
         known = resolver.scopes(path)
     except SourceError:  # a neighbour that is no readable source launches nothing
         return []
     by_host: dict[int, tuple[NodeOrLeaf | None, list[Launch]]] = {}
-    for launch, host in find_launches(path, resolver, named=kernel.name):
+    for launch, host in find_launches(path, resolver, named=names):
         by_host.setdefault(id(host), (host, []))[1].append(launch)
     out: list[HostFunction] = []
     for host, launches in by_host.values():
@@ -110,9 +125,9 @@ def _hosts(path: str, kernel: Place, resolver: Resolver) -> list[HostFunction]:
     return sorted(out, key=lambda h: h.span)
 
 
-def _handed_on(path: str, kernel: Place, resolver: Resolver) -> list[int]:
+def _handed_on(path: str, kernel: Place, resolver: Resolver, names: frozenset[str]) -> list[int]:
     try:
-        return handed_on(path, kernel, resolver)
+        return handed_on(path, kernel, resolver, names)
     except SourceError:
         return []
 

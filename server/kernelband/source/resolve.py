@@ -9,6 +9,7 @@ from parso.tree import NodeOrLeaf
 
 from kernelband.errors import SourceError
 from kernelband.source.kernels import definition, find_kernels, references
+from kernelband.source.made import inmost
 from kernelband.source.model import Kernel, Place
 from kernelband.source.scopes import Scopes, absolute, scopes
 from kernelband.source.workspace import Workspace
@@ -83,6 +84,8 @@ class Resolver:
         out: list[Place] = []
         for name in absolute(".".join(parts), known.module, known) if known.bindings(known.module, parts[0]) else []:
             out += self.absolute(name, path, depth - 1)
+        if not out and len(parts) == 1:
+            out = self._called(parts[0], path, depth)
         if not out:
             out = self._starred(parts, path, depth)
         if not out and Path(path).name == "__init__.py":
@@ -90,6 +93,17 @@ class Resolver:
             if self.workspace.has(str(submodule.with_suffix(".py"))) or self.workspace.has(str(submodule / "__init__.py")):
                 out = self._below(Path(path).parent, parts, depth - 1)
         return out
+
+    def _called(self, name: str, path: str, depth: int) -> list[Place]:
+        """The kernel in ``name = triton.jit(f)`` or ``name = Entry(kernel)`` of a module."""
+        known = self.scopes(path)
+        values = [b.value for b in known.bindings(known.module, name) if b.kind == "assign" and b.value is not None]
+        inner = [(i, v) for v in values if v.type == "atom_expr" and (i := inmost(v)) not in (None, name)]
+        found: list[Place] = []
+        for name_, at in inner if depth else []:
+            meant = [p for n in absolute(name_ or "", at, known) for p in self.absolute(n, path, depth - 1)]
+            found += meant or self._called(name_ or "", path, depth - 1)
+        return [p for p in found if self.kernel(p) is not None]
 
     def _starred(self, parts: list[str], path: str, depth: int) -> list[Place]:
         """A name that only ``from module import *`` can have brought."""

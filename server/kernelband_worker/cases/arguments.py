@@ -15,10 +15,11 @@ import types
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
-from triton.runtime.jit import JITFunction, KernelInterface
+from triton.runtime.jit import KernelInterface
 
 from kernelband_worker.cases.context import StandIn
 from kernelband_worker.cases.tensors import NotReplayable, Storages, as_double, rebuild
+from kernelband_worker.wrapped import jit_function
 
 #: modules whose objects stand for other processes or device state and mean nothing in a fresh process
 _FOREIGN = (
@@ -33,22 +34,23 @@ _FOREIGN = (
 
 
 def kernel_reference(kernel: Any) -> Tuple[str, str]:
-    """Module and qualname by which a jit function, autotuned or not, can be found again.
+    """Module and name by which a jit function, with whatever is around it, can be found again: its function's, or that of ``k = jit(f)``.
 
     Raises:
-        NotReplayable: it was made inside a function.
+        NotReplayable: no name of a module leads to it.
     """
-    inner = kernel
-    while not isinstance(inner, JITFunction) and hasattr(inner, "fn"):
-        inner = inner.fn
-    function = getattr(inner, "fn", inner)
+    inner = jit_function(kernel)
+    function = getattr(inner, "fn", kernel)
     module, qualname = function.__module__, function.__qualname__
     found: Any = sys.modules.get(module)
+    named = next((name for name, value in list(vars(found).items()) if value is kernel), None) if found is not None else None
     for part in qualname.split("."):
         found = getattr(found, part, None)
-    if found is not kernel:
+    if found is kernel:
+        return module, qualname
+    if named is None:
         raise NotReplayable(f"the kernel {qualname} is an argument that no module-level name reaches")
-    return module, qualname
+    return module, named
 
 
 class _TreePickler(pickle.Pickler):

@@ -165,7 +165,7 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
             f"name an entry that calls {kernel} in one.",
             "not_replayable",
         )
-    if _is_launched(recorder, params["kernel"]):
+    if params["kernel"] in recorder.launched:
         raise OperationFailed(
             f"{kernel} is launched in a way that can't be recorded by itself (a compiled kernel outside of a function, say): "
             "put the launch into a function that takes the tensors.",
@@ -176,9 +176,7 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
             f"The entry {name} didn't launch {kernel} within {params.get('seconds', SECONDS):.0f} s: name a quicker entry.",
             "never_launches",
         )
-    launched = ", ".join(f"{k.rpartition('.')[2]} ({n} times)" for k, n in sorted(recorder.launched.items()))
-    instead = f"it launched {launched}" if launched else "it launched no Triton kernel at all"
-    raise OperationFailed(f"The entry {name} never launches {kernel}: {instead}. Name an entry that does.", "never_launches")
+    raise OperationFailed(f"The entry {name} never launches {kernel}: {recorder.launched.instead(params['kernel'])}", "never_launches")
 
 
 def _refuse_kind(state: State, params: Dict[str, Any]) -> None:
@@ -194,10 +192,6 @@ def _refuse_kind(state: State, params: Dict[str, Any]) -> None:
 def _ranks() -> int:
     distributed = torch.distributed
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
-
-
-def _is_launched(recorder: Recorder, kernel: Dict[str, Any]) -> bool:
-    return f"{kernel['module']}.{kernel['qualname']}" in recorder.launched
 
 
 def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure]) -> str:

@@ -18,6 +18,7 @@ import torch
 
 from kernelband_worker.cases import arguments, effects, facts, modes, names
 from kernelband_worker.cases.following import unfollowed
+from kernelband_worker.cases.launched import Launches
 from kernelband_worker.cases.recording import Limits, Recording, StopCapture
 from kernelband_worker.cases.replay import ORIGINAL
 from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
@@ -25,6 +26,7 @@ from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, e
 from kernelband_worker.cases.watch import Watched
 from kernelband_worker.state import State
 from kernelband_worker.wire import Function
+from kernelband_worker.wrapped import jit_function
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Recorder:
         self.active = False
         self.recordings: Dict[str, Recording] = {}
         self.watched = Watched()
-        self.launched: Dict[str, int] = {}  # every kernel that was launched, for saying so
+        self.launched = Launches(state)
         self.notes: List[str] = []  # why a launch of the target could not be recorded
         self.reached: Dict[Tuple[str, str], Function] = {}
         self.passed_over = 0  # failed assertions about results of which only a sample was computed
@@ -169,7 +171,8 @@ class Recorder:
         if not self.active or self.inside or not self._is_target(kernel) or not self._recordable():
             return run()
         self.check_stop()
-        names_ = list(kernel.arg_names)
+        inner = jit_function(kernel)
+        names_ = list(inner.arg_names) if inner is not None else []
         named = list(zip(names_, args)) + list(kwargs.items())
         before = _Snapshot(self.kernel, "launch", _outer(self.state, 3))
         self._try(before, {"kernel": kernel, "grid": grid, "args": args, "kwargs": kwargs}, named, None)
@@ -182,10 +185,8 @@ class Recorder:
         return returned
 
     def _is_target(self, kernel: Any) -> bool:
-        inner = kernel
-        while hasattr(inner, "fn") and not hasattr(inner, "__code__"):
-            inner = inner.fn
-        place = self.state.opened.place(inner.__code__)
+        inner = jit_function(kernel)
+        place = self.state.opened.place(inner.fn.__code__) if inner is not None else None
         return place is not None and facts.same_function(place, self.kernel)
 
     # ------------------------------------------------------------------ both boundaries
@@ -300,9 +301,8 @@ class Recorder:
         if not self.active:
             return
         described = facts.launch_facts(event, self.kernel)
-        name = f"{described['kernel']['module']}.{described['kernel']['qualname']}"
         with self._lock:
-            self.launched[name] = self.launched.get(name, 0) + 1
+            self.launched.note(event)
             self.sampled |= bool(getattr(event.traffic, "sampled", False))
             for function in event.frames:
                 self.reached.setdefault((function["path"], function["qualname"]), function)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import multiprocessing.process
-import threading
 import time
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import torch
 import triton.testing
-from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import KernelInterface
+
+from kernelband_worker.wrapped import timed_by_tuner
 
 
 @dataclass
@@ -39,13 +39,11 @@ def watching(
     ``do_bench`` calls its function once: what is recorded is the call, and a benchmark would spend the capture's seconds on repeats. An
     autotuner, which chooses by the times, gets them: by one call, which compiles, it would choose what compiles fastest.
     """
-    tuning = _Tuning()
     swaps: List[Tuple[Any, str, Any]] = [
         (torch, "compile", _compile(watched)),
         (multiprocessing.process.BaseProcess, "start", _start(watched)),
-        (Autotuner, "run", tuning.tuned()),
-        (triton.testing, "do_bench", tuning.only(triton.testing.do_bench)),
-        (triton.testing, "do_bench_cudagraph", tuning.only(triton.testing.do_bench_cudagraph)),
+        (triton.testing, "do_bench", _only_tuners(triton.testing.do_bench)),
+        (triton.testing, "do_bench_cudagraph", _only_tuners(triton.testing.do_bench_cudagraph)),
     ]
     if passed_over is not None:
         swaps.append((torch.testing, "assert_close", _assert_close(passed_over)))
@@ -108,33 +106,14 @@ def _start(watched: Watched) -> Callable[[Any], None]:
     return start
 
 
-class _Tuning(threading.local):
-    """Whether an autotuner is at work on this thread. What it launches in the end may tune as well, but benchmarks nothing else."""
+def _only_tuners(original: Callable[..., Any]) -> Callable[..., Any]:
+    """In place of a benchmark: itself for an autotuner, Triton's or a project's own, and one call for anybody else."""
 
-    depth = 0
+    @functools.wraps(original)
+    def do_bench(*args: Any, **kwargs: Any) -> Any:
+        return (original if timed_by_tuner() else _once)(*args, **kwargs)
 
-    def tuned(self) -> Callable[..., Any]:
-        """In place of ``Autotuner.run``."""
-        original = Autotuner.run
-
-        @functools.wraps(original)
-        def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-            self.depth += 1
-            try:
-                return original(tuner, *args, **kwargs)
-            finally:
-                self.depth -= 1
-
-        return run
-
-    def only(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """In place of a benchmark: itself for an autotuner, one call for anybody else."""
-
-        @functools.wraps(original)
-        def do_bench(*args: Any, **kwargs: Any) -> Any:
-            return (original if self.depth else _once)(*args, **kwargs)
-
-        return do_bench
+    return do_bench
 
 
 def _once(fn: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any) -> Any:

@@ -6,17 +6,7 @@ from typing import Any, Optional
 
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import Function, LaunchSpec
-
-
-def unwrap(found: Any) -> Any:
-    """The JITFunction inside autotuners and heuristics; None when there is none."""
-    from triton.runtime.jit import JITFunction
-
-    for _ in range(16):
-        if isinstance(found, JITFunction):
-            return found
-        found = getattr(found, "fn", None)
-    return None
+from kernelband_worker.wrapped import jit_function
 
 
 def find(state: State, variant: Optional[str], launch: LaunchSpec) -> Any:
@@ -28,7 +18,9 @@ def find(state: State, variant: Optional[str], launch: LaunchSpec) -> Any:
     function = launch["kernel"]
     if "<locals>" in function["qualname"]:
         return _local(state, variant, launch)
-    return resolve(state, variant, function)
+    # A function of which only a call makes a kernel may be kept anywhere: in a table, in an object, under another name.
+    kernel = jit_function(state.opened.resolve(variant, function))
+    return _local(state, variant, launch) if kernel is None else kernel
 
 
 def resolve(state: State, variant: Optional[str], function: Function) -> Any:
@@ -37,7 +29,7 @@ def resolve(state: State, variant: Optional[str], function: Function) -> Any:
     Raises:
         OperationFailed: it is gone or no Triton kernel.
     """
-    kernel = unwrap(state.opened.resolve(variant, function))
+    kernel = jit_function(state.opened.resolve(variant, function))
     if kernel is None:
         raise OperationFailed(
             f"{function['qualname']} in {function['path']} is not a Triton kernel: @triton.jit must be its innermost decorator.",
@@ -58,14 +50,14 @@ def by_name(state: State, variant: Optional[str], name: str) -> Any:
 
 
 def _local(state: State, variant: Optional[str], launch: LaunchSpec) -> Any:
-    """A kernel that is defined inside a function exists only while its host function runs: run the case with launches suppressed."""
+    """A kernel that no name of a module leads to: run the case with launches suppressed."""
     from kernelband_worker.compiler.specialise import launches_of
 
     for event in launches_of(state, variant, launch["case"]):
         if event.function == launch["kernel"]:
             return event.kernel
     raise OperationFailed(
-        f"{launch['kernel']['qualname']} was not launched again: the function that defines it didn't reach it this time.",
+        f"{launch['kernel']['qualname']} was not launched again: the function that launches it didn't reach it this time.",
         "not_replayable",
         path=launch["kernel"]["path"],
     )

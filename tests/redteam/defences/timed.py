@@ -165,7 +165,7 @@ TIMED = (
         "tests/unit_worker/launches/test_tuning.py",
         (
             "the original's tuner gets real times",
-            "(original if self.depth else _once)",
+            "(original if timed_by_tuner() else _once)",
             "(_once)",
             "test_under_capture_only_an_autotuner_gets_times",
         ),
