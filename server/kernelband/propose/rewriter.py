@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from kernelband.propose._base import Draft
+from kernelband.propose.boundary import unseen_host
 from kernelband.source.model import Program, text_hash
 from kernelband.strategies import Facts, Proposal
 from kernelband.strategies import strategy as find_strategy
@@ -17,14 +18,14 @@ class Rewriter:
     free = True
 
     def write(self, program: Program, strategy: str, facts: Facts, already: Set[str], limit: int) -> Draft:
-        """Up to ``limit`` proposals that are new and change the program (a move sees to it that its edit parses)."""
+        """Up to ``limit`` proposals that are new and change what the cases run (a move sees to it that its edit parses)."""
         keys: set[str] = set(already)
         texts: set[str] = {_identity(program.texts)}
         proposals: list[Proposal] = []
         refused: list[str] = []
         exhausted = True
         for proposal in find_strategy(strategy).propose(program, facts):
-            if proposal.key in keys:
+            if proposal.key in keys or unseen_host(program, proposal.patch, facts.cases):
                 continue
             if len(proposals) >= limit:
                 exhausted = False

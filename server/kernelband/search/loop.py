@@ -179,7 +179,7 @@ class Loop:
     def _why_stop(self) -> str:
         s = self.s
         progress = Progress(len(s.trials), s.spent, s.leader, self.light)
-        self.stopped = why_stop(s.journal.budget, progress, self.reserve())
+        self.stopped = why_stop(s.journal.budget, progress, self.reserve(), final=s.lab.measured)
         return self.stopped
 
     def see(self, device_us: Mapping[str, float]) -> None:

@@ -17,6 +17,7 @@ from kernelband.hardware.forecast import Forecast
 from kernelband.judge.faults import fault_of
 from kernelband.judge.identity import Identity, identity
 from kernelband.propose import Author, Informed, Tried
+from kernelband.propose.boundary import unseen_host
 from kernelband.search._base import Choice
 from kernelband.search._lab import Built, Lab
 from kernelband.search.candidate import Candidate
@@ -179,6 +180,8 @@ class Preparer:
         Raises:
             KernelBandError: the worker is gone.
         """
+        if unseen_host(self.programs.program(parent), proposal.patch, self.facts(parent).cases):
+            return None
         candidate = self.candidate(parent, proposal, self.author.name)
         texts = _digest(candidate.texts)
         for waiting in self._waiting.values():

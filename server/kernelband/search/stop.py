@@ -35,12 +35,14 @@ class Progress:
     light: float | None = None
 
 
-def why_stop(budget: Budget, progress: Progress, reserve: float) -> str:
-    """The reason to stop now, empty when there is none; ``reserve`` are the seconds that the final needs."""
+def why_stop(budget: Budget, progress: Progress, reserve: float, *, final: bool = True) -> str:
+    """The reason to stop now, empty when there is none; ``reserve`` are the seconds that the final needs, or, where there is no ``final``,
+    those without which the next trial would end too late.
+    """
     if budget.trials is not None and progress.spent >= budget.trials:
         return f"the {budget.trials} trials are used up" if budget.trials > 1 else "the one trial is used up"
     if not budget.allows(progress.spent, reserve):
-        kept = f", {reserve:.0f} s of them kept for the final" if reserve >= 1 else ""
+        kept = f", {reserve:.0f} s of them kept for the final" if final and reserve >= 1 else ""
         return f"the {budget.seconds:g} s are used up{kept}"
     if budget.trials is not None:
         return ""

@@ -36,6 +36,8 @@ MOST_COUNTERS = 8
 GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on a busy machine they would wait for all others
 COUNT_S = 10.0
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
+COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
+ORIGINAL_S = 240.0  # and of the original, without which there is no run
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
 
@@ -116,7 +118,9 @@ class WorkerLab:
     def _use(self, device: Device, gpu: Gpu | None) -> None:
         self._device, self.gpu = device, gpu
         self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
-        self._pool = CompilePool(self._worker, self._session, variants=self._files, nice=GIVE_WAY if gpu is not None else 0)
+        self._pool = CompilePool(
+            self._worker, self._session, variants=self._files, deadline_s=COMPILE_S, nice=GIVE_WAY if gpu is not None else 0
+        )
         if gpu is not None:
             size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] // 3))
             self._counters = CompilePool(self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu")
@@ -297,7 +301,7 @@ class _Build:
         variant = self._files["id"] if self._files is not None else None
         for key, launch in launches.items():
             params = {"variant": variant, "launch": launch, "target": self._device.target, "instructions": False}
-            job = self._pool.submit(params)
+            job = self._pool.submit(params, deadline_s=ORIGINAL_S if self._files is None else None)
             self._jobs[key] = job
             job.add_done_callback(partial(self._done, key))
 

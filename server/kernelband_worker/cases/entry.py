@@ -88,19 +88,21 @@ def run(state: State, entry: Dict[str, Any], seconds: float, number: int = 0) ->
     failure, stopped = None, False
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
-        action = _action(state, entry)
         try:
             with _alarm(seconds):
-                action()
+                _action(state, entry)()  # importing its module takes of the same seconds
                 _synchronize(state)
         except StopCapture:
             stopped = True
-        except OperationFailed:
-            raise
+        except OperationFailed as error:
+            if not _is_our_stop(error):
+                raise
+            stopped = True
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever the user's program raises is its result
-            if not (isinstance(error, SystemExit) and error.code in (0, None)):
+            stopped = _is_our_stop(error)
+            if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)
     return Outcome(failure, stopped, tee.kept, time.monotonic() - begin)
 
@@ -215,6 +217,17 @@ def _synchronize(state: State) -> None:
         import torch
 
         torch.cuda.synchronize()
+
+
+def _is_our_stop(error: Optional[BaseException]) -> bool:
+    """Whether it came of a StopCapture that an import, pytest or the program made another error of."""
+    seen: List[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, StopCapture):
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _failure(state: State, error: BaseException) -> Failure:

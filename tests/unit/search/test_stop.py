@@ -9,6 +9,7 @@ import pytest
 from kernelband.hardware import find_device
 from kernelband.propose import Draft
 from kernelband.search.budget import Budget
+from kernelband.search.run import longest
 from kernelband.search.stop import PATIENCE, Progress, percent_of_light, why_stop
 
 from .fake_lab import CASE, FakeAuthor, FakeExecutor, FakeLab
@@ -122,3 +123,23 @@ def test_a_run_ends_near_the_speed_of_light(world: World) -> None:
     asked = world.run(world.options(trials=12), measuring=measuring, author=FakeAuthor())
     assert "of the speed of light" not in asked.reason
     assert asked.counts["executed"] > quick.counts["executed"]
+
+
+def test_where_there_is_no_final_no_seconds_are_kept_for_one() -> None:
+    late = budget(seconds=60, elapsed=55)
+    assert why_stop(late, Progress(3, 3, 1), 12, final=False) == "the 60 s are used up"
+
+
+def test_a_run_that_tried_nothing_says_what_took_the_time(world: World) -> None:
+    class Silent(FakeAuthor):
+        """Has nothing to propose."""
+
+        def write(self, *_: Any) -> Draft:
+            return Draft((), exhausted=True)
+
+    ended = world.run(measured=False, author=Silent())
+    assert ended.counts.get("executed", 0) == 0
+    assert ended.reason.startswith("nothing was tried: ")
+    assert longest({"capture": 40.0, "baseline": 18.0, "other": 2.0}) == (
+        "recording the program's calls took 40 s, compiling and measuring the original took 18 s"
+    )

@@ -13,6 +13,7 @@ from attrs import define, field, frozen
 
 from kernelband.errors import ModelError, UsageError
 from kernelband.propose._base import MENDABLE, MODEL, Draft, Story
+from kernelband.propose.boundary import unseen_host
 from kernelband.propose.model.answer import Written, read
 from kernelband.propose.model.client import Client, Message, ModelFault, OpenAIClient, Reply
 from kernelband.propose.model.edits import to_patch
@@ -291,6 +292,9 @@ def _proposal(written: Written, program: Program, strategy: str, facts: Facts) -
     if numerics not in facts.allowed:
         raise Refused(f"it has numerics {numerics}, and that isn't allowed in this run.")
     patch = to_patch(program, written.blocks)
+    host = unseen_host(program, patch, facts.cases)
+    if host:
+        raise Refused(f"it edits {host}, and no recorded call runs that: each is a bare launch. Rewrite the kernel and its helpers only.")
     after = patch.apply(program.texts)
     digest = text_hash("\0".join(after[f.path] for f in patch.files))[:12]
     return Proposal(strategy, "model", {"text": digest}, patch, numerics, written.what, written.why or "The model says no reason.")
