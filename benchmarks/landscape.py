@@ -42,7 +42,7 @@ from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
-from kernelband.workload import capture_cases
+from kernelband.workload import capture_first
 
 HERE = Path(__file__).resolve().parent
 SAVE_S = 60.0
@@ -145,8 +145,14 @@ def record(
 def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, author: Author | None) -> Survey:
     """The same rooms as a run's: capture, baseline, judge, author, forecast."""
     lab, options = setup.lab, setup.options
-    captured = capture_cases(
-        lab.measuring(), setup.workspace, setup.program, setup.entry, lock=lab.uuid, predicting=not lab.measured, sizes=setup.sizes
+    captured = capture_first(
+        lab.measuring(),
+        setup.workspace,
+        setup.program,
+        setup.choice,
+        lock=lab.uuid,
+        predicting=not lab.measured,
+        sizes=not lab.measured and not setup.choice.named,
     )
     cases = tuple(captured.cases)
     task = Task(cases, options.objective, setup.proof)

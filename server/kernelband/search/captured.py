@@ -11,7 +11,7 @@ from attrs import frozen
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
-from kernelband.workload import Captured, capture_cases, choose_entry, choose_sizes
+from kernelband.workload import Captured, capture_first, choose
 from kernelband_worker.wire import Entry
 
 
@@ -45,15 +45,21 @@ def capture_once(
     """
     require_parsable(workspace.read(path), path)
     program = find_program(workspace, path, kernel)
-    chosen = choose_entry(workspace, program, entry)
+    choose(workspace, program, entry)  # refused before a worker is started
     lab = WorkerLab.start(workspace, worker=worker, python=python, gpu=gpu, seed=0, on_log=_quiet)
     try:
-        chosen = choose_entry(workspace, program, entry, measured=lab.measured)
-        sizes = None if lab.measured or entry else choose_sizes(workspace, program, chosen)
-        captured = capture_cases(
-            lab.measuring(), workspace, program, chosen, lock=lab.uuid, brief=brief, predicting=not lab.measured, sizes=sizes
+        chosen = choose(workspace, program, entry, measured=lab.measured)
+        captured = capture_first(
+            lab.measuring(),
+            workspace,
+            program,
+            chosen,
+            lock=lab.uuid,
+            brief=brief,
+            predicting=not lab.measured,
+            sizes=not lab.measured and not chosen.named,
         )
-        yield Once(lab, program, chosen, captured, sizes)
+        yield Once(lab, program, captured.entry, captured, captured.sizes)
     finally:
         lab.close()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from kernelband.errors import KernelBandError, WorkerError
 from kernelband.history import Store, kernel_key, runs, this_process, trials
@@ -33,17 +34,33 @@ from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
-from kernelband.workload import capture_cases
+from kernelband.workload import capture_first, choose_proof
 from kernelband.workload.capture import ENTRY_S
 from kernelband_worker.wire import Case
 
 BEAT_S = 2.0
 ENTRY_SHARE = 0.25  # of the seconds, for a run of an entry that is interpreted
+#: Steps of the clock whose name alone doesn't say what took the time.
+LONG = {
+    "start": "starting the worker",
+    "capture": "recording the program's calls",
+    "baseline": "compiling and measuring the original",
+    "waiting": "compiling candidates",
+    "propose": "writing candidates",
+    "other": "everything else",
+}
 
 
 def entry_seconds(budget_s: float | None) -> float:
     """For each run of an entry in predicted mode, so that most of the budget is left for candidates."""
     return ENTRY_S if budget_s is None else min(ENTRY_S, max(10.0, ENTRY_SHARE * budget_s))
+
+
+def longest(clock: Mapping[str, float]) -> str:
+    """What took the time of a run that tried nothing: its steps of a tenth of it and more, the longest first."""
+    least = sum(clock.values()) / 10
+    steps = sorted(((seconds, step) for step, seconds in clock.items() if seconds >= least), reverse=True)
+    return ", ".join(f"{LONG.get(step, step)} took {seconds:.0f} s" for seconds, step in steps)
 
 
 def optimize(
@@ -135,7 +152,7 @@ class _Run:
         if self.author is None:
             spent: dict[str, Any] = before.get("model", {})
             self.author = make_author(options, lambda text: self.journal.emit(Noted(text)), lambda: setup.budget.left, spent)
-        entry = f"{setup.entry['path']}::{setup.entry['name']}"
+        entry = f"{setup.choice.entry['path']}::{setup.choice.entry['name']}"
         self.journal.emit(
             RunStarted(
                 row.id,
@@ -201,16 +218,18 @@ class _Run:
         setup, journal, lab = self.setup, self.journal, self.setup.lab
         begin = time.monotonic()
         with journal.during("capture"):
-            captured = capture_cases(
+            captured = capture_first(
                 lab.measuring(),
                 setup.workspace,
                 setup.program,
-                setup.entry,
+                setup.choice,
                 lock=lab.uuid,
                 predicting=not lab.measured,
-                sizes=setup.sizes,
+                sizes=not lab.measured and not setup.choice.named,
                 entry_s=ENTRY_S if lab.measured else entry_seconds(setup.options.seconds),
             )
+        if captured.entry != setup.choice.entry:
+            self.setup = evolve(setup, proof=choose_proof(setup.workspace, setup.program, captured.entry))
         self._outside = captured.out_of_bounds
         cases = tuple(captured.cases)
         keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
@@ -282,6 +301,8 @@ class _Run:
         return ": nothing of it is kept" if self.setup.options.edited else resumed
 
     def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
+        if not s.trials:
+            return f"nothing was tried: {longest(self.journal.clock.snapshot())}"
         if s.lab.measured:
             return f"{len(verified)} verified" if verified else "nothing verified: the original stands"
         return f"predicted: variant {best} is likely faster" if best is not None else "predicted: no candidate I would bet on"

@@ -22,7 +22,7 @@ from kernelband.search.policies import make_policy
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
-from kernelband.workload import choose_entry, choose_proof, choose_sizes
+from kernelband.workload import Choice, choose, choose_entry, choose_proof
 from kernelband_worker.wire import Entry, LockWaiting
 
 StartLab = Callable[..., WorkerLab]
@@ -40,11 +40,10 @@ class Setup:
     policy: Policy
     workspace: Workspace = field(repr=False)
     program: Program = field(repr=False)
-    entry: Entry
+    choice: Choice  # of entries: those after the first are tried where it doesn't launch the kernel
     proof: Entry  # what winners must pass
     lab: WorkerLab
     earlier: RunRow | None
-    sizes: Entry | None = None  # predicted: a benchmark whose sizes the forecast is about
 
 
 def start_if(refuse: Callable[[WorkerLab], None]) -> StartLab:
@@ -102,13 +101,12 @@ def prepare(
             warm=True,
         )
     try:  # a GPU shows more in a benchmark, the interpreter in a test
-        entry = choose_entry(workspace, program, options.entry, measured=lab.measured)
-        proof = choose_proof(workspace, program, entry)
-        sizes = None if lab.measured or options.entry else choose_sizes(workspace, program, entry)
+        choice = choose(workspace, program, options.entry, measured=lab.measured)
+        proof = choose_proof(workspace, program, choice.entry)
     except BaseException:
         lab.close()
         raise
-    return Setup(options, db, listen, budget, clock, policy, workspace, program, entry, proof, lab, earlier, sizes)
+    return Setup(options, db, listen, budget, clock, policy, workspace, program, choice, proof, lab, earlier)
 
 
 def run_row(setup: Setup, number: str) -> RunRow:

@@ -28,6 +28,8 @@ class Captured:
     notes: tuple[str, ...]
     out_of_bounds: tuple[dict[str, Any], ...]
     result: CaptureResult
+    entry: Entry  # that was run
+    sizes: Entry | None = None  # that was run as well, for its sizes
 
 
 def capture_cases(
@@ -82,4 +84,4 @@ def capture_cases(
     if result["truncated"]:
         notes.append(result["truncated"])
     notes += [f"Left out: {c['arguments']}: {c['reason']}" for c in refused]
-    return Captured(cases, refused, tuple(notes), tuple(result["out_of_bounds"]), result)
+    return Captured(cases, refused, tuple(notes), tuple(result["out_of_bounds"]), result, entry, sizes)

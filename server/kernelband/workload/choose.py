@@ -5,34 +5,60 @@ from __future__ import annotations
 import difflib
 import os
 
+from attrs import frozen
+
 from kernelband.errors import WorkloadError
 from kernelband.source import Workspace, is_notebook, parse, value, walk
 from kernelband.source.model import Program
-from kernelband.workload.entries import Found, entries_of, find_entries, left_out
+from kernelband.workload.entries import Found, entries_of, find_entries, look, script_of
 from kernelband.workload.permission import require_permission
 from kernelband_worker.wire import Entry
 
 HOW = "Name one with --entry FILE.py::NAME (a test, or a function without arguments that calls it)."
+MOST_TRIED = 4
 
 
-def choose_entry(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False) -> Entry:
-    """The named entry, or else the best: a pytest node, then a callable; where a GPU measures, a benchmark. A notebook without any is run.
+@frozen
+class Choice:
+    """What is run to see a kernel at work: ``entry``, and where it doesn't launch the kernel one after the other of ``others``. One that
+    was ``named`` has none.
+    """
+
+    entry: Entry
+    others: tuple[Entry, ...] = ()
+    named: bool = False
+
+
+def choose(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False) -> Choice:
+    """The named entry, or else the nearest test, then a benchmark; where a GPU measures, a benchmark first. Then a perf_report, then a
+    file that is run as a script. A notebook without any is run.
 
     Raises:
         WorkloadError: the named one isn't there or may not run, or none was found.
     """
     if named:
-        return _named(workspace, program, named)
-    found = [f for f in find_entries(workspace, program) if not f.report]
-    reaching = [f for f in found if f.reaches] or found
+        return Choice(_named(workspace, program, named), named=True)
+    there = look(workspace, program)
     path = program.kernel.place.path
-    if not reaching and is_notebook(path):  # its cells run anyway, whoever imports it
-        return _script(workspace, path)
-    if not reaching:
-        left = left_out(workspace, program)
-        where = f" in a trusted folder ({left} isn't in one)" if left else ""
+    functions = sorted((f for f in there.functions if f.reaches), key=lambda f: (f.report, not f.near, _rank(f, measured), f.nearness))
+    found = [f.entry for f in functions] or [f.entry for f in there.scripts]
+    if not found:  # what its own files test, though by no name that leads to the kernel
+        found = [f.entry for f in sorted((f for f in there.functions if not f.report), key=lambda f: _rank(f, measured))]
+    if not found and is_notebook(path):  # its cells run anyway, whoever imports it
+        found = [script_of(workspace, path)]
+    if not found:
+        where = f" in a trusted folder ({there.left_out} isn't in one)" if there.left_out else ""
         raise WorkloadError(f"No test or bench function was found{where} that runs {program.kernel.place.name}. {HOW}", kind="no_entry")
-    return min(enumerate(reaching), key=lambda x: (not x[1].near, _rank(x[1], measured), x[0]))[1].entry
+    return Choice(found[0], tuple(_varied(found))[1:MOST_TRIED])
+
+
+def choose_entry(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False) -> Entry:
+    """The first of ``choose``.
+
+    Raises:
+        WorkloadError: as there.
+    """
+    return choose(workspace, program, named, measured=measured).entry
 
 
 def choose_sizes(workspace: Workspace, program: Program, entry: Entry) -> Entry | None:
@@ -41,7 +67,7 @@ def choose_sizes(workspace: Workspace, program: Program, entry: Entry) -> Entry 
     if not any(f.is_test and f.entry == entry for f in found):
         return None
     benches = [f for f in found if not f.is_test and f.entry["kind"] == "callable"]
-    return min(benches, key=lambda f: not f.near).entry if benches else None
+    return benches[0].entry if benches else None
 
 
 def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
@@ -49,13 +75,23 @@ def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
     tests = [f for f in find_entries(workspace, program) if f.is_test and f.reaches]
     if any(f.entry == entry for f in tests) or not tests:
         return entry
-    return min(enumerate(tests), key=lambda x: (not x[1].near, x[1].entry["kind"] == "pytest", x[0]))[1].entry
+    return min(tests, key=lambda f: (not f.near, f.entry["kind"] == "pytest")).entry
 
 
 def _rank(found: Found, measured: bool) -> int:
     if measured:
         return 1 if found.is_test else 0
-    return 2 if not found.is_test else 0 if found.entry["kind"] == "pytest" else 1
+    return 0 if found.is_test else 1
+
+
+def _varied(found: list[Entry]) -> list[Entry]:
+    """In their order, but no third of a file before the first of others: what stops one test often stops its neighbours."""
+    seen: dict[str, int] = {}
+    rounds: list[tuple[int, int]] = []
+    for at, entry in enumerate(found):
+        seen[entry["path"]] = seen.get(entry["path"], 0) + 1
+        rounds.append((max(0, seen[entry["path"]] - 2), at))
+    return [found[at] for _, at in sorted(rounds)]
 
 
 def _named(workspace: Workspace, program: Program, named: str) -> Entry:
@@ -71,7 +107,7 @@ def _named(workspace: Workspace, program: Program, named: str) -> Entry:
     if name in ("__main__", ""):
         if not name:
             return _only(workspace, program, path, named)
-        return _script(workspace, path)
+        return script_of(workspace, path)
     found = {f.entry["name"]: f for f in entries_of(workspace, path)}
     plain = name.partition("[")[0]
     if "[" in name or (plain in found and found[plain].entry["kind"] == "pytest"):
@@ -87,14 +123,11 @@ def _named(workspace: Workspace, program: Program, named: str) -> Entry:
     return {"kind": "callable", "module": module, "path": path, "name": name}
 
 
-def _script(workspace: Workspace, path: str) -> Entry:
-    return {"kind": "script", "module": workspace.module_name(path), "path": path, "name": "__main__"}
-
-
 def _only(workspace: Workspace, program: Program, path: str, named: str) -> Entry:
     """The best entry of a file that is named without one of its functions."""
-    targets = frozenset({program.kernel.place.name} | {h.place.name for h in program.hosts})
-    found = [f for f in entries_of(workspace, path, targets) if not f.report]
+    there = look(workspace, program)
+    reaching = [f for f in (*there.functions, *there.scripts) if f.reaches and f.entry["path"] == path]
+    found = reaching or [f for f in entries_of(workspace, path) if not f.report]
     if not found:
         raise WorkloadError(f"{named} holds no test or bench function. {HOW}", kind="no_entry")
-    return next((f for f in found if f.reaches), found[0]).entry
+    return min(found, key=lambda f: f.report).entry

@@ -2,140 +2,238 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 
-from attrs import evolve, frozen
-from parso.python.tree import Class, Function, PythonNode
-from parso.tree import NodeOrLeaf
+from attrs import evolve, field, frozen
+from parso.python.tree import Function
 
-from kernelband.source import Workspace, children, code, parse, value, walk
+from kernelband.errors import SourceError
+from kernelband.source import Workspace, children, parse
 from kernelband.source.model import Program
+from kernelband.workload.leads import Leads, find_leads, is_entry_file, is_test_file
+from kernelband.workload.nearness import Likeness, far_apart
+from kernelband.workload.outline import Block, outline, signature
 from kernelband.workload.permission import may_run
 from kernelband_worker.wire import Entry
 
-FILE_PATTERNS = ("test_*.py", "*_test.py", "bench*.py", "*_bench.py", "*_benchmark.py")
 TEST, BENCH = ("test",), ("bench",)
-MOST_FILES = 50  # neighbouring test and bench files that are read
+MOST_FILES = 50  # in which entries are looked for, beside the kernel's own: those most like it by name, and nearest
+UNLIKELY = 4.0  # steps that count for what may not run by itself: skipped, over several processes, with arguments of a command line
+_SKIPPED = re.compile(r"@[\w.]*\bskip\b(?!if)")
+_SEVERAL = re.compile(r"\b(?:mp|multiprocessing)\b[\w.]*\.spawn|\bworld_size\b|\binit_process_group\b|\btorchrun\b")
+_NEEDS_ARGUMENTS = re.compile(r"""add_argument\(\s*["'][^-"'][^)]*\)|add_argument\([^)]*required\s*=\s*True""")
+_BACKWARD = re.compile(r"bwd|backward|grad", re.IGNORECASE)
+_GOES_BACK = re.compile(r"backward|grad", re.IGNORECASE)
+_TESTS_ITSELF = re.compile(r"\b(?:pytest|unittest)\.main\b")
+_SETUP = re.compile(r"@[\w.]*fixture|\bdef (?:setUp|setUpClass|setup_method|setup_class|__init__)\b")
 
 
 @frozen
 class Found:
-    """An entry that could be named. ``reaches``: its text leads to the kernel or a host function, as far as names tell. ``near``: it is in
-    the kernel's file or in that of a host function.
+    """An entry that could be named. ``reaches``: its text leads to the kernel or a host function, as far as names tell, over so many
+    ``steps``. ``near``: it is in the kernel's file or in that of a host function.
     """
 
     entry: Entry
     reaches: bool
     near: bool = True
-    report: bool = False  # a triton.testing.perf_report: only run when named
+    report: bool = False  # a triton.testing.perf_report
+    steps: float = 0.0
+    likeness: tuple[float, float] = (0.0, 0.0)  # of its file's name, then of its own, to the kernel's module
+    apart: int = 0  # folders between it and the kernel
 
     @property
     def is_test(self) -> bool:
-        return self.entry["name"].rpartition("::")[2].rpartition(".")[2].lower().startswith(TEST)
+        """Whether it checks something, by its name; a benchmark that pytest runs doesn't."""
+        name = self.entry["name"].rpartition("::")[2].rpartition(".")[2].lower()
+        return name.startswith(TEST) and not any(p.lower().startswith(BENCH) for p in Path(self.entry["path"]).parts[-3:])
+
+    @property
+    def nearness(self) -> tuple[bool, float, float, float, int]:
+        """Smaller is nearer."""
+        file, own = self.likeness
+        return (not self.near, -file, self.steps - own, -own, self.apart)
+
+
+@frozen
+class Entries:
+    """``functions``: tests and benchmarks, the nearest first. ``scripts``: files that run the kernel when they are run themselves.
+    ``left_out``: a file that leads to the kernel and may not be run.
+    """
+
+    functions: tuple[Found, ...] = ()
+    scripts: tuple[Found, ...] = ()
+    left_out: str | None = field(default=None)
 
 
 def find_entries(workspace: Workspace, program: Program) -> tuple[Found, ...]:
-    """The entries of the kernel's own file, its host functions' files and neighbouring test and bench files, in this order; those that may
-    be run (``permission``).
+    """The tests and benchmarks of the kernel's own file, its host functions' files, and those of the workspace whose text leads to it, the
+    nearest first; those that may be run (``permission``).
     """
-    own, targets, modules = _about(workspace, program)
-    out = [found for path in own if may_run(path) for found in entries_of(workspace, path, frozenset(targets))]
-    for path in _neighbours(workspace, program.kernel.place.path, targets, modules):
-        if path not in own and may_run(path):
-            out += [evolve(found, near=False) for found in entries_of(workspace, path, frozenset(targets)) if found.reaches]
-    return tuple(out)
+    return look(workspace, program).functions
 
 
-def left_out(workspace: Workspace, program: Program) -> str | None:
-    """A test or bench file that names the kernel and may not be run; None where there is none."""
-    _, targets, modules = _about(workspace, program)
-    return next((p for p in _neighbours(workspace, program.kernel.place.path, targets, modules) if not may_run(p)), None)
+def look(workspace: Workspace, program: Program) -> Entries:
+    """Everything that could be run, from one walk over the workspace."""
+    leads = find_leads(workspace, program)
+    kernel = program.kernel.place.path
+    own = dict.fromkeys((kernel, *(h.place.path for h in program.hosts)))
+    likeness = Likeness.to(program)
+    far = sorted(
+        (p for p in leads.files if p not in own and _nameable(workspace, p)), key=lambda p: (-likeness.of_file(p), far_apart(p, kernel), p)
+    )
+    allowed = [p for p in (*own, *far) if may_run(p)]
+    functions: list[Found] = []
+    for path in [p for p in allowed if p in own or is_entry_file(p)][: len(own) + MOST_FILES]:
+        found = [f for f in entries_of(workspace, path, leads, backward=_goes_back(program)) if f.reaches or path in own]
+        functions += [
+            evolve(
+                f,
+                near=path in own,
+                likeness=(likeness.of_file(path), likeness.of_name(f.entry["name"])),
+                apart=far_apart(path, kernel),
+            )
+            for f in found
+        ]
+    scripts = [
+        evolve(f, near=p in own, likeness=(likeness.of_file(p), 0.0), apart=far_apart(p, kernel))
+        for p in allowed
+        for f in _scripts(workspace, p, leads, own=p in own)
+    ]
+    left_out = next((p for p in far if not may_run(p) and is_entry_file(p)), None)
+    functions.sort(key=lambda f: (not f.reaches, f.nearness))
+    scripts.sort(key=lambda f: f.nearness)
+    return Entries(tuple(functions), tuple(scripts), left_out)
 
 
-def _about(workspace: Workspace, program: Program) -> tuple[dict[str, None], set[str], set[str]]:
-    """The program's own files, the names that lead to its kernel, and the modules that those come from."""
-    targets = {program.kernel.place.name} | {h.place.name for h in program.hosts} | _owners(program)
-    own = dict.fromkeys((program.kernel.place.path, *(h.place.path for h in program.hosts)))
-    return own, targets, {workspace.module_name(path).rpartition(".")[2] for path in own}
+def entries_of(workspace: Workspace, path: str, leads: Leads | None = None, *, backward: bool = False) -> Iterator[Found]:
+    """The tests and benchmarks of one file, in source order.
 
-
-def entries_of(workspace: Workspace, path: str, targets: frozenset[str] = frozenset()) -> Iterator[Found]:
-    """The tests and benchmarks of one file, in source order. ``targets`` are the names that they should lead to."""
-    text = workspace.read(path)
+    Args:
+        workspace: reads the text.
+        path: the file.
+        leads: what leads to the kernel; without it nothing does.
+        backward: it is a kernel of a backward pass: a test that has none is less likely to launch it.
+    """
+    known = leads or Leads()
     module = workspace.module_name(path)
-    definitions = list(_definitions(children(parse(text))))
-    uses = {_name(node): {value(n) for n in walk(node) if n.type == "name"} for node, _ in definitions}
-    reaching = _reaching(uses, targets)
-    for node, decorators in definitions:
-        name = _name(node)
-        if isinstance(node, Class):
-            if name.startswith("Test"):
-                for method, _ in _definitions(children(children(node)[-1])):
-                    if isinstance(method, Function) and _name(method).startswith("test"):
-                        yield Found(_entry("pytest", module, path, f"{name}::{_name(method)}"), name in reaching)
+    blocks = outline(workspace.read(path)).blocks
+    by_name = {b.name: b for b in blocks if b.kind in ("def", "class")}
+    for block in blocks:
+        steps = known.steps(path, block)
+        if block.kind == "class" and _is_test_class(block, by_name):
+            methods = _methods(block, by_name)
+            reaching = _reaching_methods(methods, known.files.get(path, {}))
+            for method in (m for m in methods if m.kind == "def" and m.name.startswith("test")):
+                reaches = steps is not None and method.name in reaching
+                yield Found(
+                    _entry("pytest", module, path, f"{block.name}::{method.name}"), reaches, steps=_weighed(steps, method, backward)
+                )
+        if block.kind != "def" or not block.name.lower().startswith(TEST + BENCH):
             continue
-        if not name.lower().startswith(TEST + BENCH):
-            continue
-        report = "perf_report" in decorators
-        pytest = "pytest" in decorators or (bool(required(node)) and name.startswith("test"))
-        if required(node) and not (pytest or report):
-            continue
-        yield Found(_entry("pytest" if pytest else "callable", module, path, name), name in reaching, report=report)
+        needed = bool(required(block))
+        report = "perf_report" in block.decorators
+        pytest = "pytest" in block.decorators or (needed and block.name.startswith("test"))
+        if not needed or pytest or report:
+            kind = "pytest" if pytest else "callable"
+            weighed = _weighed(steps, block, backward)
+            yield Found(_entry(kind, module, path, block.name), steps is not None, report=report, steps=weighed)
 
 
-def required(function: Function) -> list[str]:
-    """Names of the parameters without default."""
-    return [p.name.value for p in function.get_params() if p.default is None and not p.star_count and p.name.value not in ("self", "cls")]
+def required(block: Block) -> list[str]:
+    """Names of a function's parameters without default."""
+    function = children(parse(signature(block)))[0]
+    params = function.get_params() if isinstance(function, Function) else []
+    return [p.name.value for p in params if p.default is None and not p.star_count and p.name.value not in ("self", "cls")]
 
 
-def _definitions(nodes: list[NodeOrLeaf]) -> Iterator[tuple[Function | Class, str]]:
-    """Top-level functions and classes with the text of their decorators, also below ``if`` and ``try``."""
-    for node in nodes:
-        if isinstance(node, PythonNode) and node.type == "decorated":
-            decorators, inner = code(children(node)[0]), children(node)[-1]
-            if inner.type in ("async_stmt", "async_funcdef"):
-                continue
-            if isinstance(inner, Function | Class):
-                yield inner, decorators
-        elif isinstance(node, Function | Class):
-            yield node, ""
-        elif node.type in ("if_stmt", "try_stmt", "suite", "simple_stmt"):
-            yield from _definitions(children(node))
+def script_of(workspace: Workspace, path: str) -> Entry:
+    """The file itself, run as a script is."""
+    return _entry("script", workspace.module_name(path), path, "__main__")
 
 
-def _name(node: Function | Class) -> str:
-    return node.name.value
+# ------------------------------------------------------------ what leads to the kernel
 
 
-def _reaching(uses: dict[str, set[str]], targets: frozenset[str]) -> set[str]:
-    """Definitions that use a target, directly or through other definitions of the file."""
-    reaching = {name for name, used in uses.items() if name in targets or used & targets}
+def _weighed(steps: float | None, block: Block, backward: bool) -> float:
+    """The steps, and more for what may not launch the kernel after all."""
+    more = UNLIKELY if _SKIPPED.search(block.decorators) or _SEVERAL.search(block.text) else 0.0
+    if backward and not _GOES_BACK.search(block.text):
+        more += 1.5
+    return (steps or 0.0) + more
+
+
+def _goes_back(program: Program) -> bool:
+    names = (program.kernel.place.name, *(h.place.name for h in program.hosts))
+    return any(_BACKWARD.search(n) for n in names[:1]) or (len(names) > 1 and all(_BACKWARD.search(n) for n in names[1:]))
+
+
+def _scripts(workspace: Workspace, path: str, leads: Leads, *, own: bool) -> Iterator[Found]:
+    """The file as a script, where its part for being run, or what it does when it is loaded, leads to the kernel."""
+    live = leads.files.get(path, {})
+    text = workspace.read(path)
+    for block in outline(text).blocks:
+        steps = leads.steps(path, block)
+        runs = (block.kind == "main" and not _TESTS_ITSELF.search(block.text)) or (
+            block.kind in ("bound", "other") and (own or (is_entry_file(path) and not is_test_file(path))) and _calls(block, live)
+        )
+        if steps is not None and runs:
+            yield Found(script_of(workspace, path), True, steps=steps + (UNLIKELY if _NEEDS_ARGUMENTS.search(text) else 0.0))
+            return
+
+
+def _calls(block: Block, live: dict[str, float]) -> bool:
+    words = [re.escape(w) for w in live.keys() & block.uses if w[0] not in '."']
+    return bool(words) and re.search(rf"(?<![\w.])(?:{'|'.join(words)})(?:\.\w+)*\s*[\[(]", block.text) is not None
+
+
+def _is_test_class(block: Block, by_name: dict[str, Block]) -> bool:
+    return block.name.startswith("Test") or any("TestCase" in base.header for base in (block, *_bases(block, by_name)))
+
+
+def _bases(block: Block, by_name: dict[str, Block], depth: int = 4) -> Iterator[Block]:
+    """The classes of the same file that a class is made from."""
+    for name in re.findall(r"\w+", block.header.partition("(")[2]) if depth else []:
+        base = by_name.get(name)
+        if base is not None and base.kind == "class" and base is not block:
+            yield base
+            yield from _bases(base, by_name, depth - 1)
+
+
+def _methods(block: Block, by_name: dict[str, Block]) -> list[Block]:
+    """What is in a class, and then what it has from its bases in this file."""
+    found = {b.name: b for part in (block, *_bases(block, by_name)) for b in reversed(part.body) if b.name}
+    order = [b.name for part in (block, *_bases(block, by_name)) for b in part.body if b.name]
+    return [found[name] for name in dict.fromkeys(order)]
+
+
+def _reaching_methods(methods: list[Block], live: dict[str, float]) -> set[str]:
+    """The methods that lead to the kernel, directly or through others; all of them where what sets the tests up does, or none by itself."""
+    reaching = {m.name for m in methods if not live.keys().isdisjoint(m.uses)}
     while True:
-        more = {name for name, used in uses.items() if name not in reaching and used & reaching}
+        asked = {f"{who}.{name}" for name in reaching for who in ("self", "cls")}
+        more = {m.name for m in methods if m.name not in reaching and not asked.isdisjoint(m.uses)}
         if not more:
-            return reaching
+            break
         reaching |= more
+    every = {m.name for m in methods}
+    if not any(name.startswith("test") for name in reaching):
+        return every
+    return every if any(m.name in reaching and _SETUP.search(m.text) for m in methods) else reaching
 
 
-def _owners(program: Program) -> set[str]:
-    """The classes whose methods launch the kernel: a test names the class."""
-    return {h.place.qualname.partition(".")[0] for h in program.hosts if "." in h.place.qualname and "<locals>" not in h.place.qualname}
+# ------------------------------------------------------------ around it
 
 
-def _neighbours(workspace: Workspace, near: str, targets: set[str], modules: set[str]) -> Iterator[str]:
-    """Test and bench files that name a target and a module that it could come from (or its package, which is a folder's name)."""
-    modules = modules | {Path(near).parent.name}
-    count = 0
-    for path in workspace.files(near):
-        if any(fnmatch(Path(path).name, p) for p in FILE_PATTERNS) and all(
-            any(workspace.mentions(path, word) for word in words) for words in (targets, modules)
-        ):
-            yield path
-            count += 1
-            if count >= MOST_FILES:
-                return
+def _nameable(workspace: Workspace, path: str) -> bool:
+    """Whether the file can be imported under its name."""
+    try:
+        workspace.module_name(path)
+    except SourceError:
+        return False
+    return True
 
 
 def _entry(kind: str, module: str, path: str, name: str) -> Entry:

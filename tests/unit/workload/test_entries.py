@@ -93,12 +93,13 @@ def test_one_sentence_when_there_is_none(tmp_path: Path, monkeypatch: pytest.Mon
         choose_entry(workspace, program, named)
 
 
-def test_a_report_is_run_only_when_named(tmp_path: Path) -> None:
+def test_a_report_is_run_where_there_is_no_test(tmp_path: Path) -> None:
     text = KERNEL + "\n@triton.testing.perf_report([])\ndef benchmark(n, provider):\n    add(n)\n"
     workspace, program, _ = write(tmp_path, kernel=text)
-    with pytest.raises(WorkloadError):
-        choose_entry(workspace, program, None)
+    assert choose_entry(workspace, program, None)["name"] == "benchmark"
     assert choose_entry(workspace, program, "benchmark")["kind"] == "callable"
+    workspace, program, _ = write(tmp_path, kernel=text + "\ndef test_add():\n    add(1)\n")
+    assert choose_entry(workspace, program, None)["name"] == "test_add"
 
 
 def test_a_notebook_without_tests_is_run(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""Entries are tried in their order, as long as there is time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.workload.test_entries import KERNEL
+
+from kernelband.errors import ExecutorFault, WorkloadError
+from kernelband.source import Workspace, find_program
+from kernelband.workload import Choice, capture_first
+from kernelband.workload.entries import script_of
+
+NEVER = WorkloadError("The entry test_a never launches add_kernel: it launched no Triton kernel at all. Name one.", kind="never_launches")
+MISSING = WorkloadError("The entry test_b fails: ModuleNotFoundError: No module named 'gone'", kind="entry_failed", detail="line 3")
+HUNG = ExecutorFault("It took too long.", fault="timeout")
+
+
+class Answering:
+    """An executor with an answer for each try."""
+
+    role = "cpu"
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, float]] = []
+        self.restarts = 0
+
+    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+        self.asked.append((params["entry"]["name"], params["seconds"]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def restart(self) -> None:
+        self.restarts += 1
+
+
+def good() -> dict[str, Any]:
+    return {"cases": [{"replayable": True}], "truncated": None, "out_of_bounds": [], "notes": []}
+
+
+def capture(folder: Path, executor: Answering, *names: str, seconds: float = 60.0, script: bool = False) -> Any:
+    path = folder / "kernel.py"
+    path.write_text(KERNEL)
+    workspace = Workspace.for_file(str(path))
+    entries: list[Any] = [{"kind": "callable", "module": "kernel", "path": str(path), "name": n} for n in names]
+    entries += [script_of(workspace, str(path))] if script else []
+    return capture_first(executor, workspace, find_program(workspace, str(path)), Choice(entries[0], tuple(entries[1:])), entry_s=seconds)
+
+
+def test_the_first_that_launches(tmp_path: Path) -> None:
+    executor = Answering(NEVER, HUNG, good())
+    found = capture(tmp_path, executor, "test_a", "test_b", "test_c", "test_d")
+    assert found.entry["name"] == "test_c"
+    assert [name for name, _ in executor.asked] == ["test_a", "test_b", "test_c"]
+    assert executor.restarts == 2
+    assert "test_a (kernel.py) never launches add_kernel" in found.notes[0]
+
+
+def test_nobody_waits_longer_than_for_one(tmp_path: Path) -> None:
+    executor = Answering(NEVER, NEVER)
+    with pytest.raises(WorkloadError):
+        capture(tmp_path, executor, "test_a", "test_b", seconds=40.0)
+    assert [round(seconds) for _, seconds in executor.asked] == [20, 40]  # the first answered at once
+
+
+def test_one_sentence_names_what_was_tried(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        capture(tmp_path, Answering(NEVER, MISSING), "test_a", "test_b")
+    assert refused.value.message == (
+        "No entry that was found runs add_kernel: test_a (kernel.py) never launches add_kernel: it launched no Triton kernel at all; "
+        "test_b (kernel.py) fails: ModuleNotFoundError: No module named 'gone'. Name one that does with --entry FILE.py::NAME."
+    )
+    assert (refused.value.kind, refused.value.detail) == ("never_launches", "line 3")
+
+
+def test_what_no_other_entry_mends_is_told_at_once(tmp_path: Path) -> None:
+    executor = Answering(WorkloadError("It is a Gluon kernel.", kind="unsupported"))
+    with pytest.raises(WorkloadError, match="Gluon"):
+        capture(tmp_path, executor, "test_a", "test_b")
+    assert len(executor.asked) == 1
+
+
+def test_the_only_entry_says_its_own_error(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        capture(tmp_path, Answering(NEVER), "test_a")
+    assert refused.value is NEVER
+
+
+def test_that_a_file_is_run_as_a_script_is_said(tmp_path: Path) -> None:
+    found = capture(tmp_path, Answering(good()), script=True)
+    assert found.notes == ("No test or benchmark leads to add_kernel, so kernel.py is run as a script.",)
