@@ -224,7 +224,8 @@ class CaptureParams(TypedDict, total=False):
     entry: Entry
     kernel: Function
     hosts: List[Function]  # host functions known to launch it, innermost first
-    seconds: float  # cap for each run of the entry
+    seconds: float  # cap for each run of the entry, until something is recorded
+    within_s: float  # for all of it: what is recorded and replayed by then must do
     distinct_cases: int  # stop there
     input_sets: int
     programs: int  # role cpu: at most so many sampled programs per launch

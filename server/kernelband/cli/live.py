@@ -56,7 +56,7 @@ class Live:
         self._status: Status | None = None
         self._lock = threading.Lock()
         self._started: RunStarted | None = None
-        self._begin = time.monotonic()
+        self._searching: float | None = None  # since when
         self._phase, self._trial, self._tried = "start", 0, 0
         self._arm, self._best = "", ""
         self._pace: list[float] = []
@@ -124,6 +124,7 @@ class Live:
             self._print(f"    {case['role']:8} {escape(str(case['arguments']))}{mark}")
 
     def _baseline(self, event: BaselineKnown) -> None:
+        self._searching = time.monotonic()
         for line in event.lines:
             self._print(f"  original: {escape(line)}")
         for case, us in event.device_us.items():
@@ -204,8 +205,8 @@ class Live:
         ends: list[float] = []
         if started.trials and self._pace:
             ends.append(max(started.trials - self._tried, 0) * sorted(self._pace)[len(self._pace) // 2])
-        if started.seconds:
-            ends.append(max(started.seconds - (time.monotonic() - self._begin), 0))
+        if started.seconds and self._searching is not None:
+            ends.append(max(started.seconds - (time.monotonic() - self._searching), 0))
         return min(ends, default=None)
 
     def _print(self, text: str) -> None:

@@ -30,7 +30,7 @@ NEEDS = ("numpy", "sklearn")
 @click.command()
 @click.argument("target", metavar="FILE[::KERNEL]", required=False)
 @click.option("--trials", type=int, help="At most so many variants are executed.")
-@click.option("--seconds", type=float, help="At most so many seconds, everything included. Default: 60, or no limit with --trials.")
+@click.option("--seconds", type=float, help="Seconds of search and final, from the first trial on. Default: 60, or no limit with --trials.")
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
 @click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
 @worker_options

@@ -80,6 +80,7 @@ class LiveRun:
     detail: str = ""
     exit_code: int | None = None  # with which error it ended, as it said
     started: float = field(init=False, default=Factory(lambda self: self.now(), takes_self=True))
+    _searching: float | None = None  # since when
     _ended: float | None = None
     _end_state: str | None = None  # as the run itself said
     _final: bool = False
@@ -142,7 +143,8 @@ class LiveRun:
     def _budgets(self) -> list[tuple[float, float, str]]:
         """What is spent of each budget, the whole, and its unit; trials first."""
         trials = [(min(self.done, self.trials), self.trials, "")] if self.trials else []
-        seconds = [(min(self.elapsed, self.seconds), self.seconds, " s")] if self.seconds else []
+        spent = self.now() - self._searching if self._searching is not None else 0.0
+        seconds = [(min(spent, self.seconds), self.seconds, " s")] if self.seconds else []
         return [*trials, *seconds]
 
     def _progress(self) -> str:
@@ -171,6 +173,8 @@ class LiveRun:
                 self.trials, self.seconds = event["trials"], event["seconds"]
             case "phase_changed":
                 self.phase = event["phase"]
+                if self.phase not in FIRST and self._searching is None:
+                    self._searching = self.now()
                 self._final = self._final or self.phase == "final"
             case "noted":
                 self.notes = [*self.notes, event["text"]][-NOTES:]

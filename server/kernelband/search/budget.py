@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 
 from attrs import define, field
@@ -29,11 +29,21 @@ SPANS = (
     "other",
 )
 
+#: Spans until the first trial could run: seconds are counted from there.
+PREPARATION = ("start", "capture", "baseline")
+
 
 @define
 class Budget:
-    """By trials or seconds, whichever ends first; both None is not allowed. ``used`` are the seconds of earlier processes of the run, and
-    those that the command took before.
+    """By trials or seconds, whichever ends first; both None is not allowed. Seconds are those of the search: what ``clock`` counts as
+    preparation isn't part of them.
+
+    Args:
+        trials: at most so many.
+        seconds: at most so many; infinity is no limit.
+        used: the seconds of earlier processes of the run, and those that the command took before.
+        clock: of the run.
+        now: the time, in seconds.
 
     Raises:
         UsageError: nothing could be done with it.
@@ -42,6 +52,7 @@ class Budget:
     trials: int | None
     seconds: float | None
     used: float = 0.0
+    clock: PhaseClock | None = field(default=None, repr=False)
     now: Callable[[], float] = time.monotonic
     _start: float = field(init=False, default=0.0)
 
@@ -63,8 +74,9 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds left; infinite when only trials are counted."""
-        return float("inf") if self.seconds is None else self.seconds - self.elapsed
+        """Seconds left for the search; infinite when only trials are counted."""
+        prepared = self.clock.spent(PREPARATION) if self.clock is not None else 0.0
+        return float("inf") if self.seconds is None else self.seconds - (self.elapsed - prepared)
 
     def allows(self, trials_done: int, reserve: float = 0.0) -> bool:
         """Whether another trial may begin; ``reserve`` are the seconds that the final needs."""
@@ -109,6 +121,11 @@ class PhaseClock:
         finally:
             self._settle()
             self._stack.pop()
+
+    def spent(self, names: Collection[str]) -> float:
+        """Seconds on spans of these names up to now; for any thread."""
+        running = self.now() - self._since if self._stack and self._stack[-1] in names else 0.0
+        return sum(self.seconds.get(name, 0.0) for name in names) + running
 
     def snapshot(self) -> dict[str, float]:
         """Seconds by span up to now, rounded to milliseconds, in a fixed order."""

@@ -35,11 +35,10 @@ from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
 from kernelband.workload import capture_first, choose_proof
-from kernelband.workload.capture import ENTRY_S
+from kernelband.workload.capture import within
 from kernelband_worker.wire import Case
 
 BEAT_S = 2.0
-ENTRY_SHARE = 0.25  # of the seconds, for a run of an entry that is interpreted
 #: Steps of the clock whose name alone doesn't say what took the time.
 LONG = {
     "start": "starting the worker",
@@ -49,11 +48,6 @@ LONG = {
     "propose": "writing candidates",
     "other": "everything else",
 }
-
-
-def entry_seconds(budget_s: float | None) -> float:
-    """For each run of an entry in predicted mode, so that most of the budget is left for candidates."""
-    return ENTRY_S if budget_s is None else min(ENTRY_S, max(10.0, ENTRY_SHARE * budget_s))
 
 
 def longest(clock: Mapping[str, float]) -> str:
@@ -226,7 +220,7 @@ class _Run:
                 lock=lab.uuid,
                 predicting=not lab.measured,
                 sizes=not lab.measured and not setup.choice.named,
-                entry_s=ENTRY_S if lab.measured else entry_seconds(setup.options.seconds),
+                within_s=within(setup.budget.seconds),
             )
         if captured.entry != setup.choice.entry:
             self.setup = evolve(setup, proof=choose_proof(setup.workspace, setup.program, captured.entry))

@@ -72,10 +72,10 @@ def prepare(
     clock = PhaseClock()
     loading_s = time.monotonic() - begun if begun is not None else 0.0
     earlier = resume.peek(db, resume_run) if resume_run is not None else None
-    budget = Budget(options.trials, options.seconds, used=loading_s + (earlier.seconds_used if earlier is not None else 0.0))
     if earlier is not None:
         clock.seconds.update(earlier.clock)
-    clock.seconds["other"] = clock.seconds.get("other", 0.0) + loading_s
+    clock.seconds["start"] = clock.seconds.get("start", 0.0) + loading_s
+    budget = Budget(options.trials, options.seconds, used=loading_s + (earlier.seconds_used if earlier is not None else 0.0), clock=clock)
     policy = make_policy(options.policy)
     if db.exists():
         Store.read(db).close()  # a damaged one is said before anything is started

@@ -11,12 +11,14 @@ from kernelband.source.model import Place, Program
 from kernelband.workload.fallback import Executor, capture_somewhere
 from kernelband_worker.wire import CaptureParams, CaptureResult, Case, Entry, Function
 
-ENTRY_S = 60.0
+ENTRY_S = 60.0  # until an entry has launched the kernel
+WITHIN_S = 60.0  # for all of it, once it has
+SHARE = 1 / 3  # of the seconds of a run, at most
 DISTINCT_CASES = 16
 INPUT_SETS = 3
 PROGRAMS = 64  # sampled per launch where it is interpreted
 BRIEF_PROGRAMS = 16
-AROUND_S = 120.0  # imports, replays and neighbours, beside the runs of the entry
+AROUND_S = 120.0  # until a capture that doesn't keep to its time is ended
 
 
 @frozen
@@ -32,6 +34,11 @@ class Captured:
     sizes: Entry | None = None  # that was run as well, for its sizes
 
 
+def within(budget_s: float | None) -> float:
+    """Seconds that recording may take of a run of so many; None: of one of trials only."""
+    return WITHIN_S if budget_s is None else min(WITHIN_S, SHARE * budget_s)
+
+
 def capture_cases(
     executor: Executor,
     workspace: Workspace,
@@ -43,6 +50,7 @@ def capture_cases(
     predicting: bool = False,
     sizes: Entry | None = None,
     entry_s: float = ENTRY_S,
+    within_s: float = WITHIN_S,
 ) -> Captured:
     """Run the entry and record how the program calls the kernel.
 
@@ -55,7 +63,8 @@ def capture_cases(
         brief: only what compiling and traffic need: one input set, no neighbouring sizes, fewer programs.
         predicting: nothing will be measured: one input set, and fewer programs.
         sizes: an entry with larger sizes, that is run once as well.
-        entry_s: seconds for each run of an entry.
+        entry_s: seconds within which the entry must have launched the kernel.
+        within_s: seconds for recording and replaying, as far as that is possible.
 
     Raises:
         WorkloadError: the entry fails, never launches the kernel, or nothing of it can be replayed.
@@ -70,13 +79,14 @@ def capture_cases(
         "kernel": function(program.kernel.place),
         "hosts": [function(h.place) for h in program.hosts if h.kind != "module"],
         "seconds": entry_s,
+        "within_s": within_s,
         "distinct_cases": DISTINCT_CASES,
         "input_sets": 1 if brief or predicting else INPUT_SETS,
         "programs": BRIEF_PROGRAMS if brief or predicting else PROGRAMS,
         "neighbours": not brief,
         "sizes": sizes,
     }
-    deadline = INPUT_SETS * ENTRY_S + AROUND_S
+    deadline = entry_s + within_s + AROUND_S
     result, elsewhere = capture_somewhere(executor, params, deadline, lock)
     cases = tuple(c for c in result["cases"] if c["replayable"])
     refused = tuple(c for c in result["cases"] if not c["replayable"])

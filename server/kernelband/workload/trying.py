@@ -10,7 +10,7 @@ from attrs import evolve
 from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband.source import Workspace
 from kernelband.source.model import Program
-from kernelband.workload.capture import ENTRY_S, Captured, capture_cases
+from kernelband.workload.capture import ENTRY_S, WITHIN_S, Captured, capture_cases
 from kernelband.workload.choose import Choice, choose_sizes
 from kernelband.workload.fallback import Executor
 from kernelband_worker.wire import Entry
@@ -31,6 +31,7 @@ def capture_first(
     predicting: bool = False,
     sizes: bool = False,
     entry_s: float = ENTRY_S,
+    within_s: float = WITHIN_S,
 ) -> Captured:
     """The capture of the first entry that launches the kernel; ``Captured.entry`` says which.
 
@@ -46,14 +47,16 @@ def capture_first(
         brief: only what compiling needs.
         predicting: nothing will be measured.
         sizes: also run a benchmark once that stands beside the entry.
-        entry_s: seconds for all tries.
+        entry_s: seconds for all tries, until one of them has launched the kernel.
+        within_s: as of ``capture_cases``, for all tries.
 
     Raises:
         WorkloadError: of the only entry; of several, one sentence about each.
         ExecutorFault: of the only entry.
     """
     entries = (choice.entry, *choice.others)
-    deadline = time.monotonic() + entry_s
+    begin = time.monotonic()
+    deadline = begin + entry_s
     failed: list[tuple[Entry, WorkloadError | ExecutorFault]] = []
     for entry in entries:
         left = deadline - time.monotonic()
@@ -66,7 +69,16 @@ def capture_first(
         seconds = left if last else max(left / 2, min(left, LEAST_S))
         try:
             found = capture_cases(
-                executor, workspace, program, entry, lock=lock, brief=brief, predicting=predicting, sizes=larger, entry_s=seconds
+                executor,
+                workspace,
+                program,
+                entry,
+                lock=lock,
+                brief=brief,
+                predicting=predicting,
+                sizes=larger,
+                entry_s=seconds,
+                within_s=max(LEAST_S, within_s - (time.monotonic() - begin)),
             )
         except (WorkloadError, ExecutorFault) as error:
             if not choice.others or not (isinstance(error, ExecutorFault) or error.kind in NEXT):

@@ -21,10 +21,11 @@ from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 
 SECONDS = 60.0
+RECORDING = 0.6  # of the time, at most, once something is recorded: what is recorded is replayed as well
 DISTINCT = 16
 INPUT_SETS = 3
 PROGRAMS = 64
-NEIGHBOUR_SECONDS = 10.0
+NEIGHBOUR_SECONDS, LEAST_NEIGHBOUR_SECONDS = 10.0, 2.0
 MOST_SIZES = 4
 SLOW_RUN_S = 10.0  # interpreted entries that take longer are not run again
 _MODULE = "<module>"
@@ -38,10 +39,12 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             can't be recorded.
     """
     begin = time.monotonic()
+    seconds, programs = params.get("seconds", SECONDS), params.get("programs", PROGRAMS)
+    within = params.get("within_s", INPUT_SETS * seconds)
+    end = begin + within
     store = open_store(state)
     recorder = Recorder(state, store, params["kernel"])
     wanted = params["entry"]
-    seconds, programs = params.get("seconds", SECONDS), params.get("programs", PROGRAMS)
     hosts = [f for f in params.get("hosts", []) if f["qualname"] != _MODULE]
     state.opened.record(hosts, recorder.wrap)
     input_sets = params.get("input_sets", INPUT_SETS)
@@ -51,9 +54,11 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     notes: List[str] = []
     with watching(recorder.watched, recorder.launching, recorder.pass_over), observe(state, recorder.on_launch, programs=programs):
         for number in range(max(1, input_sets)):
-            limits = Limits(time.monotonic() + seconds, params.get("distinct_cases", DISTINCT))
+            enough_s = RECORDING * (end - time.monotonic())
+            now = time.monotonic()
+            limits = Limits(now + seconds, params.get("distinct_cases", DISTINCT), now + enough_s)
             recorder.begin(limits, runs[0] if runs else None)
-            outcome = entry.run(state, wanted, seconds, number)
+            outcome = entry.run(state, wanted, seconds, number, enough_s=enough_s, seen=recorder.has_recorded)
             recordings = recorder.end()
             if first is None:
                 first = outcome
@@ -72,13 +77,16 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
                 input_sets = 1
                 notes.append(f"Without a GPU the entry takes {outcome.seconds:.0f} s, so it is run once and cases have one input set.")
                 break
+            if outcome.seconds > RECORDING * (end - time.monotonic()):
+                break  # there is no time for another run: further input sets are drawn
         checked = len(runs[0])
-        if params.get("sizes"):
-            runs[0].update(_sizes(state, recorder, params, runs[0], notes))
+        if params.get("sizes") and end > time.monotonic():
+            runs[0].update(_sizes(state, recorder, params, runs[0], notes, seconds=RECORDING * (end - time.monotonic())))
     assert first is not None
     main = wanted["module"] if wanted["kind"] == "script" else None
     with unfollowed(state):
-        cases = _cases(state, store, params, runs, input_sets=input_sets, main=main, notes=notes, few=checked < choose.HOLD_OUT_FROM)
+        few = checked < choose.HOLD_OUT_FROM
+        cases = _cases(state, store, params, runs, input_sets=input_sets, main=main, notes=notes, few=few, end=end)
     if choose.short(cases):
         notes.append(
             "Every case takes under 20 microseconds on the device, where submission and noise decide: name an entry with larger sizes."
@@ -89,14 +97,15 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         "functions_reached": [recorder.reached[key] for key in sorted(recorder.reached)],
         "output": first.output,
         "seconds": time.monotonic() - begin,
-        "truncated": _truncated(stopped, seconds, checked),
+        "truncated": _truncated(stopped, first.seconds, checked),
         "notes": notes,
     }
 
 
-def _sizes(state: State, recorder: Recorder, params: Dict[str, Any], known: Dict[str, Recording], notes: List[str]) -> Dict[str, Recording]:
+def _sizes(
+    state: State, recorder: Recorder, params: Dict[str, Any], known: Dict[str, Recording], notes: List[str], *, seconds: float
+) -> Dict[str, Recording]:
     """What a second entry shows that the first one didn't: its cases have one input set. That it fails is no more than a note."""
-    seconds = params.get("seconds", SECONDS)
     recorder.begin(Limits(time.monotonic() + seconds, len(known) + MOST_SIZES))
     outcome = entry.run(state, params["sizes"], seconds)
     found = {key: recording for key, recording in recorder.end().items() if key not in known and recording.tree is not None}
@@ -117,13 +126,20 @@ def _cases(
     main: Optional[str],
     notes: List[str],
     few: bool,
+    end: float,
 ) -> List[Dict[str, Any]]:
-    """Cases of what was recorded, replayed and with their roles; neighbours too where there are ``few``."""
+    """Cases of what was recorded, replayed and with their roles; neighbours too where there are ``few``. At ``end``, a moment, what is
+    replayed must do.
+    """
     programs = params.get("programs", PROGRAMS)
     stored = build(state, store, runs, input_sets, main=main)
     recorded = list(runs[0].values())
     recorded.sort(key=lambda r: r.order)
-    for case, recording in zip(stored, recorded):
+    for number, (case, recording) in enumerate(zip(stored, recorded)):
+        if time.monotonic() > end and any(s.case["replayable"] for s in stored[:number]):
+            notes.append(f"There was no time to replay {len(stored) - number} of {len(stored)} recorded calls: they are left out.")
+            stored = stored[:number]
+            break
         _settle(state, store, case, recording, programs=programs, notes=notes)
     cases = [s.case for s in stored]
     _shares(cases)
@@ -131,7 +147,8 @@ def _cases(
     keep = {c["id"] for c in cases}
     stored = [s for s in stored if s.case["id"] in keep]
     if params.get("neighbours", True) and few and any(c["replayable"] for c in cases):
-        made = neighbours(state, store, stored, NEIGHBOUR_SECONDS, programs)
+        seconds = min(NEIGHBOUR_SECONDS, max(LEAST_NEIGHBOUR_SECONDS, end - time.monotonic()))
+        made = neighbours(state, store, stored, seconds, programs)
         cases += [s.case for s in made]
     for one in stored:
         if one.case["replayable"]:

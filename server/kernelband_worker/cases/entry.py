@@ -24,6 +24,7 @@ from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 
 _TAIL = 8000
+_LOOK_S = 0.2  # how often it is asked whether something was seen
 _BENCH_POINTS = 3  # sizes of a perf_report that are run
 
 
@@ -77,8 +78,17 @@ class _Tee(io.TextIOBase):
         return sys.__stderr__.fileno()
 
 
-def run(state: State, entry: Dict[str, Any], seconds: float, number: int = 0) -> Outcome:
-    """Run the entry once. ``number`` above 0 shifts its seeds. The main thread is interrupted after ``seconds``.
+def run(
+    state: State,
+    entry: Dict[str, Any],
+    seconds: float,
+    number: int = 0,
+    *,
+    enough_s: Optional[float] = None,
+    seen: Callable[[], bool] = lambda: True,
+) -> Outcome:
+    """Run the entry once. ``number`` above 0 shifts its seeds. The main thread is interrupted after ``seconds``, or from ``enough_s`` on
+    as soon as something was ``seen``.
 
     Raises:
         OperationFailed: the entry isn't there, needs arguments, or pytest is missing.
@@ -89,7 +99,7 @@ def run(state: State, entry: Dict[str, Any], seconds: float, number: int = 0) ->
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
-            with _alarm(seconds):
+            with _alarm(seconds, seconds if enough_s is None else enough_s, seen):
                 _action(state, entry)()  # importing its module takes of the same seconds
                 _synchronize(state)
         except StopCapture:
@@ -194,17 +204,22 @@ def _scratch() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise StopCapture in the main thread after ``seconds``. On Windows and other threads the executor's deadline must do."""
+def _alarm(seconds: float, enough_s: float, seen: Callable[[], bool]) -> Iterator[None]:
+    """Raise StopCapture in the main thread as ``run`` says. On Windows and other threads the executor's deadline must do."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    end = time.monotonic() + seconds
+
     def ring(*_: Any) -> None:
-        raise StopCapture("time")
+        left = end - time.monotonic()
+        if left <= 0 or seen():
+            raise StopCapture("time")
+        signal.setitimer(signal.ITIMER_REAL, min(left, _LOOK_S))
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    signal.setitimer(signal.ITIMER_REAL, max(min(seconds, enough_s), 0.001))
     try:
         yield
     finally:

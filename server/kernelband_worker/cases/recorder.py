@@ -89,6 +89,10 @@ class Recorder:
         self.active = False
         return self.recordings
 
+    def has_recorded(self) -> bool:
+        """Whether this run gave anything yet."""
+        return bool(self.recordings)
+
     def pass_over(self) -> bool:
         """Whether a failed assertion says nothing: role cpu, and some launch left programs out."""
         if self.sampled:
@@ -318,7 +322,8 @@ class Recorder:
     def check_stop(self) -> None:
         """End the entry when enough was seen. On autograd's threads the next call on the main thread does it."""
         if self.stopped is None:
-            if time.monotonic() > self._limits.deadline:
+            now = time.monotonic()
+            if now > self._limits.deadline or (now > self._limits.enough and self.recordings):
                 self.stopped = "time"
             elif (self._only is None and len(self.recordings) >= self._limits.distinct) or (
                 self._only is not None and len(self.recordings) >= len(self._only)

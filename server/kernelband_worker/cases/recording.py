@@ -44,7 +44,8 @@ class Recording:
 
 @dataclass
 class Limits:
-    """When to stop: a moment of ``time.monotonic``, and a number of distinct cases."""
+    """When to stop: a moment of ``time.monotonic``, a number of distinct cases, and a moment from which any case is enough."""
 
     deadline: float
     distinct: int
+    enough: float = float("inf")

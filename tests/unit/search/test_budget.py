@@ -57,6 +57,19 @@ def test_seconds_to_spare() -> None:
     assert both.spare(10, 1.0, reserve=20.0) == 0
 
 
+def test_seconds_are_those_of_the_search() -> None:
+    now = Clock()
+    phases = PhaseClock(now=now)
+    budget = Budget(None, 60.0, used=2.0, clock=phases, now=now)
+    for name in ("start", "capture", "baseline"):
+        with phases.span(name):
+            now.at += 5
+            assert budget.left == 58.0
+    with phases.span("waiting"):
+        now.at += 8
+    assert (budget.left, budget.elapsed) == (50.0, 25.0)
+
+
 def test_a_resumed_run_has_what_is_left() -> None:
     clock = Clock()
     budget = Budget(None, 60.0, used=50.0, now=clock)

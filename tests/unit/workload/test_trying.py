@@ -11,6 +11,7 @@ from tests.unit.workload.test_entries import KERNEL
 from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband.source import Workspace, find_program
 from kernelband.workload import Choice, capture_first
+from kernelband.workload.capture import within
 from kernelband.workload.entries import script_of
 
 NEVER = WorkloadError("The entry test_a never launches add_kernel: it launched no Triton kernel at all. Name one.", kind="never_launches")
@@ -66,6 +67,10 @@ def test_nobody_waits_longer_than_for_one(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError):
         capture(tmp_path, executor, "test_a", "test_b", seconds=40.0)
     assert [round(seconds) for _, seconds in executor.asked] == [20, 40]  # the first answered at once
+
+
+def test_recording_may_take_a_third_of_a_runs_seconds() -> None:
+    assert [within(seconds) for seconds in (30.0, 60.0, 900.0, None)] == [10.0, 20.0, 60.0, 60.0]
 
 
 def test_one_sentence_names_what_was_tried(tmp_path: Path) -> None:

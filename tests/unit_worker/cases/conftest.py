@@ -48,7 +48,7 @@ class Run:
             **more,
         }
         result = capture(self.state, params)
-        self.cases, self.outside = result["cases"], result["out_of_bounds"]
+        self.cases, self.outside, self.notes = result["cases"], result["out_of_bounds"], result["notes"]
         return self.cases
 
     def place(self, module, name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -146,6 +147,46 @@ def test_it_stops_at_the_time(make):
     run = make({"slow.py": make().served.files["plain_function.py"] + SLOW})
     cases = run.capture("slow", "scale_kernel", ["scale"], "test_slow", seconds=250.0, input_sets=1)
     assert cases[0]["replayable"]
+
+
+LATE = """
+
+def test_late():
+    import time
+
+    time.sleep(0.7)
+    for n in range(1, 1000):
+        scale(torch.ones(100 * n, device='cuda'))
+"""
+
+
+def test_once_something_is_recorded_its_share_of_the_time_is_enough(make):
+    run = make({"late.py": make().served.files["plain_function.py"] + LATE})
+    cases = run.capture("late", "scale_kernel", ["scale"], "test_late", seconds=250.0, within_s=0.5, neighbours=False)
+    assert [c["replayable"] for c in cases] == [True]
+
+
+SEVERAL = """
+
+def test_several():
+    for n in (100, 200, 300):
+        scale(torch.ones(n, device='cuda'))
+"""
+
+
+def test_what_there_is_no_time_to_replay_is_left_out(make, monkeypatch):
+    now = [0.0]
+
+    def slowly(*what):
+        now[0] += 100.0
+        return open_case(*what)
+
+    for module in ("capture", "recorder"):
+        monkeypatch.setattr(f"kernelband_worker.cases.{module}.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("kernelband_worker.cases.capture.open_case", slowly)
+    run = make({"several.py": make().served.files["plain_function.py"] + SEVERAL})
+    assert len(run.capture("several", "scale_kernel", ["scale"], "test_several", within_s=60.0, neighbours=False)) == 1
+    assert run.notes == ["There was no time to replay 2 of 3 recorded calls: they are left out."]
 
 
 SPAWNS = """
