@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from playwright.sync_api import FrameLocator, Locator, Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 T = TypeVar("T")
 #: The editor that has, or last had, the keys.
@@ -89,16 +91,27 @@ class Screen:
         self._opened(name)
 
     def open(self, name: str) -> None:
-        """Open a file by its name (Ctrl+P)."""
-        self.press("Control+p")
-        self.page.locator(".quick-input-widget input").fill(name)
-        row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=name).first
-        row.wait_for()
-        row.click()
+        """Open a file by its name (Ctrl+P); again where the list was drawn anew under the click, or another editor came in front."""
+        shown = self._editor(name).locator(".view-line").first
+
+        def asked() -> bool:
+            self.press("Escape", "Control+p")
+            self.page.locator(".quick-input-widget input").fill(name)
+            row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=name).first
+            row.wait_for()
+            row.click()
+            with contextlib.suppress(PlaywrightTimeout):
+                shown.wait_for(timeout=30_000)
+            return shown.is_visible()
+
+        self.eventually(asked)
         self._opened(name)
 
+    def _editor(self, name: str) -> Locator:
+        return self.page.locator(f'{EDITOR} .monaco-editor[data-uri$="/{name}"]').first
+
     def _opened(self, name: str) -> None:
-        shown = self.page.locator(f'{EDITOR} .monaco-editor[data-uri$="/{name}"]').first
+        shown = self._editor(name)
         shown.locator(".view-line").first.wait_for()
 
         def focused() -> bool:
