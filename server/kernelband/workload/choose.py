@@ -8,7 +8,7 @@ import os
 from attrs import frozen
 
 from kernelband.errors import WorkloadError
-from kernelband.source import Workspace, is_notebook, parse, value, walk
+from kernelband.source import Workspace, find_kernels, is_notebook, parse, value, walk
 from kernelband.source.model import Program
 from kernelband.workload.entries import Found, entries_of, find_entries, look, script_of
 from kernelband.workload.permission import require_permission
@@ -16,6 +16,7 @@ from kernelband_worker.wire import Entry
 
 HOW = "Name one with --entry FILE.py::NAME (a test, or a function without arguments that calls it)."
 MOST_TRIED = 4
+MOST_NAMED = 3  # of the kernels that call another
 
 
 @frozen
@@ -47,8 +48,7 @@ def choose(workspace: Workspace, program: Program, named: str | None, *, measure
     if not found and is_notebook(path):  # its cells run anyway, whoever imports it
         found = [script_of(workspace, path)]
     if not found:
-        where = f" in a trusted folder ({there.left_out} isn't in one)" if there.left_out else ""
-        raise WorkloadError(f"No test or bench function was found{where} that runs {program.kernel.place.name}. {HOW}", kind="no_entry")
+        raise WorkloadError(_nothing(workspace, program, there.left_out), kind="no_entry")
     return Choice(found[0], tuple(_varied(found))[1:MOST_TRIED])
 
 
@@ -76,6 +76,33 @@ def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
     if any(f.entry == entry for f in tests) or not tests:
         return entry
     return min(tests, key=lambda f: (not f.near, f.entry["kind"] == "pytest")).entry
+
+
+def _nothing(workspace: Workspace, program: Program, left_out: str | None) -> str:
+    """Why there is no entry, and what to do about it."""
+    name = program.kernel.place.name
+    if left_out:
+        return f"No test or bench function was found in a trusted folder ({left_out} isn't in one) that runs {name}. {HOW}"
+    if program.hosts:
+        return f"No test or bench function was found that runs {name}. {HOW}"
+    callers = _callers(workspace, program)
+    if callers:
+        many = len(callers) > 1
+        call, them = ("call", "one of them") if many else ("calls", "that one")
+        return f"No code was found that launches {name}: {', '.join(callers)} {call} it, so optimize {them}. {HOW}"
+    return f"No code was found that launches {name}, and no kernel calls it. {HOW}"
+
+
+def _callers(workspace: Workspace, program: Program) -> list[str]:
+    """The kernels that use it in their own text, with their files."""
+    found: dict[str, None] = {}
+    for path, line in program.handed_on:
+        text = workspace.read(path)
+        for kernel in find_kernels(path, text):
+            first, last = (text.count("\n", 0, at) + 1 for at in (kernel.span.start, kernel.span.end))
+            if first <= line <= last and kernel.place != program.kernel.place:
+                found[f"{kernel.place.qualname} ({os.path.basename(path)})"] = None
+    return list(found)[:MOST_NAMED] + ([f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])
 
 
 def _rank(found: Found, measured: bool) -> int:

@@ -52,6 +52,29 @@ def test_only_what_leads_to_the_kernel_counts(tmp_path: Path) -> None:
     assert choose_entry(workspace, program, None)["name"] == "test_it"
 
 
+CALLED = """
+import triton
+import triton.language as tl
+@triton.jit
+def twice(x):
+    return x + x
+@triton.jit
+def spare(x):
+    return x
+"""
+
+
+def test_what_only_kernels_call_is_said_with_them(tmp_path: Path) -> None:
+    calls = KERNEL.replace("    pass\n", "    tl.store(x, twice(tl.load(x)))\n", 1)
+    write(tmp_path, kernel="from called import twice\n" + calls, called=CALLED)
+    path = str(tmp_path / "called.py")
+    workspace = Workspace.for_file(path)
+    with pytest.raises(WorkloadError, match=r"launches twice: add_kernel \(kernel\.py\) calls it, so optimize that one"):
+        choose_entry(workspace, find_program(workspace, path, "twice"), None)
+    with pytest.raises(WorkloadError, match="launches spare, and no kernel calls it"):
+        choose_entry(workspace, find_program(workspace, path, "spare"), None)
+
+
 def test_parameters_make_it_a_pytest_node(tmp_path: Path) -> None:
     parametrized = '@pytest.mark.parametrize("n", [1, 2])\ndef test_add(n):\n    add(n)\n'
     text = f"{KERNEL}\n{parametrized}\nclass TestAdd:\n    def test_one(self):\n        add(1)\n"
