@@ -31,7 +31,7 @@ from ledger import Allowance, Ledger, LedgerError
 from kernelband.source import find_kernels
 from kernelband.source.folders import python_files
 
-GRACE_S = 60.0  # that a search may outlast its seconds, start and capture of a slow program included
+GRACE_S = 150.0  # that a run may outlast the seconds of its search: its start, the capture of a slow program, the original
 ENOUGH = 3  # variants tried
 TITLES = ("project", "kernels", "entry found", "captured", "at a host function", "tried one", f"tried {ENOUGH}", "refused", "no entry")
 
