@@ -95,8 +95,10 @@ class Screen:
         shown = self._editor(name).locator(".view-line").first
 
         def asked() -> bool:
-            self.press("Escape", "Control+p")
-            self.page.locator(".quick-input-widget input").fill(name)
+            box = self.page.locator(".quick-input-widget input")
+            if not box.is_visible():
+                self.press("Control+p")
+            box.fill(name)
             row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=name).first
             row.wait_for()
             row.click()
