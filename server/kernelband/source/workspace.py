@@ -154,6 +154,15 @@ class Workspace:
         return where in self._overlays or (self._inside(os.path.realpath(where)) and Path(where).is_file())
 
     # ------------------------------------------------------------ modules
+    def search_beside(self, path: str, *, script: bool) -> None:
+        """Also search, after all else, where Python or pytest would look for what this file imports when it is run: in the folder of its
+        top package, and of a ``script`` in its own folder, package or not.
+        """
+        where = real(path)
+        folders = [str(Path(where).parent)] if script else []
+        found = [f for f in (*folders, package_root(where)) if self._inside(f)]
+        self.search_path = tuple(dict.fromkeys((*self.search_path, *found)))
+
     def _search_path(self, scripts: tuple[str, ...]) -> tuple[str, ...]:
         folders = [package_root(s) for s in scripts]
         for root in self.roots:

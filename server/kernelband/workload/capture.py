@@ -70,6 +70,7 @@ def capture_cases(
         WorkloadError: the entry fails, never launches the kernel, or nothing of it can be replayed.
         ExecutorFault: it hung or died.
     """
+    workspace.search_beside(entry["path"], script=entry["kind"] == "script")
 
     def function(place: Place) -> Function:
         return {"module": workspace.module_name(place.path), "path": place.path, "qualname": place.qualname}

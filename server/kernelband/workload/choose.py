@@ -71,7 +71,15 @@ def choose_sizes(workspace: Workspace, program: Program, entry: Entry) -> Entry 
 
 
 def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
-    """What a winner must also pass: the entry itself if it is a test, else a test that leads to the kernel, else the entry."""
+    """What a winner must also pass: the entry itself if it is a test, else a test that leads to the kernel, else the entry. What it imports
+    is found by the workspace from then on.
+    """
+    proof = _proof(workspace, program, entry)
+    workspace.search_beside(proof["path"], script=proof["kind"] == "script")
+    return proof
+
+
+def _proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
     tests = [f for f in find_entries(workspace, program) if f.is_test and f.reaches]
     if any(f.entry == entry for f in tests) or not tests:
         return entry

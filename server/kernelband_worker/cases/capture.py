@@ -189,10 +189,8 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
             "not_replayable",
         )
     if outcome.stopped:
-        raise OperationFailed(
-            f"The entry {name} didn't launch {kernel} within {params.get('seconds', SECONDS):.0f} s: name a quicker entry.",
-            "never_launches",
-        )
+        late = "was still being imported after" if outcome.importing else f"didn't launch {kernel} within"
+        raise OperationFailed(f"The entry {name} {late} {params.get('seconds', SECONDS):.0f} s: name a quicker entry.", "never_launches")
     raise OperationFailed(f"The entry {name} never launches {kernel}: {recorder.launched.instead(params['kernel'])}", "never_launches")
 
 

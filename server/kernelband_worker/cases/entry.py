@@ -51,6 +51,7 @@ class Outcome:
     stopped: bool  # by StopCapture: enough was seen, or the time was up
     output: str
     seconds: float
+    importing: bool  # it was still being imported
 
 
 class _Tee(io.TextIOBase):
@@ -95,12 +96,14 @@ def run(
     """
     begin = time.monotonic()
     tee = _Tee(sys.stderr if number == 0 else None)  # what further runs print is no news
-    failure, stopped = None, False
+    failure, stopped, importing = None, False, True
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
             with _alarm(seconds, seconds if enough_s is None else enough_s, seen):
-                _action(state, entry)()  # importing its module takes of the same seconds
+                action = _action(state, entry)  # importing its module takes of the same seconds
+                importing = False
+                action()
                 _synchronize(state)
         except StopCapture:
             stopped = True
@@ -114,7 +117,7 @@ def run(
             stopped = _is_our_stop(error)
             if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)
-    return Outcome(failure, stopped, tee.kept, time.monotonic() - begin)
+    return Outcome(failure, stopped, tee.kept, time.monotonic() - begin, importing)
 
 
 def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -151,6 +154,7 @@ def _action(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
             )
         from kernelband_worker.cases.pytest_entry import run_node
 
+        state.opened.original(entry["module"])
         return lambda: run_node(state, entry)
     return _callable(state, entry)
 

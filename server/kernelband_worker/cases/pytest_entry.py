@@ -37,6 +37,11 @@ class _Plugin:
         if self.error is None and call.excinfo is not None:
             self.error = call.excinfo.value
 
+    def pytest_internalerror(self, excinfo: Any) -> None:
+        """Keep what pytest takes for an error of its own: our stop, where the module is imported."""
+        if self.error is None:
+            self.error = excinfo.value
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Count what really ran."""
         if report.when == "call" and not report.skipped:

@@ -86,6 +86,23 @@ def test_an_entry_that_puts_the_folder_on_its_path_itself(tmp_path: Path) -> Non
     assert Workspace.for_file(kernel, entry=str(tmp_path / "tests/test_b.py")).module_name(kernel) == "ops.softmax"
 
 
+def test_beside_what_is_run_as_python_and_pytest_look(tmp_path: Path) -> None:
+    names = ("bench/scripts/__init__.py", "bench/scripts/one.py", "bench/scripts/shapes.py", "tests/deep/test_one.py", "tests/deep/help.py")
+    for name in ("pyproject.toml", "kernel.py", *names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    workspace = Workspace.for_file(str(tmp_path / "kernel.py"))
+    before = {name: workspace.module_name(str(tmp_path / name)) for name in names}
+    assert workspace.locate("shapes") is workspace.locate("help") is None
+    workspace.search_beside(str(tmp_path / "tests/deep/test_one.py"), script=False)
+    assert workspace.locate("help") == (str(tmp_path / "tests/deep/help.py"), False)
+    workspace.search_beside(str(tmp_path / "bench/scripts/one.py"), script=False)
+    assert workspace.locate("shapes") is None
+    workspace.search_beside(str(tmp_path / "bench/scripts/one.py"), script=True)
+    assert workspace.locate("shapes") == (str(tmp_path / "bench/scripts/shapes.py"), False)
+    assert {name: workspace.module_name(str(tmp_path / name)) for name in names} == before
+
+
 def test_a_name_that_can_not_be_imported(tmp_path: Path) -> None:
     make(tmp_path, "01-add.py")
     with pytest.raises(SourceError, match=r"can't be imported under its name: rename it .* _01_add\.py"):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
+
+from kernelband_worker.state import OperationFailed
 
 RING = "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
 WAIT = "until = time.monotonic() + 20\nwhile time.monotonic() < until:\n    pass\n"
@@ -26,6 +30,21 @@ def test_it_is_told_as_time(make, text):
     result = make({"slow_one.py": text}).run_entry("slow_one", "test_it")
     assert result["ok"] is False
     assert "took more than" in result["reason"]
+
+
+def test_in_the_middle_of_pytests_own_work_it_is_told_as_time(make):
+    collects = "def pytest_generate_tests(metafunc):\n" + textwrap.indent(RING + WAIT, "    ")
+    text = f"{HEAD}{collects}def test_it(x):\n    pass\n"
+    result = make({"slow_one.py": text}).run_entry("slow_one", "test_it", "pytest")
+    assert result["ok"] is False
+    assert "took more than" in result["reason"]
+
+
+@pytest.mark.parametrize("kind", ["callable", "pytest"])
+def test_of_a_slow_import_it_is_said(make, kind):
+    text = make().served.files["plain_function.py"] + f"\n{HEAD}{WAIT}"
+    with pytest.raises(OperationFailed, match="The entry test_scale was still being imported after 1 s: name a quicker entry"):
+        make({"slow_one.py": text}).capture("slow_one", "scale_kernel", ["scale"], "test_scale", kind, seconds=1.0)
 
 
 def test_an_error_of_the_program_stays_its_own(make):
