@@ -295,6 +295,8 @@ class _Run:
         return ": nothing of it is kept" if self.setup.options.edited else resumed
 
     def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
+        if not s.trials and not s.counts.get("proposed"):
+            return "nothing was tried: no strategy has a move for this kernel"
         if not s.trials:
             return f"nothing was tried: {longest(self.journal.clock.snapshot())}"
         if s.lab.measured:

@@ -62,6 +62,7 @@ class Language:
         for place in places:
             place.reduce = self._reducing(place.reduce)
             place.associative_scan = self._reducing(place.associative_scan)
+            place.range = _steps
         language = self
         jit.__call__ = lambda function, *args, **kwargs: language.body(function)(*args, **kwargs)
         for module in self._libdevice.values():
@@ -124,6 +125,7 @@ class Language:
         # A copy: the interpreter's names aren't the user's module's, and a kernel made in a function sees what that captured.
         scope = {**vars(interpreter), **function.__globals__, **inspect.getclosurevars(function).nonlocals}
         scope.update(interpreter_semantic=_Now(), interpreter_builder=self.builder, triton=triton)
+        scope.setdefault("range", _steps)
         self._bind_libdevice(scope)
         exec(code, scope)
         made = scope[function.__name__]
@@ -136,6 +138,15 @@ class Language:
         for name, value in list(scope.items()):
             if callable(value) and getattr(value, "__module__", None) in self._libdevice:
                 scope[name] = libdevice.interpreted(getattr(value, "__name__", name), self.builder.evaluated)
+
+
+def _steps(first: Any, end: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
+    """``range`` in a kernel: its variable is a tensor, as in compiled code (``i.to(tl.int64)``), of 64 bits where a bound is one of these."""
+    bounds = [first] if end is None else [first, end] if step is None else [first, end, step]
+    wide = any(isinstance(bound, tl.tensor) and bound.dtype == tl.int64 for bound in bounds)
+    convert = cast("Any", interpreter)._implicit_cvt
+    for number in range(*bounds):
+        yield convert(number).to(tl.int64) if wide else convert(number)
 
 
 def _is_sum(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:

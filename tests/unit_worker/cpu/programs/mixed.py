@@ -202,3 +202,26 @@ def fused(x_ptr, out_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offs)
     tl.store(out_ptr + offs, tl.fma(x, x, x))
+
+
+@triton.jit
+def loops(x_ptr, out_ptr, n, far, BLOCK: tl.constexpr):
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for i in range(0, n, BLOCK):
+        at = i.to(tl.int64) + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + at, mask=at < n, other=0.0)
+    for i in tl.range(2, num_stages=2):
+        total += (i * 2).to(tl.float32)
+    for i in range(far - 1, far):
+        tl.store(out_ptr + BLOCK, (i - far + 1).to(tl.float32))
+        tl.static_assert(i.dtype == tl.int64)
+    for i in tl.static_range(3):
+        if i == 2:
+            total += 1.0
+    tl.store(out_ptr + tl.arange(0, BLOCK), total)
+
+
+def run_loops(x):
+    out = torch.empty(65, device=x.device)
+    loops[(1,)](x, out, x.numel(), 2**40, BLOCK=64)
+    return out
