@@ -34,6 +34,7 @@ Rank = Callable[[Candidate], Forecast]
 #: Fresh proposals are added while fewer than this many compiled ones wait for the device.
 ENOUGH = 4
 LOOK_S = 0.1  # between two looks whether the device waits
+WAIT_SHARE = 0.1  # of the seconds left, for the rest of what an arm compiles where there is no device
 
 
 @frozen
@@ -145,7 +146,7 @@ class Preparer:
         while len(waiting) < min(ENOUGH, limit) and not (arm in self._dry and arm not in self._building_arms):
             if arm not in self._dry and arm not in self._building_arms:
                 proposed += self._propose(arm, limit, dropped)
-            self._wait(arm, patient=patient or not self.lab.measured)  # without a device nothing is kept waiting
+            self._wait(arm, patient=patient)
             dropped += self._collect()
             if arm in self._building_arms or (not patient and self._is_urgent()):
                 break  # a straggler, or duplicates only: the device gets what is ready, of this arm or another
@@ -261,15 +262,17 @@ class Preparer:
 
     def _wait(self, arm: tuple[int, str], *, patient: bool) -> None:
         """Until everything of the arm is built, the budget is over, or, unless ``patient``, nothing has come for some time or the device
-        waits: one hanging compiler must not keep it waiting.
+        waits: one hanging compiler must not keep it waiting. Without a device nothing but the budget is kept waiting: what is ready is
+        tried after a share of what is left.
         """
         start = news = time.monotonic()
+        until = start if self.lab.measured else start + WAIT_SHARE * self.left()
         left = {job for job, c in self._building if (c.parent, c.proposal.strategy) == arm}
         while left and self.left() > 0:
             done, left = wait(left, timeout=min(LOOK_S, max(0.0, self.left())), return_when=FIRST_COMPLETED)
             now = time.monotonic()
             news = now if done else news
-            if not patient and (now - news >= STALL_S or self._is_urgent()):
+            if not patient and now >= until and (self._is_urgent() or (self.lab.measured and now - news >= STALL_S)):
                 break
         self._spent("compile", start)
 

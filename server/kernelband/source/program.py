@@ -76,9 +76,10 @@ def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: s
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(dict.fromkeys(k.place.qualname for k in found))
+        names = list(dict.fromkeys(k.place.qualname for k in found))
         lines = ", ".join(str(k.line) for k in found)
-        raise SourceError(f"{path} has {len(found)} kernels called {qualname} (lines {lines}): name one in full ({names}) or rename one.")
+        advice = f"name one in full ({', '.join(names)}) or rename one" if len(names) > 1 else "rename one"
+        raise SourceError(f"{path} has {len(found)} kernels called {qualname} (lines {lines}): {advice}.")
     names = [k.place.qualname for k in kernels]
     close = difflib.get_close_matches(qualname, names, n=3)
     advice = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(names)}."

@@ -141,7 +141,7 @@ class Language:
 
 
 def _steps(first: Any, end: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
-    """``range`` in a kernel: its variable is a tensor, as in compiled code (``i.to(tl.int64)``), of 64 bits where a bound is one of these."""
+    """``range`` in a kernel: its variable is a tensor, as in compiled code (``i.to(tl.int64)``), and of 64 bits where a bound is."""
     bounds = [first] if end is None else [first, end] if step is None else [first, end, step]
     wide = any(isinstance(bound, tl.tensor) and bound.dtype == tl.int64 for bound in bounds)
     convert = cast("Any", interpreter)._implicit_cvt

@@ -132,6 +132,13 @@ def test_compilers_that_never_end_cost_no_more_than_the_budget(world: World) -> 
     assert "are used up" in ended.reason
 
 
+def test_without_a_device_what_is_compiled_waits_for_a_share_of_the_seconds_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STALL_S", "BRIEF_S"):
+        monkeypatch.setattr(f"kernelband.search.demand.{name}", 0.1)
+    ended = world.run(world.options(trials=None, seconds=8.0), measured=False, author=FakeAuthor(("straggler",) * 3))
+    assert ended.counts["executed"] >= 2
+
+
 # ------------------------------------------------------------ failures of the run
 
 

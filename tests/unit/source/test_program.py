@@ -334,4 +334,4 @@ def test_a_nested_kernel_by_its_last_name() -> None:
 
 def test_one_name_twice(tmp_path: Path) -> None:
     text = "import triton\nif x:\n    @triton.jit\n    def k(x): pass\nelse:\n    @triton.jit\n    def k(x): pass\n"
-    assert error(tmp_path, text, "k") == "k.py has 2 kernels called k (lines 4, 7): name one in full (k) or rename one."
+    assert error(tmp_path, text, "k") == "k.py has 2 kernels called k (lines 4, 7): rename one."
