@@ -11,7 +11,7 @@ from kernelband import __version__
 
 #: command -> (module:function, help line). The help lines stand here so that ``--help`` loads no command.
 COMMANDS = {
-    "kernels": ("kernelband.cli.kernels:kernels", "List the Triton kernels of files."),
+    "kernels": ("kernelband.cli.kernels:kernels", "List the Triton kernels of files and folders."),
     "capture": ("kernelband.cli.capture:capture", "Run the program once and show the cases that it makes of a kernel."),
     "inspect": ("kernelband.cli.inspect:inspect", "Compile a kernel for GPUs, without one, and show what limits it."),
     "optimize": ("kernelband.cli.optimize:optimize", "Search for faster variants of a kernel and verify the best."),

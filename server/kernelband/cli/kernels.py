@@ -1,53 +1,112 @@
-"""``kernelband kernels FILE…``: what is there to optimize. Reads text only; nothing is run."""
+"""``kernelband kernels PATH…``: what is there to optimize. Reads text only; nothing is run."""
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from kernelband.cli.target import Target, json_option, open_workspace, overlay_option
+from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, parse_overlays
 from kernelband.errors import SourceError, UsageError
-from kernelband.source import Workspace, find_kernels, find_program
+from kernelband.source import Census, Listed, Workspace, find_kernels, find_program, list_kernels
+from kernelband.source.folders import DEEPEST, is_below
 from kernelband.source.model import Kernel
+
+Item = dict[str, Any]
+#: What is said of the kernels of a named file only: to find it takes the text of a whole workspace for each.
+OF_A_FILE = ("autotuned", "configs", "heuristics", "helpers", "helper_of", "hosts")
 
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="FILE…")
+@click.argument("paths", nargs=-1, metavar="PATH…")
 @overlay_option
 @json_option
-def kernels(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
-    """List the Triton kernels of files, and the functions that launch them.
+def kernels(paths: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
+    """List the Triton kernels of files and folders.
 
-    Text that is broken in the middle of an edit is read as far as it goes. A file without a kernel is an error only when no file has one.
+    Of a file with the functions that launch them; of a folder and all folders in it with their parameters only. PATH::KERNEL lists those
+    of that name.
+
+    Text that is broken in the middle of an edit is read as far as it goes. A file that can't be read is named on stderr, and the others are
+    listed; the exit code is 3 where it was named itself. A file without a kernel is an error only when nothing has one.
     """
-    if not files:
-        raise UsageError("No file is named: kernelband kernels FILE…")
-    found: list[dict[str, Any]] = []
-    for file in files:
-        target = Target.parse(file)
-        workspace = open_workspace(target, overlays)
-        here = find_kernels(target.path, workspace.read(target.path))
-        found += [_described(workspace, k) for k in here if target.kernel in (None, k.place.qualname, k.place.name)]
+    if not paths:
+        raise UsageError("No file is named: kernelband kernels PATH…, a file or a folder.")
+    found, failed = list[Item](), list[SourceError]()
+    for path in paths:
+        target = Target.parse(path)
+        try:
+            found += _of_folder(target, overlays) if os.path.isdir(target.path) else _of_file(target, overlays)
+        except SourceError as error:  # of one of them
+            failed.append(error)
     if not found:
-        raise SourceError(f"There is no Triton kernel in {', '.join(files)}: name a file with a @triton.jit function.")
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
+        none = SourceError(f"There is no Triton kernel in {', '.join(paths)}: name a file or folder with a @triton.jit function.")
+        raise failed[0] if failed else none
+    for error in failed:
+        click.echo(error.message, err=True)
+    click.echo(json.dumps(found, indent=1) if as_json else "\n".join(line for item in found for line in _lines(item)))
+    if failed:
+        raise click.exceptions.Exit(SourceError.exit_code)
+
+
+def _lines(item: Item) -> Iterator[str]:
+    marks = [f"autotuned over {item['configs']} configs"] if item["autotuned"] else []
+    marks += [f"heuristics for {', '.join(item['heuristics'])}"] if item["heuristics"] else []
+    yield f"{item['path']}:{item['line']}  {item['kernel']}({', '.join(item['parameters'])})" + "".join(f"  [{m}]" for m in marks)
+    if item["hosts"] is None:
         return
-    for item in found:
-        marks = [f"autotuned over {item['configs']} configs"] if item["autotuned"] else []
-        marks += [f"heuristics for {', '.join(item['heuristics'])}"] if item["heuristics"] else []
-        click.echo(f"{item['path']}:{item['line']}  {item['kernel']}({', '.join(item['parameters'])})" + "".join(f"  [{m}]" for m in marks))
-        for host in item["hosts"]:
-            click.echo(f"    launched by {host['name']} ({host['path']}:{host['line']})")
-        if not item["hosts"] and item["helper_of"]:
-            click.echo(f"    called by {', '.join(item['helper_of'])}")
-        elif not item["hosts"]:
-            click.echo("    no launch of it was found in the workspace")
+    for host in item["hosts"]:
+        yield f"    launched by {host['name']} ({host['path']}:{host['line']})"
+    if not item["hosts"] and item["helper_of"]:
+        yield f"    called by {', '.join(item['helper_of'])}"
+    elif not item["hosts"]:
+        yield "    no launch of it was found in the workspace"
 
 
-def _described(workspace: Workspace, kernel: Kernel) -> dict[str, Any]:
+# ------------------------------------------------------------ a folder
+
+
+def _of_folder(target: Target, overlays: Sequence[str]) -> list[Item]:
+    texts = {path: text for path, text in parse_overlays(overlays).items() if is_below(path, target.path)}
+    gc.set_threshold(10_000)  # trees come and go: to look for their rings after every 700 objects takes a fifth of the time
+    look = Census(target.path, deepest=DEEPEST).look(without=texts)
+    for problem in look.problems:
+        click.echo(problem, err=True)
+    if look.truncated:
+        click.echo(f"{target.path} has more files than are listed at once: name folders in it to see the others.", err=True)
+    every = {**look.kernels, **{path: list_kernels(path, text) for path, text in texts.items()}}
+    return [_listed(path, k) for path, listed in every.items() for k in listed if _is_meant(target, k.qualname)]
+
+
+def _listed(path: str, kernel: Listed) -> Item:
+    return {
+        "path": path,
+        "line": kernel.line,
+        "kernel": kernel.qualname,
+        "parameters": list(kernel.parameters),
+        "constexprs": list(kernel.constexprs),
+        **dict.fromkeys(OF_A_FILE),
+    }
+
+
+# ------------------------------------------------------------ a file
+
+
+def _of_file(target: Target, overlays: Sequence[str]) -> list[Item]:
+    workspace = open_workspace(target, overlays)
+    here = find_kernels(target.path, workspace.read(target.path))
+    return [_described(workspace, k) for k in here if _is_meant(target, k.place.qualname)]
+
+
+def _is_meant(target: Target, qualname: str) -> bool:
+    return target.kernel in (None, qualname, qualname.rpartition(".")[2])
+
+
+def _described(workspace: Workspace, kernel: Kernel) -> Item:
     path = kernel.place.path
     try:
         hosts = find_program(workspace, path, kernel.place.qualname).hosts

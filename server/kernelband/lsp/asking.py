@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from kernelband.errors import UsageError
+from kernelband.errors import SourceError, UsageError
 from kernelband.lsp import choices
 from kernelband.lsp.features.actions import can_name
 from kernelband.lsp.features.configuring import tell_around
@@ -29,11 +29,15 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
 
     Raises:
         UsageError: nothing may run there.
+        SourceError: the text is too large to be read.
     """
     path = place(uri)
     refusal = server.trust.refusal(path)
     if refusal:
         raise UsageError(refusal)
+    snapshot = server.index.latest(uri)
+    if snapshot is not None and snapshot.problem:
+        raise SourceError(snapshot.problem)
     with_ = await means(server, uri, kernel)
     opened = server.open_texts()
     texts = await asyncio.to_thread(lambda: {p: t for p, t in opened.items() if server.is_changed(p, t)})

@@ -1,48 +1,43 @@
-"""The kernels of whole folders, found by reading their files. A file that hasn't changed since is not read again."""
+"""The kernels of whole folders with what the history knows of them."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from attrs import frozen
 
 from kernelband.errors import HistoryError, SourceError
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.standings import Memory, Standing, standing
-from kernelband.lsp.text import Lines
-from kernelband.source import Workspace, find_kernels
-from kernelband.source.model import Kernel
+from kernelband.source import Census, Workspace
+from kernelband.source.model import Place
 
-MOST_FILES = 5000
 LOOK_S = 3.0  # for one look; what it doesn't get to is left to the next one
-_Stat = tuple[int, int]
 
 
 @frozen
 class Found:
-    """A kernel of a file on the disk. ``line`` is that of its name, from 0; ``standing`` None where the history knows nothing."""
+    """A kernel of a document or a file. ``line`` is that of its name, from 0; ``standing`` None where the history knows nothing."""
 
+    uri: str
     path: str
     kernel: str
     line: int
     standing: Standing | None
 
 
-@frozen
-class _Read:
-    """A file as it was read last."""
-
-    stat: _Stat
-    kernels: tuple[tuple[Kernel, int], ...]  # with the line of the name
-
-
 class Catalog:
-    """``look`` is for a thread, one at a time."""
+    """``look`` is for a thread, one at a time.
 
-    def __init__(self) -> None:
-        self._files: dict[str, _Read] = {}
+    Args:
+        cache: the folder that keeps what was found, for the next server.
+    """
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = cache
+        self._folders: dict[str, Census] = {}
         self._memory = Memory()
 
     def look(
@@ -56,47 +51,26 @@ class Catalog:
             findings: what the history knows.
             look_s: seconds after which no further file is read.
         """
-        end, out, seen = time.monotonic() + look_s, list[Found](), dict[str, _Read]()
-        truncated = False
-        for folder in folders:
+        self._folders = {folder: self._folders.get(folder) or Census(folder, self._cache) for folder in folders}
+        end, out = time.monotonic() + look_s, list[Found]()
+        seen, truncated = {*opened}, False
+        for folder, census in self._folders.items():
+            look = census.look(without=seen, look_s=end - time.monotonic())
+            seen |= look.kernels.keys()
+            truncated = truncated or look.truncated
             workspace = Workspace([folder])
-            for number, path in enumerate(workspace.files(folder, MOST_FILES), 1):
-                truncated = truncated or number == MOST_FILES or time.monotonic() > end
-                if truncated:
-                    break
-                if path in opened or path in seen:
-                    continue
-                read = self._read(workspace, path)
-                if read is not None:
-                    seen[path] = read
-                    out += [Found(path, k.place.qualname, line, self._standing(workspace, path, k, findings)) for k, line in read.kernels]
-        self._files = {**self._files, **seen} if truncated else seen
+            for path, kernels in look.kernels.items():
+                uri = Path(path).as_uri()
+                for kernel in kernels:
+                    known = self._standing(workspace, Place(path, kernel.qualname), findings)
+                    out.append(Found(uri, path, kernel.qualname, kernel.line - 1, known))
         return out, truncated
 
-    def _read(self, workspace: Workspace, path: str) -> _Read | None:
-        """None for a file that is gone, or that is no Python at the moment."""
-        try:
-            stat = os.stat(path)
-        except OSError:
-            return None
-        now, known = (stat.st_mtime_ns, stat.st_size), self._files.get(path)
-        if known is not None and known.stat == now:
-            return known
-        kernels: tuple[tuple[Kernel, int], ...] = ()
-        if workspace.mentions(path, "triton"):
-            try:
-                text = workspace.read(path)
-                lines = Lines(text)
-                kernels = tuple((k, lines.line(k.name_span.start)) for k in find_kernels(path, text))
-            except SourceError:
-                return None
-        return _Read(now, kernels)
-
-    def _standing(self, workspace: Workspace, path: str, kernel: Kernel, findings: Findings) -> Standing | None:
-        if not (findings.find(path, kernel.place.qualname).runs or findings.has_named(kernel.place.name)):
+    def _standing(self, workspace: Workspace, kernel: Place, findings: Findings) -> Standing | None:
+        if not (findings.find(kernel.path, kernel.qualname).runs or findings.has_named(kernel.name)):
             return None
         try:
-            texts: Mapping[str, str] = {path: workspace.read(path)}
-            return standing(findings, path, kernel, texts, self._memory)
+            texts: Mapping[str, str] = {kernel.path: workspace.read(kernel.path)}
+            return standing(findings, kernel, texts, self._memory)
         except (HistoryError, SourceError):  # it has changed this moment; the history's own problem is said by hovers
             return None

@@ -13,7 +13,7 @@ from kernelband.lsp.findings import Applicable, Findings
 from kernelband.lsp.hinting import Placed, placed
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.standings import MOST_KEPT, Memory, finding_of, judged
-from kernelband.source.model import Kernel
+from kernelband.source.model import Kernel, Place
 
 REST_S = 0.3  # without an edit; a little more than standings, which people wait for
 
@@ -169,7 +169,7 @@ def _sources(
 ) -> Iterator[tuple[Applicable, tuple[Hint, ...]]]:
     """What there are facts of, the newest first."""
     findings, waiting = known.findings, known.inspected.get((path, kernel.place.qualname))
-    for run in finding_of(findings, path, kernel, texts, memory).runs:
+    for run in finding_of(findings, Place(path, kernel.place.qualname), texts, memory).runs:
         if waiting is not None and waiting.at >= run.created:
             yield evolve(waiting.of, patches={}), waiting.hints
             waiting = None

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -103,6 +104,11 @@ class _View:
     by_place: dict[tuple[str, str], tuple[str, ...]] = field(factory=dict[tuple[str, str], tuple[str, ...]])
     keys: dict[str, str | None] = field(factory=dict[str, str | None])  # source key by run; None: its texts hold no such kernel
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Bare names of the kernels that runs are about."""
+        return frozenset(kernel.rpartition(".")[2] for _, kernel in self.by_place)
+
 
 class Findings:
     """The history of one database. ``refresh``, ``load`` and ``original`` read it: call them in a thread. ``find`` only remembers."""
@@ -129,12 +135,12 @@ class Findings:
         ids = set(view.by_place.get((path, qualname), ()))
         if key is not None:
             ids |= {run for run, other in view.keys.items() if other == key}
-        found = [view.kept[run].found for run in view.kept if run in ids]
+        found = [view.kept[run].found for run in view.kept if run in ids] if ids else []
         return Finding(path, qualname, tuple(found[:MOST_OF_A_KERNEL]))
 
     def has_named(self, name: str) -> bool:
         """Whether any run is about a kernel of that bare name: no other has the source key of one that is called so."""
-        return any(kernel.rpartition(".")[2] == name for _, kernel in self._view.by_place)
+        return name in self._view.names
 
     def named(self, name: str) -> list[RunFinding]:
         """The newest runs with variants about kernels of that bare name, whatever their files: a copy may hold one of the variants."""

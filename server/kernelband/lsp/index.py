@@ -18,8 +18,11 @@ from pathlib import Path
 from attrs import define, field, frozen
 from pygls.uris import to_fs_path
 
+from kernelband.errors import SourceError
 from kernelband.lsp.text import Lines
 from kernelband.source import IncrementalKernels
+from kernelband.source.encoding import require_short
+from kernelband.source.kernels import may_have_kernels
 from kernelband.source.model import Kernel
 
 log = logging.getLogger(__name__)
@@ -34,13 +37,14 @@ DEBOUNCE = 0.005
 
 @frozen
 class Snapshot:
-    """What one version of a document holds. Spans of the kernels are offsets into ``text``."""
+    """What one version of a document holds. Spans of the kernels are offsets into ``text``. ``problem``: why it isn't read."""
 
     uri: str
     version: int
     text: str = field(repr=False)
     lines: Lines = field(repr=False)
     kernels: tuple[Kernel, ...]
+    problem: str = ""
 
 
 _Waiting = tuple[int, "asyncio.Future[Snapshot | None]"]  # for this version or a later one
@@ -158,12 +162,18 @@ def _snapshot(document: _Open) -> Snapshot:
     """In the thread: reads what is the latest version by now."""
     version, text = document.latest
     kernels: tuple[Kernel, ...] = ()
+    problem = ""
     if not document.closed:
         try:
-            kernels = document.kernels.read(place(document.uri), text)
+            path = place(document.uri)
+            require_short(path if is_file(path) else Path(path).name, text)
+            kernels = document.kernels.read(path, text)
+        except SourceError as error:
+            document.kernels.close()
+            problem = error.message if may_have_kernels(text) else ""  # else nobody has asked for anything
         except Exception:  # a fault of ours in one text must not leave those who wait for it waiting
             log.exception("The kernels of %s can't be read.", document.uri)
-    return Snapshot(document.uri, version, text, Lines(text), kernels)
+    return Snapshot(document.uri, version, text, Lines(text), kernels, problem)
 
 
 def place(uri: str) -> str:

@@ -197,6 +197,8 @@ class KernelBandServer(LanguageServer):
     # ------------------------------------------------------------ what has changed
 
     def _parsed(self, snapshot: Snapshot, before: Snapshot | None) -> None:
+        if snapshot.problem and not (before is not None and before.problem):  # once, not with every key
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, snapshot.problem))
         self.standings.look(snapshot)
         self.diagnoses.look(snapshot)
         self.look_again(snapshot.uri)

@@ -19,7 +19,7 @@ from kernelband.lsp.placing import place as put
 from kernelband.lsp.ranking import read_variants
 from kernelband.search.events import GIVEN
 from kernelband.source import Workspace
-from kernelband.source.model import Kernel, Patch, Program, text_hash
+from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
 
 MOST_COMPARED = 3  # runs of a kernel, the newest ones
 MOST_KEPT = 500  # of each kind of what is remembered
@@ -117,7 +117,8 @@ class Standings:
         texts = {**self._texts(), path: snapshot.text}
         found: dict[str, Standing] = {}
         for kernel in snapshot.kernels:
-            found[kernel.place.qualname] = await asyncio.to_thread(_stands, findings, path, kernel, texts, self._memory)
+            at = Place(path, kernel.place.qualname)
+            found[at.qualname] = await asyncio.to_thread(_stands, findings, at, texts, self._memory)
         self._judged[snapshot.uri] = {k.place.qualname: _own(snapshot, k) for k in snapshot.kernels}
         if found != self._known.get(snapshot.uri):
             self._known[snapshot.uri] = found
@@ -145,20 +146,20 @@ class Memory:
                 kept.clear()
 
 
-def _stands(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Standing:
+def _stands(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> Standing:
     try:
-        return standing(findings, path, kernel, texts, memory)
+        return standing(findings, kernel, texts, memory)
     except Exception:  # of one kernel: the others of its file have their own
-        log.exception("How %s in %s stands to the history can't be told.", kernel.place.qualname, path)
-        return Standing(Finding(path, kernel.place.qualname))
+        log.exception("How %s in %s stands to the history can't be told.", kernel.qualname, kernel.path)
+        return Standing(Finding(kernel.path, kernel.qualname))
 
 
-def standing(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Standing:
+def standing(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> Standing:
     """Of one kernel. Reads the history and other files: for a thread."""
     memory.trim()
-    finding = finding_of(findings, path, kernel, texts, memory)
+    finding = finding_of(findings, kernel, texts, memory)
     if not finding.runs:
-        for other in findings.named(kernel.place.name):
+        for other in findings.named(kernel.name):
             copy = _of_variants(findings, evolve(finding, runs=(other,)), texts, memory)
             if copy.accepted:  # a copy of a file with a variant in it; else it only has the name of another kernel
                 return copy
@@ -197,11 +198,11 @@ def _against(findings: Findings, run: str, path: str, kernel: str, texts: Mappin
     return judged(applicable, path, kernel, texts, Memory())
 
 
-def finding_of(findings: Findings, path: str, kernel: Kernel, texts: Mapping[str, str], memory: Memory) -> Finding:
+def finding_of(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> Finding:
     """What the history knows of a kernel at that place or, where it knows nothing, of one with the same source. For a thread."""
-    name = kernel.place.qualname
+    path, name = kernel.path, kernel.qualname
     finding = findings.find(path, name)
-    if not finding.runs and findings.has_named(kernel.place.name):  # a file that was renamed or copied
+    if not finding.runs and findings.has_named(kernel.name):  # a file that was renamed or copied
         key = _key(path, name, texts[path], memory)
         if key is not None:
             finding = findings.find(path, name, key)

@@ -45,10 +45,10 @@ def capture_once(
     """
     require_parsable(workspace.read(path), path)
     program = find_program(workspace, path, kernel)
-    choose(workspace, program, entry)  # refused before a worker is started
+    first = choose(workspace, program, entry)  # refused before a worker is started
     lab = WorkerLab.start(workspace, worker=worker, python=python, gpu=gpu, seed=0, on_log=_quiet)
     try:
-        chosen = choose(workspace, program, entry, measured=lab.measured)
+        chosen = choose(workspace, program, entry, measured=lab.measured, there=first.there)
         captured = capture_first(
             lab.measuring(),
             workspace,

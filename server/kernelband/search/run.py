@@ -223,7 +223,7 @@ class _Run:
                 within_s=within(setup.budget.seconds),
             )
         if captured.entry != setup.choice.entry:
-            self.setup = evolve(setup, proof=choose_proof(setup.workspace, setup.program, captured.entry))
+            self.setup = evolve(setup, proof=choose_proof(setup.workspace, setup.program, captured.entry, setup.choice.there))
         self._outside = captured.out_of_bounds
         cases = tuple(captured.cases)
         keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")

@@ -22,7 +22,7 @@ from kernelband.search.policies import make_policy
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
-from kernelband.workload import Choice, choose, choose_entry, choose_proof
+from kernelband.workload import Choice, choose, choose_proof
 from kernelband_worker.wire import Entry, LockWaiting
 
 StartLab = Callable[..., WorkerLab]
@@ -87,7 +87,7 @@ def prepare(
         listen(Noted(f"Waiting for the GPU: {lock['holder']} measures on it ({lock['waited_s']:.0f} s so far)."))
 
     with clock.span("start"):
-        workspace, program, _ = read(options)
+        workspace, program, first = read(options)
         if earlier is not None:
             resume.require_same_texts(db, earlier, program.texts)
         lab = start_lab(
@@ -101,8 +101,8 @@ def prepare(
             warm=True,
         )
     try:  # a GPU shows more in a benchmark, the interpreter in a test
-        choice = choose(workspace, program, options.entry, measured=lab.measured)
-        proof = choose_proof(workspace, program, choice.entry)
+        choice = choose(workspace, program, options.entry, measured=lab.measured, there=first.there)
+        proof = choose_proof(workspace, program, choice.entry, choice.there)
     except BaseException:
         lab.close()
         raise
@@ -143,8 +143,8 @@ def run_row(setup: Setup, number: str) -> RunRow:
     )
 
 
-def read(options: Options) -> tuple[Workspace, Program, Entry]:
-    """The text, the kernel in it with its host functions, and the entry that will show it at work.
+def read(options: Options) -> tuple[Workspace, Program, Choice]:
+    """The text, the kernel in it with its host functions, and the entries that could show it at work.
 
     Raises:
         SourceError: no such file or kernel, or text that isn't Python.
@@ -155,7 +155,7 @@ def read(options: Options) -> tuple[Workspace, Program, Entry]:
     program = find_program(workspace, options.path, options.kernel)
     for path, text in program.texts.items():
         require_parsable(text, path)
-    return workspace, program, choose_entry(workspace, program, options.entry)
+    return workspace, program, choose(workspace, program, options.entry)
 
 
 def entry_file(entry: str | None, path: str) -> str | None:

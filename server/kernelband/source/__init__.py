@@ -6,6 +6,8 @@ Public surface (other rooms import from here only):
     choose_kernel        the one that is meant of several
     require_parsable     refuses text that isn't Python, with line and message
     find_kernels         the kernels of one text
+    Census               names and lines of the kernels of all files below a folder, remembered
+    list_kernels, Listed the same of one text; one of them
     IncrementalKernels   the same for a text that is being typed, by what changed
     parse                text -> parso tree, cached per text
     node_span            a node's characters as a Span; ``trimmed_span`` without the newline at its end
@@ -22,6 +24,7 @@ Public surface (other rooms import from here only):
 """
 
 from kernelband.source.cells import Cells
+from kernelband.source.census import Census
 from kernelband.source.checks import require_parsable
 from kernelband.source.committed import committed_text
 from kernelband.source.diff import unified_diff
@@ -30,6 +33,7 @@ from kernelband.source.folders import is_notebook
 from kernelband.source.incremental import IncrementalKernels
 from kernelband.source.ipynb import decode_file
 from kernelband.source.kernels import find_kernels
+from kernelband.source.listed import Listed, list_kernels
 from kernelband.source.patch import between, compose, make_patch
 from kernelband.source.program import choose_kernel, find_program
 from kernelband.source.tree import (
@@ -49,7 +53,9 @@ from kernelband.source.workspace import Workspace
 
 __all__ = [
     "Cells",
+    "Census",
     "IncrementalKernels",
+    "Listed",
     "Workspace",
     "ancestors",
     "between",
@@ -65,6 +71,7 @@ __all__ = [
     "find_program",
     "is_notebook",
     "line_column",
+    "list_kernels",
     "make_patch",
     "node_span",
     "offset_at",

@@ -10,6 +10,8 @@ from attrs import frozen
 
 from kernelband.errors import SourceError
 
+MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES = 4_000_000, 64_000_000  # a notebook holds pictures
+
 
 @frozen
 class Encoding:
@@ -56,3 +58,25 @@ def decode(data: bytes, path: str) -> tuple[str, Encoding]:
     if encoding.encode(text, path) != data:
         raise SourceError(f"{path} can't be written back byte for byte in its encoding {name}: save it as UTF-8.")
     return text, encoding
+
+
+def require_size(path: str, size: int, most: int = MAX_FILE_BYTES) -> None:
+    """Refuse a file of more than ``most`` bytes.
+
+    Raises:
+        SourceError: it is one.
+    """
+    if size > most:
+        raise SourceError(
+            f"{path} has {size:,} bytes, more than the {most:,} that are read of one file: move its kernels into a smaller one."
+        )
+
+
+def require_short(path: str, text: str) -> None:
+    """The same of a text that is on no disk, such as an open buffer's: by its bytes as UTF-8.
+
+    Raises:
+        SourceError: it is too large.
+    """
+    if len(text) > MAX_FILE_BYTES // 4:  # else it can't be: a character has four bytes at most
+        require_size(path, len(text.encode("utf-8", "surrogatepass")))

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from kernelband.errors import SourceError
 from kernelband.source.cells import Cells
-from kernelband.source.encoding import Encoding, decode
+from kernelband.source.encoding import Encoding, decode, require_short
 from kernelband.source.folders import is_notebook
 from kernelband.source.model import Span
 from kernelband.source.patch import between
@@ -26,9 +26,13 @@ def decode_file(data: bytes, path: str, shown: str | None = None) -> tuple[str, 
     """The program of a notebook or the text of a Python file, and how it is written. ``shown``: the path in what is raised.
 
     Raises:
-        SourceError: it is neither.
+        SourceError: it is neither, or a notebook with too large a program.
     """
-    return decode_notebook(data, shown or path) if is_notebook(path) else decode(data, shown or path)
+    if not is_notebook(path):
+        return decode(data, shown or path)
+    found = decode_notebook(data, shown or path)
+    require_short(shown or path, found[0])
+    return found
 
 
 @frozen

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelband.errors import SourceError
-from kernelband.source.encoding import Encoding
+from kernelband.source.encoding import MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES, Encoding, require_short, require_size
 from kernelband.source.folders import (
     NOTEBOOK,
     find_roots,
@@ -30,7 +30,6 @@ from kernelband_worker.wire import ModuleFile
 
 NEVER_SERVED = frozenset({"torch", "triton", "numpy", "kernelband_worker"})  # the worker's own; a folder of that name must not hide them
 SOURCE_FOLDERS = ("src",)
-MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES = 4_000_000, 64_000_000  # a notebook holds pictures
 
 
 class Workspace:
@@ -78,7 +77,7 @@ class Workspace:
         r"""The text of a file: its overlay, else the disk, decoded as Python would, line ends untouched, without a byte order mark.
 
         Raises:
-            SourceError: it isn't there, isn't a file, isn't text, or lies outside the roots.
+            SourceError: it isn't there, isn't a file, isn't text, is too large, or lies outside the roots.
         """
         return self._load(path)[0]
 
@@ -120,6 +119,7 @@ class Workspace:
     def _load(self, path: str) -> tuple[str, Encoding]:
         where = real(path)
         if where in self._overlays:
+            require_short(path, self._overlays[where])
             return self._overlays[where].removeprefix("\ufeff"), Encoding()
         return self._disk(where, path)
 
@@ -133,8 +133,7 @@ class Workspace:
             state = (stat.st_mtime_ns, stat.st_size)
             known = self._cache.get(where)
             if known is None or known[0] != state:
-                if stat.st_size > (MAX_NOTEBOOK_BYTES if is_notebook(where) else MAX_FILE_BYTES):
-                    raise SourceError(f"{path} has {stat.st_size:,} bytes, more than a source file should: name a smaller file.")
+                require_size(path, stat.st_size, MAX_NOTEBOOK_BYTES if is_notebook(where) else MAX_FILE_BYTES)
                 known = (state, *decode_file(Path(where).read_bytes(), where, path))
                 self._cache[where] = known
         except FileNotFoundError as error:

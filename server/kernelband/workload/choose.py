@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kernelband.errors import WorkloadError
 from kernelband.source import Workspace, find_kernels, is_notebook, parse, value, walk
 from kernelband.source.model import Program
-from kernelband.workload.entries import Found, entries_of, find_entries, look, script_of
+from kernelband.workload.entries import Entries, Found, entries_of, look, script_of
 from kernelband.workload.permission import require_permission
 from kernelband_worker.wire import Entry
 
@@ -22,24 +22,25 @@ MOST_NAMED = 3  # of the kernels that call another
 @frozen
 class Choice:
     """What is run to see a kernel at work: ``entry``, and where it doesn't launch the kernel one after the other of ``others``. One that
-    was ``named`` has none.
+    was ``named`` has none. ``there``: what could be run, where it was looked for.
     """
 
     entry: Entry
     others: tuple[Entry, ...] = ()
     named: bool = False
+    there: Entries | None = field(default=None, eq=False, repr=False)
 
 
-def choose(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False) -> Choice:
+def choose(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False, there: Entries | None = None) -> Choice:
     """The named entry, or else the nearest test, then a benchmark; where a GPU measures, a benchmark first. Then a perf_report, then a
-    file that is run as a script. A notebook without any is run.
+    file that is run as a script. A notebook without any is run. ``there``: of an earlier choice, so that the workspace isn't read again.
 
     Raises:
         WorkloadError: the named one isn't there or may not run, or none was found.
     """
     if named:
         return Choice(_named(workspace, program, named), named=True)
-    there = look(workspace, program)
+    there = there or look(workspace, program)
     path = program.kernel.place.path
     functions = sorted((f for f in there.functions if f.reaches), key=lambda f: (f.report, not f.near, _rank(f, measured), f.nearness))
     found = [f.entry for f in functions] or [f.entry for f in there.scripts]
@@ -49,7 +50,7 @@ def choose(workspace: Workspace, program: Program, named: str | None, *, measure
         found = [script_of(workspace, path)]
     if not found:
         raise WorkloadError(_nothing(workspace, program, there.left_out), kind="no_entry")
-    return Choice(found[0], tuple(_varied(found))[1:MOST_TRIED])
+    return Choice(found[0], tuple(_varied(found))[1:MOST_TRIED], there=there)
 
 
 def choose_entry(workspace: Workspace, program: Program, named: str | None, *, measured: bool = False) -> Entry:
@@ -61,26 +62,30 @@ def choose_entry(workspace: Workspace, program: Program, named: str | None, *, m
     return choose(workspace, program, named, measured=measured).entry
 
 
-def choose_sizes(workspace: Workspace, program: Program, entry: Entry) -> Entry | None:
-    """A benchmark beside a test: its sizes are those that matter, where the test's are chosen for being odd and quick."""
-    found = [f for f in find_entries(workspace, program) if f.reaches and not f.report]
+def choose_sizes(workspace: Workspace, program: Program, entry: Entry, there: Entries | None = None) -> Entry | None:
+    """A benchmark beside a test: its sizes are those that matter, where the test's are chosen for being odd and quick. ``there``: as of
+    ``choose``.
+    """
+    found = [f for f in (there or look(workspace, program)).functions if f.reaches and not f.report]
     if not any(f.is_test and f.entry == entry for f in found):
         return None
     benches = [f for f in found if not f.is_test and f.entry["kind"] == "callable"]
     return benches[0].entry if benches else None
 
 
-def choose_proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
+def choose_proof(workspace: Workspace, program: Program, entry: Entry, there: Entries | None = None) -> Entry:
     """What a winner must also pass: the entry itself if it is a test, else a test that leads to the kernel, else the entry. What it imports
     is found by the workspace from then on.
+
+    ``there``: as of ``choose``.
     """
-    proof = _proof(workspace, program, entry)
+    proof = _proof(there or look(workspace, program), entry)
     workspace.search_beside(proof["path"], script=proof["kind"] == "script")
     return proof
 
 
-def _proof(workspace: Workspace, program: Program, entry: Entry) -> Entry:
-    tests = [f for f in find_entries(workspace, program) if f.is_test and f.reaches]
+def _proof(there: Entries, entry: Entry) -> Entry:
+    tests = [f for f in there.functions if f.is_test and f.reaches]
     if any(f.entry == entry for f in tests) or not tests:
         return entry
     return min(tests, key=lambda f: (not f.near, f.entry["kind"] == "pytest")).entry

@@ -65,7 +65,7 @@ def capture_first(
         if failed:
             executor.restart()
         last = len(failed) + 1 == len(entries)
-        larger = choose_sizes(workspace, program, entry) if sizes else None
+        larger = choose_sizes(workspace, program, entry, choice.there) if sizes else None
         seconds = left if last else max(left / 2, min(left, LEAST_S))
         try:
             found = capture_cases(

@@ -1,4 +1,4 @@
-"""The kernels of folders: found by reading, remembered as long as a file stays the same, and never more than a moment's work."""
+"""The kernels of folders with what the history knows of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelband.history import Store, runs, trials
-from kernelband.lsp import catalog
-from kernelband.lsp.catalog import Catalog
+from kernelband.lsp.catalog import Catalog, Found
 from kernelband.lsp.findings import Findings
 from tests.unit.lsp.test_findings import TEXT, measured, three
 
@@ -36,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-def names(found: list[catalog.Found]) -> list[tuple[str, str, int]]:
+def names(found: list[Found]) -> list[tuple[str, str, int]]:
     return [(os.path.basename(f.path), f.kernel, f.line) for f in found]
 
 
@@ -44,6 +43,7 @@ def test_kernels_with_the_lines_of_their_names(folder: Path, findings: Findings)
     found, truncated = Catalog().look([str(folder)], (), findings)
     assert names(found) == [("k.py", "add", 6), ("two.py", "add", 5), ("two.py", "sub", 17)]
     assert (folder / "ops" / "k.py").read_text().splitlines()[6].startswith("def add(")
+    assert [f.uri for f in found] == [Path(f.path).as_uri() for f in found]
     assert not truncated
     assert [f.standing for f in found] == [None] * 3, "nothing is known of them"
 
@@ -58,43 +58,19 @@ def test_a_folder_in_another_counts_once(folder: Path, findings: Findings) -> No
     assert len(found) == 3
 
 
-def test_only_what_has_changed_is_read_again(folder: Path, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    plain = catalog.find_kernels
-    monkeypatch.setattr(catalog, "find_kernels", lambda path, text: (read.append(os.path.basename(path)), plain(path, text))[1])
+def test_files_come_and_go(folder: Path, findings: Findings) -> None:
     looks = Catalog()
     looks.look([str(folder)], (), findings)
-    assert sorted(read) == ["about.py", "broken.py", "k.py", "two.py"], "plain.py has no word of triton"
-    read.clear()
-    looks.look([str(folder)], (), findings)
-    assert read == []
     (folder / "ops" / "k.py").write_text(TEXT + "\n\n")
     (folder / "ops" / "deep" / "two.py").unlink()
-    found, _ = looks.look([str(folder)], (), findings)
-    assert (read, names(found)) == (["k.py"], [("k.py", "add", 5)])
+    assert names(looks.look([str(folder)], (), findings)[0]) == [("k.py", "add", 5)]
+    assert looks.look([], (), findings) == ([], False)
 
 
-def test_a_look_ends_in_time_and_the_next_one_goes_on(folder: Path, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_ends_in_time(folder: Path, findings: Findings) -> None:
     looks = Catalog()
     assert looks.look([str(folder)], (), findings, look_s=-1.0) == ([], True)
-    now = 0.0
-
-    def monotonic() -> float:
-        nonlocal now
-        now += 1.0
-        return now
-
-    monkeypatch.setattr(catalog.time, "monotonic", monotonic)
-    found, truncated = looks.look([str(folder)], (), findings, look_s=4.5)  # four files
-    assert (names(found), truncated) == ([("k.py", "add", 6)], True)
-    assert looks.look([str(folder)], (), findings, look_s=100.0)[1] is False
-
-
-def test_so_many_files_and_no_more(folder: Path, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "MOST_FILES", 4)
-    found, truncated = Catalog().look([str(folder)], (), findings)
-    assert truncated
-    assert len(found) < 3
+    assert looks.look([str(folder)], (), findings)[1] is False
 
 
 def test_what_the_history_knows_of_the_text_on_the_disk(folder: Path, findings: Findings) -> None:

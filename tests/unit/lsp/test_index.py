@@ -13,6 +13,7 @@ from kernelband.lsp import index
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.text import Lines
 from kernelband.source import IncrementalKernels, find_kernels
+from kernelband.source.encoding import MAX_FILE_BYTES
 from kernelband.source.model import Kernel
 
 HEAD = "import triton\nimport triton.language as tl\n\n"
@@ -237,6 +238,27 @@ def test_broken_text_gives_what_is_found(broken: str, found: list[str]) -> None:
         assert names(await held.fresh(URI, 2)) == found
         held.changed(URI, 3, text("a", "b"))
         assert names(await held.fresh(URI, 3)) == ["a", "b"]
+
+    run(scenario)
+
+
+def test_a_text_that_is_too_large_is_not_read_and_says_so(tmp_path: Path) -> None:
+    large = "#" * (MAX_FILE_BYTES + 1)
+    file = tmp_path / "k.py"
+
+    async def scenario(held: KernelIndex) -> None:
+        for uri, name in ((file.as_uri(), str(file)), (URI, "Untitled-1.py")):
+            held.opened(uri, 1, text("a") + large)
+            refused = await held.fresh(uri, 1)
+            assert refused is not None
+            assert names(refused) == []
+            assert refused.problem.startswith(f"{name} has {MAX_FILE_BYTES + 1 + len(text('a')):,} bytes, more than the 4,000,000 ")
+            held.changed(uri, 2, large)
+            other = await held.fresh(uri, 2)
+            assert (names(other), other.problem if other is not None else None) == ([], ""), "no kernel is missed in it"
+            held.changed(uri, 3, text("a", "b"))
+            small = await held.fresh(uri, 3)
+            assert (names(small), small.problem if small is not None else None) == (["a", "b"], "")
 
     run(scenario)
 

@@ -56,8 +56,10 @@ def test_the_program_is_the_code_cells_in_order() -> None:
         (b'{"nbformat": 4, "cells": [3]}', "can't be read as a Jupyter notebook"),
         (b"[" * 100_000, "can't be read as a Jupyter notebook"),
         (json.dumps(made([], nbformat=3)).encode(), "isn't a Jupyter notebook of format 4"),
+        (json.dumps(made([code("#" * 4_000_000 + "\n")])).encode(), "has 4,000,001 bytes, more than the 4,000,000 "),
         (json.dumps(made([], metadata={"language_info": {"name": "julia"}})).encode(), "is a notebook of julia"),
     ],
+    ids=range(11),
 )
 def test_what_is_no_notebook_is_said(raw: bytes, said: str) -> None:
     with pytest.raises(SourceError, match=said):

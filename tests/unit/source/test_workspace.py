@@ -12,6 +12,7 @@ import pytest
 
 from kernelband.errors import SourceError
 from kernelband.source import Workspace
+from kernelband.source.encoding import MAX_FILE_BYTES
 from kernelband.source.folders import find_roots
 
 
@@ -209,6 +210,20 @@ def test_what_can_not_be_read(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         space.read(str(tmp_path / name))
     assert caught.value.message.replace(f"{tmp_path}/", "") == message
+
+
+def test_a_file_and_an_unsaved_text_may_be_so_large(tmp_path: Path) -> None:
+    most, over = "#" * MAX_FILE_BYTES, "é" * (MAX_FILE_BYTES // 2) + "#"  # its characters alone are few enough
+    for name, text in (("most.py", most), ("over.py", over)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / f"unsaved_{name}").touch()
+    space = Workspace([str(tmp_path)], {str(tmp_path / "unsaved_most.py"): most, str(tmp_path / "unsaved_over.py"): over})
+    for kind in ("", "unsaved_"):
+        assert space.read(str(tmp_path / f"{kind}most.py")) == most
+        with pytest.raises(SourceError) as caught:
+            space.read(f"{tmp_path}/{kind}over.py")
+        said = "over.py has 4,000,001 bytes, more than the 4,000,000 that are read of one file: move its kernels into a smaller one."
+        assert caught.value.message == f"{tmp_path}/{kind}{said}"
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:

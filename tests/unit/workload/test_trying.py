@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from tests.unit.workload.test_entries import KERNEL
 
 from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband.source import Workspace, find_program
-from kernelband.workload import Choice, capture_first
+from kernelband.workload import Choice, capture_first, choose, choose_proof
 from kernelband.workload.capture import within
 from kernelband.workload.entries import script_of
 
@@ -51,6 +52,34 @@ def capture(folder: Path, executor: Answering, *names: str, seconds: float = 60.
     entries: list[Any] = [{"kind": "callable", "module": "kernel", "path": str(path), "name": n} for n in names]
     entries += [script_of(workspace, str(path))] if script else []
     return capture_first(executor, workspace, find_program(workspace, str(path)), Choice(entries[0], tuple(entries[1:])), entry_s=seconds)
+
+
+class Counting(Workspace):
+    """Counts how often all files are asked for."""
+
+    walks = 0
+
+    def files(self, near: str, limit: int = 5000) -> Iterator[str]:
+        self.walks += 1
+        return super().files(near, limit)
+
+
+def test_a_run_walks_through_the_workspace_once(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL + "\ndef bench():\n    add(1)\n\ndef test_add():\n    add(1)\n")
+    workspace = Counting([str(tmp_path)])
+    program = find_program(workspace, str(path))
+    workspace.walks = 0
+    choice = choose(workspace, program, None)
+    assert choose(workspace, program, None, measured=True, there=choice.there).entry["name"] == "bench"
+    assert choose_proof(workspace, program, choice.entry, choice.there)["name"] == "test_add"
+    executor = Answering(good())
+    found = capture_first(executor, workspace, program, choice, sizes=True)
+    assert (found.entry["name"], found.sizes["name"] if found.sizes else None) == ("test_add", "bench")
+    assert workspace.walks == 1
+    named = choose(workspace, program, "bench")
+    assert (named.there, workspace.walks) == (None, 1)
+    assert choose_proof(workspace, program, named.entry, named.there)["name"] == "test_add"
 
 
 def test_the_first_that_launches(tmp_path: Path) -> None:

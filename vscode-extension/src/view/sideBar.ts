@@ -7,7 +7,7 @@ import { fileRows, runRows, type FileRow, type RunRow } from "./rows.ts";
 import { Tree } from "./tree.ts";
 
 const MOST_RUNS = 100;
-const MOST_LOOKS = 5; // for one question: each reads some seconds' worth of files
+const MOST_LOOKS = 10; // for one question: each reads some seconds' worth of files
 
 export class SideBar implements vscode.Disposable {
   readonly #kernels: Tree<FileRow>;

@@ -37,7 +37,7 @@ async def kernels(server: KernelBandServer) -> dict[str, Any]:
     folders, findings = _folders(server), server.findings
     async with server.scanning:
         found, truncated = await asyncio.to_thread(server.catalog.look, folders, paths, findings)
-    files = [_kernel(server, Path(f.path).as_uri(), f) for f in found]
+    files = [_kernel(server, f) for f in found]
     return {"kernels": [*opened, *files], "truncated": truncated}
 
 
@@ -52,12 +52,11 @@ async def _opened(server: KernelBandServer) -> list[dict[str, Any]]:
             for kernel in view.kernels if view is not None else ():
                 name = kernel.place.qualname
                 line = view.range(kernel.name_span, server.encoding).start.line if view is not None else 0
-                found = Found(place(document.uri), name, line, server.standings.of(document.uri, name))
-                out.append(_kernel(server, uri, found))
+                out.append(_kernel(server, Found(uri, place(document.uri), name, line, server.standings.of(document.uri, name))))
     return out
 
 
-def _kernel(server: KernelBandServer, uri: str, found: Found) -> dict[str, Any]:
+def _kernel(server: KernelBandServer, found: Found) -> dict[str, Any]:
     finding = found.standing.finding if found.standing is not None else None
     live = server.runs.of(found.path, found.kernel)
     latest = next(iter(finding.runs), None) if finding is not None else None
@@ -65,7 +64,7 @@ def _kernel(server: KernelBandServer, uri: str, found: Found) -> dict[str, Any]:
     telling = finding.telling if finding is not None else None
     worth = [v for v in telling.variants if v.decision != "reject" and (v.verified or v.tier == "likely faster")] if telling else []
     return {
-        "uri": uri,
+        "uri": found.uri,
         "kernel": found.kernel,
         "line": found.line,
         "told": lens.result(found.standing) if found.standing is not None else "",
