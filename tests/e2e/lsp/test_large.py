@@ -55,9 +55,13 @@ async def test_a_document_that_is_too_large_is_refused_as_on_the_command_line(ho
     assert done.code == 3
     sentence = done.err.strip()
     async with editor(home, PROFILES[0]) as ed:
+
+        async def said() -> list[str]:
+            return [m.message for m in ed.client.messages]
+
         ed.open()
         assert await ed.lenses() == []
-        assert [m.message for m in ed.client.messages] == [sentence]
+        assert await ed.eventually(said, bool) == [sentence]
         ed.type("return y", "return  y")
         assert await ed.lenses() == []
         with pytest.raises(Exception, match=re.escape(sentence)):
