@@ -295,6 +295,7 @@ class _CaseMore(TypedDict, total=False):
     outer: Optional[Function]  # the workspace function that made the call: one frame out, where this one can't be replayed
     target_share: Optional[float]  # of the call's device time spent in the kernel that is optimized; from the profiler, with a GPU
     replay_s: float  # wall time of a replay of the original at capture
+    beside: bool  # on a GPU: results of the original hang on what lies outside of its tensors
 
 
 class Case(_CaseMore):
@@ -470,7 +471,11 @@ class OutputCheck(TypedDict):
     error_ratio: Optional[float]  # error against float64 over the original's; None without such a reference
 
 
-class CaseCheck(TypedDict):
+class _CaseCheckMore(TypedDict, total=False):
+    comparable: bool  # False: what isn't ok is only what the original itself gives otherwise in each run, which says nothing of the variant
+
+
+class CaseCheck(_CaseCheckMore):
     case: str
     input_set: int
     ok: bool
@@ -496,7 +501,7 @@ class CheckResult(_CheckResultMore):
     cases: List[CaseCheck]
     not_exercised: List[str]  # edited functions that no case reached
     interpreted: bool  # arithmetic and bounds on sampled programs only
-    out_of_bounds: List[Dict[str, Any]]
+    out_of_bounds: List[Dict[str, Any]]  # accesses that reach further outside of a tensor than the original's
     seconds: float
 
 

@@ -72,3 +72,39 @@ def test_the_patch_applies(home: Home, run: Done) -> None:
     compile(after, "norm.py", "exec")
     assert after != before
     (home.work / "norm.py").write_text(before)
+
+
+FAULTY = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2.0 * tl.load(x + i, mask=i <= n), mask=i < n)
+
+
+def scale(x):
+    n = x.numel()
+    y = torch.empty(n + 8, device=x.device)
+    scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)
+    return y
+
+
+def test_scale():
+    scale(torch.randn(200, device="cuda"))
+"""
+
+
+def test_what_the_original_does_wrong_itself_is_told_once_and_makes_no_variant_wrong(tmp_path: Path, worker_python: str) -> None:
+    home = Home(tmp_path, worker_python)
+    home.file.write_text(FAULTY)
+    done = home.optimize("scale.py", "--trials", "3", "--gpu", "h100", "--seconds", str(SECONDS))
+    assert done.code == 0, done.err
+    said = (
+        "The original itself reads outside of x (scale.py, line 9) and leaves 8 of 208 elements of return unwritten: "
+        "that is its own, and only what goes beyond it makes a variant wrong."
+    )
+    assert [e["text"] for e in done.events if e["event"] == "noted" and "original itself" in e["text"]] == [said]
+    assert [e["outcome"] for e in done.events if e["event"] == "trial_ended"] == ["unclear"] * 3

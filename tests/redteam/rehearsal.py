@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelband_worker import compare, executor
-from kernelband_worker.cases import effects, hidden, neighbours, stress
+from kernelband_worker.cases import effects, faults, hidden, neighbours, stress
 from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.measure import bound, contents
 from kernelband_worker.measure import prepare as preparing
@@ -84,6 +84,10 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "threads": _replaced((bound, "threads", lambda: 0)),
     "poison": _replaced((effects, "fill", lambda tensor, first: tensor.zero_())),
     "sizes": _replaced((neighbours, "further_changes", lambda case, *, gpu, largest: ())),
-    "bounds": _replaced((compare, "out_of_bounds", lambda state: []), (ReplayCase, "outside", lambda self, prepared: [])),
+    "bounds": _replaced(
+        (faults, "beyond", lambda mine, own: []),
+        (compare, "beyond", lambda mine, own: []),
+        (ReplayCase, "outside", lambda self, prepared: {}),
+    ),
     "inputs left alone": _replaced((ReplayCase, "changed", lambda self, prepared: [])),
 }

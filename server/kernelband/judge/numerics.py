@@ -9,18 +9,17 @@ from kernelband_worker.wire import CheckResult
 def judge_check(check: CheckResult) -> tuple[Correctness, str]:
     """Correctness, and one sentence when it isn't as hoped.
 
-    The comparison, with its tolerances, is the worker's: it holds the tensors. Anything out of bounds is wrong even where outputs agree.
+    The comparison, with its tolerances, is the worker's: it holds the tensors, and has taken off what the original does wrong itself. Any
+    other access out of bounds is wrong even where outputs agree.
     """
     if check["out_of_bounds"]:
         first = check["out_of_bounds"][0]
-        return (
-            "wrong",
-            f"It reads or writes outside of a tensor: {first.get('path', '?')}:{first.get('line', '?')}: {first.get('message', '')}",
-        )
+        place = f"{first.get('path', '?')}:{first.get('line', '?')}: {first.get('message', '')}"
+        return "wrong", f"It reads or writes outside of a tensor, where the original doesn't: {place}"
     if not check["cases"]:
         return "untested", "No case exercised the variant, so nothing is known of its results."
     for case in check["cases"]:
-        if not case["ok"] and case["deterministic"]:
+        if not case["ok"] and case["deterministic"] and case.get("comparable", True):
             return "wrong", case[
                 "reason"
             ] or f"Its result differs from the original's on case {case['case'][:8]}, input set {case['input_set']}."
@@ -28,6 +27,9 @@ def judge_check(check: CheckResult) -> tuple[Correctness, str]:
         if not case["deterministic"]:
             said = case["reason"] or f"Two runs of it differ by more than two runs of the original on case {case['case'][:8]}."
             return "nondeterministic", said
+    for case in check["cases"]:
+        if not case.get("comparable", True):
+            return "untested", f"Nothing can be said of it: {case['reason']}."
     if check["interpreted"]:
         return "interpreted", "Interpreted: arithmetic and bounds on sampled programs only, not races and not the tensor cores' rounding."
     return "passed", _not_exercised(check)

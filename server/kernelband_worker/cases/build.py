@@ -9,7 +9,7 @@ import torch
 
 from kernelband_worker.cases import facts, policy
 from kernelband_worker.cases.recording import Recording
-from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord
+from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord, values_of
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.wire import Function
 
@@ -66,13 +66,6 @@ def _policies(store: Store, first: Recording, later: List[Optional[Recording]]) 
         else:
             found.append({"policy": "recorded"})
     return found
-
-
-def values_of(store: Store, record: StorageRecord, view: Dict[str, Any]) -> torch.Tensor:
-    """The values that a view shows of a stored storage."""
-    storage = store.get_tensor(record.digest, record.bytes).untyped_storage()
-    empty = torch.empty(0, dtype=getattr(torch, view["dtype"]))
-    return empty.set_(storage, view["offset"], tuple(view["shape"]), tuple(view["stride"]))
 
 
 def _fits(first: Recording, other: Recording) -> bool:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any, Dict, List, Optional
 
-import torch
-
-from kernelband_worker.cases import choose, entry, verify
+from kernelband_worker.cases import choose, entry
+from kernelband_worker.cases.accept import accept, ranks
 from kernelband_worker.cases.build import build
+from kernelband_worker.cases.faults import Faults, told
 from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.neighbours import neighbours
 from kernelband_worker.cases.recorder import Recorder
 from kernelband_worker.cases.recording import Limits, Recording
-from kernelband_worker.cases.replay import open_case
-from kernelband_worker.cases.store import Store, StoredCase, open_store
+from kernelband_worker.cases.store import Store, open_store
 from kernelband_worker.cases.watch import watching
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
@@ -135,20 +133,26 @@ def _cases(
     stored = build(state, store, runs, input_sets, main=main)
     recorded = list(runs[0].values())
     recorded.sort(key=lambda r: r.order)
+    own: Dict[str, Faults] = {}
     for number, (case, recording) in enumerate(zip(stored, recorded)):
-        if time.monotonic() > end and any(s.case["replayable"] for s in stored[:number]):
+        if time.monotonic() > end and own:
             notes.append(f"There was no time to replay {len(stored) - number} of {len(stored)} recorded calls: they are left out.")
             stored = stored[:number]
             break
-        _settle(state, store, case, recording, programs=programs, notes=notes)
+        faults = accept(state, store, case, recording, programs=programs, notes=notes)
+        if faults is not None:
+            own[case.case["id"]] = faults
     cases = [s.case for s in stored]
     _shares(cases)
     cases = choose.choose(cases, hold_out=state.role == "gpu")  # nothing is verified at the end where nothing is measured
     keep = {c["id"] for c in cases}
     stored = [s for s in stored if s.case["id"] in keep]
+    said = told([own[c["id"]] for c in cases if c["replayable"]])
+    if said is not None:
+        notes.append(said)
     if params.get("neighbours", True) and few and any(c["replayable"] for c in cases):
         seconds = min(NEIGHBOUR_SECONDS, max(LEAST_NEIGHBOUR_SECONDS, end - time.monotonic()))
-        made = neighbours(state, store, stored, seconds, programs)
+        made = neighbours(state, store, stored, seconds, programs=programs, own=own)
         cases += [s.case for s in made]
     for one in stored:
         if one.case["replayable"]:
@@ -176,7 +180,7 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
     _refuse_kind(state, params)
     if recorder.notes:
         raise OperationFailed(f"{kernel} can't be captured: {recorder.notes[0]}.", "not_replayable")
-    if recorder.watched.processes or _ranks() > 1:
+    if recorder.watched.processes or ranks() > 1:
         raise OperationFailed(
             f"The entry {name} works with several processes, and launches in another process can't be recorded: "
             f"name an entry that calls {kernel} in one.",
@@ -204,11 +208,6 @@ def _refuse_kind(state: State, params: Dict[str, Any]) -> None:
         kernel = getattr(kernel, "fn", None)
 
 
-def _ranks() -> int:
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
-
-
 def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure]) -> str:
     where = failure.place() if failure is not None else ""
     return (
@@ -225,74 +224,6 @@ def _truncated(stopped: Optional[str], seconds: float, cases: int) -> Optional[s
     return None
 
 
-# ---------------------------------------------------------------------- each case
-
-
-def _settle(state: State, store: Store, stored: StoredCase, recording: Recording, *, programs: int, notes: List[str]) -> None:
-    """Replay the original, measure its noise, give up further input sets that don't work."""
-    case = stored.case
-    if not case["replayable"]:
-        return
-    if _ranks() > 1:
-        _give_up(case, "it runs on several ranks")
-        return
-    room = _free_memory(state) / 2
-    if case["memory_bytes"] > room:
-        inputs = sum(s.bytes for s in stored.sets[0].storages)
-        if case["memory_bytes"] - inputs > room:
-            _give_up(case, f"it needs {case['memory_bytes'] >> 20} MiB and half of the free memory is {int(room) >> 20} MiB")
-            return
-        stored.sets, case["input_sets"] = stored.sets[:1], 1
-        notes.append(f"{case['function']['qualname']} ({case['arguments']}) needs so much memory that it is run on one input set only.")
-    store.save(stored)
-    state.cases.pop(case["id"], None)
-    replay = open_case(state, case["id"])
-    verdict = verify.verify(state, store, replay, recording, programs)
-    if verdict.reason is not None:
-        store.forget(case["id"])
-        state.cases.pop(case["id"], None)
-        _give_up(case, verdict.reason)
-        return
-    case["noise"], case["replay_s"] = verdict.noise, verdict.seconds / 2
-    _check_drawn(state, stored, verdict, programs)
-    work = verify.work(state, replay)
-    if work:
-        case["device_us"] = work["device_us"]
-        triton = {x["kernel"]["qualname"].rpartition(".")[2] for x in case["launches"]}
-        case["other_kernels"] = [name for name, _ in work["kernels"] if name not in triton]
-        mine = sum(
-            us
-            for name, us in work["kernels"]
-            if name in {x["kernel"]["qualname"].rpartition(".")[2] for x in case["launches"] if x["target"]}
-        )
-        case["target_share"] = mine / max(sum(us for _, us in work["kernels"]), 1e-9)
-    store.save(stored)
-    state.cases.pop(case["id"], None)
-
-
-def _check_drawn(state: State, stored: StoredCase, verdict: verify.Verdict, programs: int) -> None:
-    """Input sets with drawn tensors must run and stay finite where the recorded one did; else they are given up."""
-    kept = stored.sets[:1]
-    for number in range(1, len(stored.sets)):
-        record = stored.sets[number]
-        if any(s.fit for s in record.storages):
-            replay = open_case(state, stored.case["id"])
-            try:
-                outputs, _ = verify.run(state, replay, replay.inputs(number), None, first=False, programs=programs)
-            except Exception:  # noqa: BLE001, S112 - the user's function refuses drawn data: that set is not used
-                continue
-            if verify.finite(verdict.outputs) and not verify.finite(outputs):
-                continue
-        kept.append(record)
-    if len(kept) != len(stored.sets):
-        stored.sets = kept
-        stored.case["input_sets"] = len(kept)
-
-
-def _give_up(case: Dict[str, Any], reason: str) -> None:
-    case["replayable"], case["reason"] = False, reason
-
-
 def _shares(cases: List[Dict[str, Any]]) -> None:
     total = sum((c["device_us"] or 0.0) * c["calls"] for c in cases)
     for case in cases:
@@ -300,18 +231,9 @@ def _shares(cases: List[Dict[str, Any]]) -> None:
             case["share"] = case["device_us"] * case["calls"] / total
 
 
-def _free_memory(state: State) -> float:
-    if state.role == "gpu":
-        return float(torch.cuda.mem_get_info()[0])
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (ValueError, OSError, AttributeError):  # not on every platform
-        return 4.0 * 2**30
-
-
 def _out_of_bounds(state: State) -> List[Dict[str, Any]]:
     if state.role != "cpu":
         return []
     from kernelband_worker.cpu.machine import machine_of
 
-    return list(machine_of(state).out_of_bounds)
+    return [{key: found[key] for key in ("path", "line", "kind", "message")} for found in machine_of(state).out_of_bounds]

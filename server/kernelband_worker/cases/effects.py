@@ -140,6 +140,16 @@ def difference(a: torch.Tensor, b: torch.Tensor, ignore: Optional[torch.Tensor] 
     return float(apart.max()) / max(rms(a, ignore), 1e-30)
 
 
+def apart(a: torch.Tensor, b: torch.Tensor, ignore: torch.Tensor, by: float) -> torch.Tensor:
+    """Mask of the elements that differ by more than ``by`` times the root mean square of ``a``, as ``difference`` measures it."""
+    a, b = widen(a.detach()), widen(b.detach())
+    if not (a.dtype.is_floating_point or a.dtype.is_complex):
+        return (a != b) & ~ignore
+    wide = torch.complex128 if a.dtype.is_complex else torch.float64
+    near = (a == b) | (torch.isnan(a) & torch.isnan(b)) | ((a.to(wide) - b.to(wide)).abs() <= by * rms(a, ignore))
+    return ~near & ~ignore
+
+
 def few(ignore: torch.Tensor) -> bool:
     """Whether so little is left that it is worth picking out: after sampled programs, a thousandth of an output may be all that counts."""
     return ignore.numel() > 4096 and int(ignore.count_nonzero()) > ignore.numel() // 2

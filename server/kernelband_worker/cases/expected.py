@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, cast
 
 import torch
 
 from kernelband_worker.cases import effects, rounding, verify
+from kernelband_worker.cases.faults import Faults, finding, placed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.tensors import describe
@@ -31,23 +32,24 @@ class Expected:
     described: List[Dict[str, Any]]
     aliases: Dict[str, Optional[str]]
     leaves: List[Tuple[str, Any]]  # returned values that aren't tensors
-    overwrites: bool  # a second call changes the first one's results
-    outside: List[str]  # inputs that it writes outside of the tensors it is given
+    faults: Faults
     noise: float
-    out_of_bounds: List[Dict[str, Any]]
-    unwritten: int = 0  # elements that it leaves as they were allocated
-    deterministic: bool = True  # its two runs differ by rounding at most
-    strays: List[str] = field(default_factory=list)  # beside what it writes
+    restless: Dict[int, torch.Tensor] = field(default_factory=dict)  # by number of the output: elements that differ by more than rounding
     references: Optional[List[Optional[torch.Tensor]]] = None
     asked: bool = False  # whether a reference was looked for
     rounded: List[List[torch.Tensor]] = field(default_factory=list)  # outputs on inputs that were rounded once more, as was needed
     unroundable: bool = False
 
     @property
+    def deterministic(self) -> bool:
+        """Whether its two runs differ by rounding at most."""
+        return not self.restless
+
+    @property
     def bytes(self) -> int:
         """Memory held."""
         held = [t for _, t in self.outputs] + self.hidden + [r for r in self.references or () if r is not None]
-        held += [t for draw in self.rounded for t in draw]
+        held += [t for draw in self.rounded for t in draw] + list(self.restless.values())
         return sum(t.numel() * t.element_size() for t in held)
 
 
@@ -109,15 +111,15 @@ def run_original(state: State, replay: ReplayCase, input_set: int, programs: int
         OperationFailed: it fails.
     """
     prepared = kept_inputs(state, replay, input_set)
-    forget_out_of_bounds(state)
     try:
-        live, returned = verify.run(state, replay, prepared, None, first=True, programs=programs)
-        first = [(n, t.detach().clone()) for n, t in live]
-        hidden = [verify.unknown(state, t) for _, t in live]
-        described = [describe_output(t) for _, t in live]
-        shared = effects.aliases(live, named_inputs(replay, prepared))
-        plain, outside = leaves(returned), replay.outside(prepared)
-        second, _ = verify.run(state, replay, prepared, None, first=False, programs=programs)
+        with finding(state) as found:
+            live, returned = verify.run(state, replay, prepared, None, first=True, programs=programs)
+            first = [(n, t.detach().clone()) for n, t in live]
+            hidden = [verify.unknown(state, t) for _, t in live]
+            described = [describe_output(t) for _, t in live]
+            shared = effects.aliases(live, named_inputs(replay, prepared))
+            plain, faults = leaves(returned), Faults(outside=replay.outside(prepared), changed=replay.changed(prepared))
+            second, _ = verify.run(state, replay, prepared, None, first=False, programs=programs)
     except torch.cuda.OutOfMemoryError:
         raise
     except Exception as error:
@@ -126,17 +128,18 @@ def run_original(state: State, replay: ReplayCase, input_set: int, programs: int
         name = replay.case["function"]["qualname"]
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise OperationFailed(f"The original {name} fails on its recorded inputs: {said}", "not_replayable", detail=said) from error
-    overwrites = reuses(live, second, shared)
-    strays = [] if prepared.zones is None else prepared.zones.written
-    expected = Expected(first, hidden, described, shared, plain, overwrites, outside, 0.0, out_of_bounds(state), strays=strays)
-    expected.noise = float(replay.case["noise"])
-    for index, ((_, a), (_, b)) in enumerate(zip(first, second)):
+    faults.overwrites, faults.out_of_bounds = reuses(live, second, shared), placed(found, replay, prepared)
+    faults.strays = {} if prepared.zones is None else prepared.zones.written
+    expected = Expected(first, hidden, described, shared, plain, faults, float(replay.case["noise"]))
+    for index, ((name, a), (_, b)) in enumerate(zip(first, second)):
         empty = effects.unwritten(a, b)
-        expected.unwritten += int((empty & ~hidden[index]).sum())
+        if bool((own := empty & ~hidden[index]).any()):
+            faults.unwritten[name] = (int(own.sum()), a.numel())
         hidden[index] = hidden[index] | empty
         apart, most = effects.difference(a, b, hidden[index]), verify.rounding(a.dtype)
         expected.noise = max(expected.noise, min(apart, most))
-        expected.deterministic &= apart <= most
+        if apart > most:
+            expected.restless[index] = effects.apart(a, b, hidden[index], most)
     return expected
 
 
@@ -193,31 +196,3 @@ def _usable(reference: torch.Tensor, output: torch.Tensor, hidden: torch.Tensor)
     if same(looked_at.to(fits).double(), looked_at):
         return None
     return reference
-
-
-def out_of_bounds(state: State) -> List[Dict[str, Any]]:
-    """Accesses outside of tensors that the interpreter found since ``forget_out_of_bounds`` (role cpu)."""
-    if state.role != "cpu":
-        return []
-    from kernelband_worker.cpu.machine import machine_of
-
-    return list(machine_of(state).out_of_bounds)
-
-
-def beyond(mine: List[Dict[str, Any]], original: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Of accesses outside of tensors those that are more than the original's of their kind: its own faults are nobody else's."""
-    left = Counter(access["kind"] for access in original)
-    more: List[Dict[str, Any]] = []
-    for access in mine:
-        left[access["kind"]] -= 1
-        if left[access["kind"]] < 0:
-            more.append(access)
-    return more
-
-
-def forget_out_of_bounds(state: State) -> None:
-    """Start a new list."""
-    if state.role == "cpu":
-        from kernelband_worker.cpu.machine import machine_of
-
-        machine_of(state).out_of_bounds.clear()

@@ -79,7 +79,7 @@ def _runs(state: State, made: StoredCase, stress: Stress) -> bool:
     if state.role != "gpu" or not isinstance(stress.replay, Resized):
         return True
     plain = ReplayCase(state, open_store(state), made)
-    plain.kept = False
+    plain.kept, plain.zone_bytes = False, 0
     try:
         run_original(state, plain, 0, PROGRAMS)
         torch.cuda.synchronize()

@@ -2,8 +2,8 @@
 
 Made where few cases were captured, so that a variant that only fits the captured sizes shows. One size of the call is changed
 wherever it appears, in tensors and in whole-number arguments. Kept only where the original runs, writes everything, stays
-inside of its tensors as far as the interpreter can tell, and replays equal. More of them are made under stress (``stress``), when a
-finalist is checked: no search has seen those.
+inside of its tensors as far as the interpreter can tell, and replays equal; what it does wrong on the case itself, it may do there, too.
+More of them are made under stress (``stress``), when a finalist is checked: no search has seen those.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Protocol, Tup
 import torch
 
 from kernelband_worker.cases import arguments, choose, facts, verify
+from kernelband_worker.cases.faults import Faults, others
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord
 from kernelband_worker.cases.tensors import NotReplayable, Storages
@@ -29,8 +30,11 @@ _MOST_BYTES = 256 << 20  # of a neighbour that is made under stress, with a GPU
 _AXES_AT_MOST = 8  # of square tensors; their pairs are tried, too
 
 
-def neighbours(state: State, store: Store, stored: List[StoredCase], seconds: float, programs: int) -> List[StoredCase]:
-    """Up to four neighbours of each of the heaviest replayable cases, made and tried within ``seconds``.
+def neighbours(
+    state: State, store: Store, stored: List[StoredCase], seconds: float, *, programs: int, own: Dict[str, Faults]
+) -> List[StoredCase]:
+    """Up to four neighbours of each of the heaviest replayable cases, made and tried within ``seconds``. ``own``: the original's faults on
+    each case.
 
     Without a GPU of the lightest one: it is the sizes that matter to a mask, and interpreting takes its time.
     """
@@ -44,7 +48,7 @@ def neighbours(state: State, store: Store, stored: List[StoredCase], seconds: fl
         for label, change in _changes(one.case):
             if time.monotonic() > deadline or len(made) >= choose.CHECK_AT_MOST - len(stored):
                 return made
-            neighbour = _make(state, store, one, label, change=change, programs=programs)
+            neighbour = _make(state, store, one, label, change=change, programs=programs, own=own[one.case["id"]])
             if neighbour is not None:
                 made.append(neighbour)
     return made
@@ -276,31 +280,20 @@ def made_of(
     return StoredCase(case, [TreeRecord(store.put(pickled), records, record.rng, record.modes)], mutated, origin.closure, origin.main)
 
 
-def _make(state: State, store: Store, origin: StoredCase, label: str, *, change: Change, programs: int) -> Optional[StoredCase]:
+def _make(
+    state: State, store: Store, origin: StoredCase, label: str, *, change: Change, programs: int, own: Faults
+) -> Optional[StoredCase]:
     made = varied(state, store, origin, label, change)
     if made is None:
         return None
     case = made.case
     store.save(made)
-    outside = _outside(state)
-    known = len(outside)
     verdict = verify.verify(state, store, open_case(state, case["id"]), None, programs)
-    strays = len(outside) > known
-    del outside[known:]  # found in a call that the program never makes
-    if strays or verdict.reason is not None or verdict.unwritten or not verify.finite(verdict.outputs):
+    if verdict.reason is not None or others(verdict.faults, own, same_sizes=False) or not verify.finite(verdict.outputs):
         store.forget(case["id"])
         state.cases.pop(case["id"], None)
         return None
-    case["noise"], case["replay_s"] = verdict.noise, verdict.seconds / 2
+    case["noise"], case["replay_s"] = verdict.faults.noise, verdict.seconds / 2
     store.save(made)
     state.cases.pop(case["id"], None)
     return made
-
-
-def _outside(state: State) -> List[Dict[str, Any]]:
-    """The live list of accesses outside of tensors that the interpreter has found (role cpu)."""
-    if state.role != "cpu":
-        return []
-    from kernelband_worker.cpu.machine import machine_of
-
-    return machine_of(state).out_of_bounds

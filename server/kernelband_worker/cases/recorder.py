@@ -11,7 +11,6 @@ import inspect
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
@@ -19,7 +18,8 @@ import torch
 from kernelband_worker.cases import arguments, effects, facts, modes, names
 from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.launched import Launches
-from kernelband_worker.cases.recording import Limits, Recording, StopCapture
+from kernelband_worker.cases.provoke import NO_TIME, provoke
+from kernelband_worker.cases.recording import Limits, Open, Recording, Snapshot, StopCapture
 from kernelband_worker.cases.replay import ORIGINAL
 from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
 from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, elements, same_bytes
@@ -28,33 +28,8 @@ from kernelband_worker.state import State
 from kernelband_worker.wire import Function
 from kernelband_worker.wrapped import jit_function
 
-
-@dataclass
-class _Open:
-    """A host call that is running."""
-
-    launches: List[Dict[str, Any]] = field(default_factory=list)
-    inner: bool = False  # a recorded call inside it launched the kernel and can be replayed
-
-
-@dataclass
-class _Snapshot:
-    """What is known of a call before it runs."""
-
-    function: Function
-    boundary: str
-    outer: Optional[Function]
-    key: str = ""
-    pickled: Optional[bytes] = None
-    storages: Optional[Storages] = None
-    facts: List[Dict[str, Any]] = field(default_factory=list)
-    copies: List[torch.Tensor] = field(default_factory=list)
-    tensors: List[Tuple[str, torch.Tensor]] = field(default_factory=list)
-    modes: Dict[str, Any] = field(default_factory=dict)
-    rng: Dict[str, Any] = field(default_factory=dict)
-    globals: Dict[str, Any] = field(default_factory=dict)
-    closure: bool = False
-    reason: Optional[str] = None
+#: What a call returned, and what it left in its arguments.
+Outputs = Tuple[List[Tuple[str, torch.Tensor]], List[Tuple[str, torch.Tensor]]]
 
 
 class Recorder:
@@ -75,7 +50,7 @@ class Recorder:
         self._limits = Limits(0.0, 0)
         self._seen: Dict[str, str] = {}  # call key -> recording key
         self._only: Optional[Dict[str, Recording]] = None
-        self._open: Dict[int, List[_Open]] = {}
+        self._open: Dict[int, List[Open]] = {}
         self._lock = threading.RLock()
 
     def begin(self, limits: Limits, only: Optional[Dict[str, Recording]] = None) -> None:
@@ -122,16 +97,17 @@ class Recorder:
         if not names.tensors_of(named + list(cells.items())):
             return original(*args, **kwargs)  # a test body, say: its launches are recorded by themselves
         before = self._before(function, original, named, cells, args, kwargs)
-        opened = _Open()
+        opened = Open()
         with self._opened(opened):
             returned = original(*args, **kwargs)
         if any(x["target"] for x in opened.launches) and not opened.inner:
             outputs: List[Tuple[str, torch.Tensor]] = []
+            left: List[Tuple[str, torch.Tensor]] = []
             if before.pickled is not None:
                 outputs = list(names.walk(returned, "return"))
                 taken = {id(t) for _, t in outputs} | {id(t) for _, t in before.tensors}
-                outputs += [(n, t) for n, t in names.tensors_of(names.bind(original, args, kwargs)) if id(t) not in taken]
-            self._close(before, opened, outputs, named, original)
+                left = [(n, t) for n, t in names.tensors_of(names.bind(original, args, kwargs)) if id(t) not in taken]
+            self._close(before, opened, (outputs, left), named, original)
         self.check_stop()
         return returned
 
@@ -151,7 +127,7 @@ class Recorder:
             self.notes.append(sentence)
 
     @contextlib.contextmanager
-    def _opened(self, opened: _Open) -> Iterator[None]:
+    def _opened(self, opened: Open) -> Iterator[None]:
         stack = self._open.setdefault(threading.get_ident(), [])
         stack.append(opened)
         try:
@@ -162,7 +138,7 @@ class Recorder:
                 stack[-1].launches += opened.launches
                 stack[-1].inner |= opened.inner
 
-    def _close(self, before: _Snapshot, opened: _Open, outputs: Any, named: Any, original: Any) -> None:
+    def _close(self, before: Snapshot, opened: Open, outputs: Outputs, named: Any, original: Any) -> None:
         recording = self.finish(before, opened.launches, outputs, named, original)
         stack = self._open.get(threading.get_ident())
         if stack and recording is not None and recording.reason is None:
@@ -178,13 +154,13 @@ class Recorder:
         inner = jit_function(kernel)
         names_ = list(inner.arg_names) if inner is not None else []
         named = list(zip(names_, args)) + list(kwargs.items())
-        before = _Snapshot(self.kernel, "launch", _outer(self.state, 3))
+        before = Snapshot(self.kernel, "launch", _outer(self.state, 3))
         self._try(before, {"kernel": kernel, "grid": grid, "args": args, "kwargs": kwargs}, named, None)
-        opened = _Open()
+        opened = Open()
         with self._opened(opened):
             returned = run()
         if any(x["target"] for x in opened.launches):
-            self._close(before, opened, [], named, None)
+            self._close(before, opened, ([], []), named, None)
         self.check_stop()
         return returned
 
@@ -195,8 +171,8 @@ class Recorder:
 
     # ------------------------------------------------------------------ both boundaries
 
-    def _before(self, function: Any, original: Any, named: Any, cells: Dict[str, Any], *call: Any) -> _Snapshot:
-        snapshot = _Snapshot(function, "host_call", _outer(self.state, 3))
+    def _before(self, function: Any, original: Any, named: Any, cells: Dict[str, Any], *call: Any) -> Snapshot:
+        snapshot = Snapshot(function, "host_call", _outer(self.state, 3))
         tree: Dict[str, Any] = {"args": call[0], "kwargs": call[1]}
         if "<locals>" in function["qualname"]:
             snapshot.closure = True
@@ -204,9 +180,9 @@ class Recorder:
         self._try(snapshot, tree, named + list(cells.items()), original)
         return snapshot
 
-    def _try(self, snapshot: _Snapshot, tree: Dict[str, Any], named: List[Tuple[str, Any]], original: Any) -> None:
+    def _try(self, snapshot: Snapshot, tree: Dict[str, Any], named: List[Tuple[str, Any]], original: Any) -> None:
         """Snapshot a call, unless one like it is known; a reason when it can't be."""
-        constants = facts.constants_of(named)
+        snapshot.constants = constants = facts.constants_of(named)
         try:
             described = facts.tensor_facts(named, [t for _, t in names.tensors_of(named)], Storages())
             snapshot.key = facts.call_key(snapshot.function, described, constants)
@@ -217,7 +193,7 @@ class Recorder:
             snapshot.reason = str(error)
             snapshot.key = snapshot.key or facts.call_key(snapshot.function, [], constants)
 
-    def snapshot(self, snapshot: _Snapshot, tree: Any, named: List[Tuple[str, Any]], original: Any) -> None:
+    def snapshot(self, snapshot: Snapshot, tree: Any, named: List[Tuple[str, Any]], original: Any) -> None:
         """Pickle the tree and copy its storages, before the call can change them.
 
         Raises:
@@ -233,9 +209,9 @@ class Recorder:
 
     def finish(
         self,
-        before: _Snapshot,
+        before: Snapshot,
         launches: List[Dict[str, Any]],
-        outputs: List[Tuple[str, torch.Tensor]],
+        outputs: Outputs,
         named: List[Tuple[str, Any]],
         original: Any,
     ) -> Optional[Recording]:
@@ -266,13 +242,13 @@ class Recorder:
                 reason=before.reason,
                 outer=before.outer,
             )
+            self.recordings[key] = recording
             if before.pickled is not None:
                 with unfollowed(self.state):
                     self._keep(recording, before, outputs, original)
-            self.recordings[key] = recording
             return recording
 
-    def _keep(self, recording: Recording, before: _Snapshot, outputs: List[Tuple[str, torch.Tensor]], original: Any) -> None:
+    def _keep(self, recording: Recording, before: Snapshot, outputs: Outputs, original: Any) -> None:
         assert before.storages is not None
         after = modes.generator_states(self.gpu)
         rng = None if after == before.rng else self.store.put(modes.pack(before.rng))
@@ -284,19 +260,32 @@ class Recorder:
         assert before.pickled is not None
         recording.tree = TreeRecord(self.store.put(before.pickled), records, rng, before.modes)
         recording.changed_globals = effects.globals_changed(before.globals, effects.globals_print(original))
-        for fact in recording.facts:
-            fact["mutated"] = fact["storage"] in recording.mutated
-        given = {id(t) for _, t in outputs}  # an argument that is returned is one output, as in a replay
-        written = [(f["name"], t) for f, (_, t) in zip(recording.facts, before.tensors) if f["mutated"] and id(t) not in given]
-        outputs = outputs + [(f"{name} (mutated)", t) for name, t in written]
-        recording.aliases = effects.aliases(outputs, before.tensors)
-        recording.output_bytes = sum(t.numel() * t.element_size() for _, t in outputs)
-        if self._only is None:  # replays are compared with the first run only; hashing and writing results takes as long as the entry
-            recording.outputs = [(n, self.store.put_tensor(elements(t)), describe(t)) for n, t in outputs]
         if not recording.facts:
             recording.reason = "it takes no tensors, so there is nothing to call it with"
-        elif not outputs:
-            recording.reason = "it returns no tensor and changes none of its arguments, so there is nothing to compare"
+        elif self._only is not None:
+            recording.mutated = sorted({*recording.mutated, *self._only[recording.key].mutated})
+        elif not recording.mutated and all(before.storages.find(t) is not None for _, t in (*outputs[0], *outputs[1])):
+            self._provoke(recording, before, original, alone=not any(outputs))
+        for fact in recording.facts:
+            fact["mutated"] = fact["storage"] in recording.mutated
+        returned, left = outputs
+        given = {id(t) for _, t in returned}  # an argument that is returned is one output, as in a replay
+        written = [(f["name"], t) for f, (_, t) in zip(recording.facts, before.tensors) if f["mutated"] and id(t) not in given]
+        every = [*returned, *((f"{name} (mutated)", t) for name, t in written), *left]
+        recording.aliases = effects.aliases(every, before.tensors)
+        recording.output_bytes = sum(t.numel() * t.element_size() for _, t in every)
+        if self._only is None:  # replays are compared with the first run only; hashing and writing results takes as long as the entry
+            recording.outputs = [(n, self.store.put_tensor(elements(t)), describe(t)) for n, t in every]
+
+    def _provoke(self, recording: Recording, before: Snapshot, original: Any, *, alone: bool) -> None:
+        """What bytes don't show: whether it writes arguments that hold what it writes. ``alone``: else there is nothing to compare."""
+        recording.reason = NO_TIME if alone else None  # where the capture's own stop comes meanwhile
+        self.active = False
+        try:
+            recording.mutated, said = provoke(before, original, gpu=self.gpu, deadline=self._limits.deadline)
+        finally:
+            self.active = True
+        recording.reason = said if alone and said else None
 
     # ------------------------------------------------------------------ launches
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
+import torch
+
 from kernelband_worker.cases.store import TreeRecord
+from kernelband_worker.cases.tensors import Storages
 from kernelband_worker.wire import Function
 
 
@@ -40,6 +43,35 @@ class Recording:
     def reads_rng(self) -> bool:
         """Whether the call consumed random numbers."""
         return self.tree is not None and self.tree.rng is not None
+
+
+@dataclass
+class Open:
+    """A host call that is running."""
+
+    launches: List[Dict[str, Any]] = field(default_factory=list)
+    inner: bool = False  # a recorded call inside it launched the kernel and can be replayed
+
+
+@dataclass
+class Snapshot:
+    """What is known of a call before it runs."""
+
+    function: Function
+    boundary: str
+    outer: Optional[Function]
+    key: str = ""
+    constants: Dict[str, Any] = field(default_factory=dict)
+    pickled: Optional[bytes] = None
+    storages: Optional[Storages] = None
+    facts: List[Dict[str, Any]] = field(default_factory=list)
+    copies: List[torch.Tensor] = field(default_factory=list)
+    tensors: List[Tuple[str, torch.Tensor]] = field(default_factory=list)
+    modes: Dict[str, Any] = field(default_factory=dict)
+    rng: Dict[str, Any] = field(default_factory=dict)
+    globals: Dict[str, Any] = field(default_factory=dict)
+    closure: bool = False
+    reason: Optional[str] = None
 
 
 @dataclass

@@ -14,7 +14,7 @@ from kernelband_worker.cases import arguments, modes, names, policy
 from kernelband_worker.cases.following import followed
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
 from kernelband_worker.cases.tensors import same_bytes
-from kernelband_worker.cases.zones import Zones, place
+from kernelband_worker.cases.zones import LEAST, Zones, place
 from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 from kernelband_worker.tuning import Choices, distance, recorded
@@ -61,7 +61,8 @@ class ReplayCase:
     def __init__(self, state: State, store: Store, stored: StoredCase, *, zone_bytes: int = 0) -> None:
         self._state, self._store, self.stored = state, store, stored
         self.case: Dict[str, Any] = stored.case
-        self.zone_bytes = zone_bytes  # on either side of each storage; 0: no zones
+        # On either side of each storage; 0: no zones. Results that hang on what lies there show only where it is known.
+        self.zone_bytes = zone_bytes or (LEAST if stored.case.get("beside") else 0)
         # Host functions compute with index tables and flags; what floats hold decides nothing about a launch.
         self._read_by_hosts = {t["storage"] for t in stored.case["tensors"] if not t["dtype"].startswith(("float", "bfloat", "complex"))}
 
@@ -208,9 +209,11 @@ class ReplayCase:
                 wrong += [f["name"] for f in self.case["tensors"] if f["storage"] == number]
         return wrong
 
-    def outside(self, prepared: Prepared) -> List[str]:
-        """Names of mutated inputs whose storage changed where none of the call's tensors lies (the rest of a sliced buffer)."""
-        wrong = []
+    def outside(self, prepared: Prepared) -> Dict[str, torch.Tensor]:
+        """Mutated inputs whose storage changed where none of the call's tensors lies (the rest of a sliced buffer), by name: a mask of the
+        elements of the storage that did.
+        """
+        wrong: Dict[str, torch.Tensor] = {}
         for number, pristine in prepared.pristine.items():
             facts = [t for t in self.case["tensors"] if t["storage"] == number]
             covered = torch.zeros(pristine.numel(), dtype=torch.bool, device=pristine.device)
@@ -220,8 +223,10 @@ class ReplayCase:
                 for part in range(size):
                     at = fact["offset"] * size + part
                     elements.as_strided(fact["shape"], [s * size for s in fact["stride"]], at).fill_(True)
-            if bool(((prepared.storages[number] != pristine) & ~covered).any()):
-                wrong.append(facts[0]["name"])
+            changed = (prepared.storages[number] != pristine) & ~covered
+            if bool(changed.any()):
+                size = max(getattr(torch, fact["dtype"]).itemsize for fact in facts)  # a byte of an element may be what it was
+                wrong[facts[0]["name"]] = torch.nn.functional.pad(changed, (0, -changed.numel() % size)).view(-1, size).any(1)
         return wrong
 
     @property

@@ -144,6 +144,13 @@ class Store:
         os.replace(name, path)
 
 
+def values_of(store: Store, record: StorageRecord, view: Dict[str, Any]) -> torch.Tensor:
+    """The values that a view shows of a stored storage."""
+    storage = store.get_tensor(record.digest, record.bytes).untyped_storage()
+    empty = torch.empty(0, dtype=getattr(torch, view["dtype"]))
+    return empty.set_(storage, view["offset"], tuple(view["shape"]), tuple(view["stride"]))
+
+
 def open_store(state: State) -> Store:
     """The store that the session names.
 

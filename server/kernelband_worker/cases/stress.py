@@ -1,24 +1,25 @@
 """What a finalist is stressed with (JUDGING, section 1): a case with other values, other numbers, None for a pointer, or other sizes.
 
 Each is tried on the original first. Left out, with the reason in a word or two, is what the original refuses, what it makes no finite
-numbers of where none but finite ones go in, what it can't do twice alike, and what it leaves unwritten or reads and writes outside of its
-tensors. What remains, a variant is compared on like on any other case, with the same tolerances.
+numbers of where none but finite ones go in, what it can't do twice alike, and where it leaves unwritten, or reads and writes outside of its
+tensors, what it doesn't on the case itself. What remains, a variant is compared on like on any other case, with the same tolerances.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 
 from kernelband_worker.cases import effects, neighbours, policy, values, zones
-from kernelband_worker.cases.expected import Expected, Shelf, beyond
+from kernelband_worker.cases.expected import Expected, Shelf
+from kernelband_worker.cases.faults import others
 from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.cases.store import Store, open_store
-from kernelband_worker.cases.stressed import AGAIN, Again, Arguments, Contents, Given, Resized, Stressed
+from kernelband_worker.cases.stressed import AGAIN, Again, Arguments, Contents, Given, Resized, Stressed, other_numbers
 from kernelband_worker.cases.verify import finite
 from kernelband_worker.state import OperationFailed, State
 
@@ -67,15 +68,18 @@ def stresses(state: State, replay: ReplayCase, among: Sequence[ReplayCase], shel
     largest = neighbours.largest_size(r.case for r in among if r.case["function"] == replay.case["function"])
     case = str(replay.case["id"])
     base = shelf.get(state, replay, 0, programs)
-    zone_bytes = 0
+    zoned: Optional[Stressed] = None
     if state.role == "gpu":  # elsewhere the interpreter sees each access
         ordinary = Stressed(state, store, replay, _ZONES, zone_bytes=zones.LEAST)
         why = _tried(state, ordinary, shelf, programs, base)
-        zone_bytes = 0 if why else zones.LEAST
-        yield Stress(case, _ZONES, None if why else ordinary, why)
+        zoned = None if why else ordinary
+        yield Stress(case, _ZONES, zoned, why)
     again = Again(state, store, replay)
     why = _tried(state, again, shelf, programs, base)
     yield Stress(case, AGAIN, None if why else again, why)
+    if zoned is not None:
+        base = shelf.get(state, zoned, 0, programs)
+    zone_bytes = 0 if zoned is None else zones.LEAST
     used: Set[str] = set()
     settled: Set[Tuple[int, int]] = set()
     most = max(1, int(_SECONDS / (_REPLAYS * max(1e-3, float(replay.case.get("replay_s", 0.0))))))
@@ -88,7 +92,7 @@ def stresses(state: State, replay: ReplayCase, among: Sequence[ReplayCase], shel
         made = candidate.make()
         if made is None:
             continue
-        why = _tried(state, made, shelf, programs, base if candidate.same_sizes else None)
+        why = _tried(state, made, shelf, programs, base, same_sizes=candidate.same_sizes)
         if why is None:
             used.add(candidate.name)
             settled |= candidate.axes
@@ -123,7 +127,7 @@ def _candidates(state: State, store: Store, replay: ReplayCase, zone_bytes: int,
         yield stressed(name, contents)
     defaults = _defaults(state, replay)
     if any(type(value) is float for value in (*defaults.values(), *case["constants"].values())):
-        yield stressed("other numbers", arguments=_other_numbers)
+        yield stressed("other numbers", arguments=other_numbers)
     for name in [t["name"] for t in case["tensors"] if not t["mutated"] and t["name"] in defaults]:
         if defaults[name] is None:
             yield stressed(f"{name} None", arguments=_without(name))
@@ -203,22 +207,6 @@ def _tables(
     return contents
 
 
-def _other_numbers(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
-    def other(value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple(other(v) for v in value)
-        if type(value) is dict:
-            return {name: other(v) for name, v in value.items()}
-        return values.other_number(value) if type(value) is float else value
-
-    # What was given stays where it was given, and defaults go by name: a variant may have other arguments at other places.
-    signature = inspect.signature(function)
-    given = signature.bind(*args, **kwargs).arguments
-    left = {name: p.default for name, p in signature.parameters.items() if name not in given}
-    more = {name: other(value) for name, value in left.items() if type(value) in (float, tuple, dict)}
-    return other(args), {**other(kwargs), **more}
-
-
 def _without(name: str) -> Arguments:
     def arguments(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
         if name in kwargs:
@@ -237,16 +225,16 @@ def _defaults(state: State, replay: ReplayCase) -> Dict[str, Any]:
     return {name: p.default for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
 
 
-def _tried(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Optional[Expected]) -> Optional[str]:
-    """Why the original can't be compared with here, None where it can. ``base``: its results on the case itself, at the same sizes."""
+def _tried(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Expected, *, same_sizes: bool = True) -> Optional[str]:
+    """Why the original can't be compared with here, None where it can. ``base``: its results on the case itself."""
     known: Dict[Tuple[str, int], Optional[str]] = state.kept.setdefault("stress", {})
     key = (str(made.case["id"]), programs)
     if key not in known:
-        known[key] = _why(state, made, shelf, programs, base)
+        known[key] = _why(state, made, shelf, programs, base, same_sizes=same_sizes)
     return known[key]
 
 
-def _why(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Optional[Expected]) -> Optional[str]:
+def _why(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Expected, *, same_sizes: bool) -> Optional[str]:
     name = made.name if isinstance(made, Stressed) else ""
     try:
         if isinstance(made, Stressed) and name != _ZONES and not made.changes:
@@ -256,17 +244,17 @@ def _why(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Opti
         return "no memory"
     except OperationFailed:
         return "raises"
-    unwritten, outside = (0, 0) if base is None else (base.unwritten, len(base.outside))
-    if found.strays or beyond(found.out_of_bounds, [] if base is None else base.out_of_bounds) or len(found.outside) > outside:
-        return "out of bounds"
-    if found.unwritten > unwritten:
-        return "unwritten"
+    # What it writes outside of its tensors shows between zones only: it does that on the case itself, too.
+    own = replace(base.faults, strays=found.faults.strays) if name == _ZONES else base.faults
+    fault = others(found.faults, own, same_sizes=same_sizes)
+    if fault is not None:
+        return fault
     if not found.deterministic:
         return "not deterministic"
     if name in dict(values.NOT_FINITE):
         lost = name == values.NAN and finite(_counted(found))
         return "not carried" if lost else None
-    return "not finite" if (base is None or finite(_counted(base))) and not finite(_counted(found)) else None
+    return "not finite" if (not same_sizes or finite(_counted(base))) and not finite(_counted(found)) else None
 
 
 def _counted(found: Expected) -> List[Tuple[str, torch.Tensor]]:

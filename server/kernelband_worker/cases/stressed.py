@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from kernelband_worker.cases import arguments, facts, neighbours
+from kernelband_worker.cases import arguments, facts, neighbours, values
 from kernelband_worker.cases.replay import Bound, Prepared, ReplayCase
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase
 from kernelband_worker.cases.tensors import same_bytes
@@ -20,6 +21,24 @@ Contents = Callable[[List[torch.Tensor]], None]
 #: Other arguments in place of those of a function.
 Given = Tuple[Tuple[Any, ...], Dict[str, Any]]
 Arguments = Callable[[Callable[..., Any], Tuple[Any, ...], Dict[str, Any]], Given]
+
+
+def other_numbers(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
+    """Other numbers in place of those with a fraction, given and by default."""
+
+    def other(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(other(v) for v in value)
+        if type(value) is dict:
+            return {name: other(v) for name, v in value.items()}
+        return values.other_number(value) if type(value) is float else value
+
+    # What was given stays where it was given, and defaults go by name: a variant may have other arguments at other places.
+    signature = inspect.signature(function)
+    given = signature.bind(*args, **kwargs).arguments
+    left = {name: p.default for name, p in signature.parameters.items() if name not in given}
+    more = {name: other(value) for name, value in left.items() if type(value) in (float, tuple, dict)}
+    return other(args), {**other(kwargs), **more}
 
 
 class Resized(ReplayCase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -9,10 +10,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from kernelband_worker.cases import effects
+from kernelband_worker.cases.faults import Faults, finding, placed
 from kernelband_worker.cases.following import followed, unfollowed
 from kernelband_worker.cases.recording import Recording
 from kernelband_worker.cases.replay import Prepared, ReplayCase
-from kernelband_worker.cases.store import Store
+from kernelband_worker.cases.store import Store, values_of
 from kernelband_worker.launches import observe
 from kernelband_worker.measure.activity import device_profile
 from kernelband_worker.state import State
@@ -31,12 +33,12 @@ _ROUNDING_8_BIT = 0.3
 
 @dataclass
 class Verdict:
-    """``noise`` is the largest difference of two runs over the output's RMS."""
+    """``reason``: why it isn't replayable."""
 
     reason: Optional[str] = None
-    noise: float = 0.0
-    unwritten: int = 0
-    outputs: List[Tuple[str, torch.Tensor]] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
+    outputs: List[Tuple[str, torch.Tensor]] = field(default_factory=list)  # what it writes of them
+    aliases: Dict[str, Optional[str]] = field(default_factory=dict)
     seconds: float = 0.0  # that the two runs took, with what is done around them
 
 
@@ -77,38 +79,44 @@ def _verify(state: State, store: Store, replay: ReplayCase, recording: Optional[
     begin = time.monotonic()
     prepared = replay.inputs(0)
     try:
-        first = [
-            (n, t.detach().clone(), unknown(state, t)) for n, t in run(state, replay, prepared, None, first=True, programs=programs)[0]
-        ]
-        second = [(n, t.detach().clone()) for n, t in run(state, replay, prepared, None, first=False, programs=programs)[0]]
+        with finding(state) as found:
+            live, _ = run(state, replay, prepared, None, first=True, programs=programs)
+            first = [(n, t.detach().clone(), unknown(state, t)) for n, t in live]
+            assert prepared.last is not None
+            aliases = effects.aliases(live, [(t["name"], x) for t, x in zip(replay.case["tensors"], prepared.last.tensors)])
+            second = [(n, t.detach().clone()) for n, t in run(state, replay, prepared, None, first=False, programs=programs)[0]]
     except torch.cuda.OutOfMemoryError:
         return Verdict("there is not enough memory to replay it")
     except Exception as error:  # noqa: BLE001 - the user's function may raise anything
         said = str(error).strip().splitlines()
         return Verdict(f"its replay raises {type(error).__name__}{': ' + said[0][:200] if said else ''}")
-    verdict = Verdict(seconds=time.monotonic() - begin)
+    verdict = Verdict(aliases=aliases, seconds=time.monotonic() - begin)
+    faults = verdict.faults
+    faults.out_of_bounds, faults.outside = placed(found, replay, prepared), replay.outside(prepared)
     if [n for n, _, _ in first] != [n for n, _ in second]:
         verdict.reason = "two replays have different outputs" + _state(recording)
         return verdict
-    if recording is not None and [n for n, _, _ in first] != [n for n, _, _ in recording.outputs]:
+    if recording is not None and not _as_recorded([n for n, _, _ in first], recording):
         verdict.reason = "its replay has other outputs than the recorded call" + _state(recording)
         return verdict
-    for index, ((name, a, hidden), (_, b)) in enumerate(zip(first, second)):
+    for (name, a, hidden), (_, b) in zip(first, second):
         ignore = effects.unwritten(a, b) | hidden if a.shape == b.shape and a.dtype == b.dtype else hidden
-        verdict.unwritten += int((ignore & ~hidden).sum())
+        empty = ignore & ~hidden
+        if bool(empty.any()):
+            faults.unwritten[name] = (int(empty.sum()), a.numel())
         noise = effects.difference(a, b, ignore)
         if noise > rounding(a.dtype):
             verdict.reason = f"two replays differ in {name}" + _state(recording)
             return verdict
         if recording is not None:
-            recorded = _recorded(store, recording, index).to(a.device)
+            recorded = _recorded(store, recording, name).to(a.device)
             apart = effects.difference(recorded, a, ignore) if recorded.shape == a.shape else float("inf")
             if apart > rounding(a.dtype):
                 verdict.reason = f"its replay differs from the recorded call in {name}" + _state(recording)
                 return verdict
             noise = max(noise, apart)
-        verdict.noise = max(verdict.noise, noise)
-        verdict.outputs.append((name, a))
+        faults.noise = max(faults.noise, noise)
+        verdict.outputs.append((name, effects.pick(a, ~empty) if name in faults.unwritten else a))
     changed = replay.changed(prepared)
     if changed:
         verdict.reason = f"its replay writes {changed[0]}, which the recorded call did not"
@@ -131,13 +139,22 @@ def rounding(dtype: torch.dtype) -> float:
     return _ROUNDING.get(str(dtype).rpartition(".")[2], _ROUNDING_8_BIT)
 
 
-def _recorded(store: Store, recording: Recording, index: int) -> torch.Tensor:
-    _, digest, how = recording.outputs[index]
-    dtype = getattr(torch, how["dtype"])
-    count = 1
-    for size in how["shape"]:
-        count *= size
-    return store.get_tensor(digest, count * dtype.itemsize).view(dtype).reshape(how["shape"])
+def _as_recorded(names: List[str], recording: Recording) -> bool:
+    """Whether outputs are those of the recorded call. It may have left an argument as it was that it writes on other input sets."""
+    recorded = [n for n, _, _ in recording.outputs]
+    left = {f"{f['name']} (mutated)" for f in recording.facts if f["storage"] not in recording.mutated}
+    return [n for n in names if n not in left] == recorded
+
+
+def _recorded(store: Store, recording: Recording, name: str) -> torch.Tensor:
+    """What an output held after the recorded call."""
+    for recorded, digest, how in recording.outputs:
+        if recorded == name:
+            dtype = getattr(torch, how["dtype"])
+            return store.get_tensor(digest, math.prod(how["shape"]) * dtype.itemsize).view(dtype).reshape(how["shape"])
+    assert recording.tree is not None
+    left = next(f for f in recording.facts if f"{f['name']} (mutated)" == name)
+    return values_of(store, recording.tree.storages[left["storage"]], left)
 
 
 def finite(outputs: List[Tuple[str, torch.Tensor]]) -> bool:

@@ -16,6 +16,9 @@ from kernelband_worker.cases.tensors import storage_bytes
 
 LEAST = 4096  # bytes on either side
 _ALIGNED = 256
+_WIDEST = 8  # bytes of an element
+#: The name of memory that isn't an input's.
+ALLOCATED = "what it allocates"
 _NAN, _ZERO = 0xFF, 0x00  # bytes
 
 
@@ -25,7 +28,7 @@ class Zones:
     def __init__(self, size: int = LEAST) -> None:
         self.size = -(-size // _ALIGNED) * _ALIGNED
         self.first = True
-        self.written: List[str] = []  # names of the memory beside which something was written
+        self.written: Dict[str, Tuple[int, int]] = {}  # by name of memory, how many bytes before and past it something was written
         self._inputs: List[Tuple[str, torch.Tensor, int, bool]] = []  # name, whole storage, bytes inside, whether it holds floats
         self._fresh: List[Tuple[str, torch.Tensor, int, bool]] = []
 
@@ -40,25 +43,28 @@ class Zones:
         if size == 0:
             return made
         floats = made.dtype.is_floating_point or made.dtype.is_complex
-        inside = self._make(self._fresh, "what it allocates", size, made.device, floats=floats)
+        inside = self._make(self._fresh, ALLOCATED, size, made.device, floats=floats)
         inside.copy_(storage_bytes(made))
         start = self.size // made.element_size() + made.storage_offset()
         return torch.empty(0, dtype=made.dtype, device=made.device).set_(inside.untyped_storage(), start, made.shape, made.stride())
 
     def begin(self, first: bool) -> None:
-        """Before a call: the zones of the inputs get the pattern of the first or of the second run."""
+        """Before a call: the zones of the inputs get the pattern of the first or of the second run. With the first all starts anew."""
         self.first = first
+        if first:
+            self.written = {}
         self._fresh.clear()
         for _, whole, size, floats in self._inputs:
             self._fill(whole, size, floats=floats)
 
     def look(self) -> None:
-        """After a call: note beside what something was written."""
+        """After a call: note beside what something was written, and how far away."""
         for name, whole, size, floats in self._inputs + self._fresh:
             byte = self._byte(floats)
-            touched = bool((whole[: self.size] != byte).any()) or bool((whole[self.size + size :] != byte).any())
-            if touched and name not in self.written:
-                self.written.append(name)
+            before, past = _farthest((whole[: self.size] != byte).flip(0)), _farthest(whole[self.size + size :] != byte)
+            if before or past:
+                known = self.written.get(name, (0, 0))
+                self.written[name] = (max(known[0], before), max(known[1], past))
         self._fresh.clear()
 
     def _make(self, kept: List[Tuple[str, torch.Tensor, int, bool]], name: str, size: int, device: Any, *, floats: bool) -> torch.Tensor:
@@ -73,6 +79,12 @@ class Zones:
 
     def _byte(self, floats: bool) -> int:
         return _NAN if floats and self.first else _ZERO
+
+
+def _farthest(written: torch.Tensor) -> int:
+    """How many bytes from its start on the last written one lies, in whole elements; a byte of one may be what it was."""
+    places = written.nonzero()
+    return -(-(int(places.max()) + 1) // _WIDEST) * _WIDEST if places.numel() else 0
 
 
 def place(tensors: Sequence[torch.Tensor], described: Sequence[Dict[str, Any]], storages: Sequence[torch.Tensor]) -> None:

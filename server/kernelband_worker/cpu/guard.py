@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Set, Tuple
 
 import numpy as np
 import torch
@@ -21,6 +21,18 @@ from kernelband_worker.state import OperationFailed
 _SPINS = 200_000
 
 
+class Outside(NamedTuple):
+    """Elements of one access that lie outside of every tensor of the launch."""
+
+    path: str
+    line: int
+    kind: str  # "load" | "store"
+    message: str
+    start: int  # address of the memory that was meant; 0: the launch has none
+    before: int  # bytes that it reaches before that
+    past: int  # and past its end
+
+
 class Launch:
     """What the interpreter's builder asks about memory while the programs of one launch run."""
 
@@ -32,7 +44,7 @@ class Launch:
         sampled: bool,
         kernel: str,
         site_of: Callable[[Any], Tuple[str, int]],
-        found: Callable[[str, int, str, str], None],
+        found: Callable[[Outside], None],
     ) -> None:
         self.regions = regions
         self.counter = Counter()
@@ -46,6 +58,7 @@ class Launch:
         self._tainted = False
         self._atomics = 0
         self._writes: List[Tuple[int, np.ndarray, int, bool]] = []
+        self._homes: Dict[Tuple[str, int, str], Set[int]] = {}  # where a line's accesses were that lay in one region
 
     def start(self, program: Tuple[int, int, int], *, detailed: bool) -> None:
         """The next program runs."""
@@ -73,7 +86,7 @@ class Launch:
             if not inside.all() and self.made_pointers and self._adopt(wanted[~inside], size):
                 index, inside = locate(wanted, size, self.regions)
             if not inside.all():
-                self._report(kind, wanted[~inside], size)
+                self._report(kind, wanted[~inside], size, index[inside])
                 allowed = mask.copy()
                 allowed[mask] = inside
             for each in np.unique(index[inside]):
@@ -83,6 +96,8 @@ class Launch:
         if self.counter.detailed:
             site = self._site_of(sys._getframe(1))
             self.counter.access(kind, region, wanted, size, site, masked=masked)
+            if region >= 0:
+                self._homes.setdefault((*site, kind), set()).add(region)
         if masked and wanted.size < mask.size:
             self.counter.hid(kind, self._site_of(sys._getframe(1)))
         return allowed
@@ -146,23 +161,31 @@ class Launch:
                 self.regions.append(Region("a tensor behind a pointer", start, end, storage))
         return len(self.regions) > before
 
-    def _report(self, kind: str, outside: np.ndarray, size: int) -> None:
+    def _report(self, kind: str, outside: np.ndarray, size: int, others: np.ndarray) -> None:
+        """``others``: the regions of the elements of the same access that lie inside of one."""
         path, line = self._site_of(sys._getframe(2))
-        address = int(outside.min()) if outside.size == 1 or not self.regions else int(outside.max())
-        message = f"{kind} outside every tensor of this launch"
+        message, start, before, past = f"{kind} outside every tensor of this launch", 0, 0, 0
         if self.regions:
-            near = min(self.regions, key=lambda region: _distance(region, address))
-            if address >= near.start:
-                place = f"{address + size - near.end} bytes past the end"
-            else:
-                place = f"{near.start - int(outside.min())} bytes before the start"
+            near = self._meant(self._homes.get((path, line, kind), set()), others, outside)
+            start, low, high = near.start, int(outside.min()), int(outside.max()) + size
+            before, past = max(0, near.start - low), max(0, high - near.end)
+            place = f"{past} bytes past the end" if past else f"{before} bytes before the start"
             message = f"{kind} up to {place} of {near.name} ({near.end - near.start} bytes)"
         said = f"{message}: {outside.size} elements of {size} bytes in program {self.program} of {self._kernel}"
-        self._found(path, line, kind, said)
+        self._found(Outside(path, line, kind, said, start, before, past))
 
+    def _meant(self, homes: Set[int], others: np.ndarray, outside: np.ndarray) -> Region:
+        """The region that an access meant: that of most of its elements, of those where its line is elsewhere, else the nearest.
 
-def _distance(region: Region, address: int) -> int:
-    return max(region.start - address, address - region.end, 0)
+        What is nearest alone says little: memory lies otherwise in each call.
+        """
+        among = others[np.isin(others, list(homes))] if homes else others
+        if others.size:
+            return self.regions[int(np.bincount(among if among.size else others).argmax())]
+        if len(homes) == 1:
+            return self.regions[next(iter(homes))]
+        address = int(outside.min()) if outside.size == 1 else int(outside.max())
+        return min(self.regions, key=lambda region: max(region.start - address, address - region.end, 0))
 
 
 def sites(own: str) -> Callable[[Any], Tuple[str, int]]:

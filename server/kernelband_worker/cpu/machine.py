@@ -20,7 +20,7 @@ from triton.runtime.jit import JITFunction
 
 from kernelband_worker import triton_versions
 from kernelband_worker.cpu.builder import Builder
-from kernelband_worker.cpu.guard import Launch, sites
+from kernelband_worker.cpu.guard import Launch, Outside, sites
 from kernelband_worker.cpu.language import Language
 from kernelband_worker.cpu.memory import Memory, regions_of
 from kernelband_worker.cpu.traffic import Counter, Traffic
@@ -52,8 +52,8 @@ def machine_of(state: State) -> Machine:  # noqa: ARG001 - one per process; aske
 class Machine:
     """Interprets launches.
 
-    ``out_of_bounds`` holds ``{"path", "line", "message"}`` once per source line and kind of access; ``memory`` says which elements are
-    known (``memory.unknown(tensor)``).
+    ``out_of_bounds`` holds ``{"path", "line", "kind", "message", "beside"}`` once per source line and kind of access (``beside``: how many
+    bytes before and past which memory, by its address); ``memory`` says which elements are known (``memory.unknown(tensor)``).
     """
 
     def __init__(self) -> None:
@@ -131,9 +131,15 @@ class Machine:
             launch.finish(executed, total)
         return launch.counter.result(executed, total, [region.end - region.start for region in launch.regions])
 
-    def _found(self, path: str, line: int, kind: str, message: str) -> None:
-        if not any((found["path"], found["line"], found["kind"]) == (path, line, kind) for found in self.out_of_bounds):
-            self.out_of_bounds.append({"path": path, "line": line, "kind": kind, "message": message})
+    def _found(self, seen: Outside) -> None:
+        place = (seen.path, seen.line, seen.kind)
+        new: Dict[str, Any] = {"path": seen.path, "line": seen.line, "kind": seen.kind, "message": seen.message, "beside": {}}
+        known = next((f for f in self.out_of_bounds if (f["path"], f["line"], f["kind"]) == place), new)
+        if known is new:
+            self.out_of_bounds.append(new)
+        beside: Dict[int, Tuple[int, int]] = known["beside"]
+        before, past = beside.get(seen.start, (0, 0))
+        beside[seen.start] = (max(before, seen.before), max(past, seen.past))
 
     def _failure(self, kernel: JITFunction[Any], error: Exception) -> OperationFailed:
         path, line = "", 0

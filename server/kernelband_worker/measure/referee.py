@@ -15,7 +15,7 @@ from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.replay import Prepared, ReplayCase, open_case
 from kernelband_worker.cases.store import HIDDEN, Store, StoredCase, open_store
 from kernelband_worker.cases.tuned import settle
-from kernelband_worker.compare import Check
+from kernelband_worker.comparison import Comparison
 from kernelband_worker.measure.blocks import take
 from kernelband_worker.measure.contents import Content, put, source
 from kernelband_worker.measure.gpu import memory, require_clock
@@ -41,7 +41,7 @@ def referee(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         expected = _expected(state, replay, content.input_set)
         if expected is None:
             return _told(wanted["case"], content, None, [])
-        check = Check(state, replay, content.input_set, wanted["numerics"], EVERY)
+        check = Comparison(state, replay, content.input_set, wanted["numerics"], EVERY)
         leaves: List[Tuple[str, Any]] = [(name, json.loads(value)) for name, value in theirs["leaves"]]
         mine: List[Tuple[str, torch.Tensor]] = []
         hidden: List[torch.Tensor] = []
@@ -56,9 +56,9 @@ def referee(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             reason = check.values(expected, mine, [t for _, t in mine], hidden)
             if reason is not None and replay.stressed:
                 # How it rounds there its check has judged, and on other contents that is another draw: here it must be wrong by far.
-                check = Check(state, replay, content.input_set, "lowers_precision", EVERY)
+                check = Comparison(state, replay, content.input_set, "lowers_precision", EVERY)
                 reason = check.values(expected, mine, [t for _, t in mine], hidden)
-    return _told(wanted["case"], content, reason, check.outputs)
+    return _told(wanted["case"], content, reason if check.comparable else None, check.outputs)
 
 
 def _expected(state: State, replay: Timed, input_set: int) -> Optional[Expected]:
@@ -94,6 +94,10 @@ class Timed(ReplayCase):
             put(storage, *source(self, input_set, number, storage.clone()), self._content.secret(number))
         prepared.pristine = {number: prepared.storages[number].clone() for number in self.stored.mutated}
         return prepared
+
+    def changed(self, prepared: Prepared) -> List[str]:  # noqa: ARG002
+        """Nothing: the store holds another content, and inputs were looked at in the check."""
+        return []
 
 
 def _layout(case: Dict[str, Any]) -> List[Any]:

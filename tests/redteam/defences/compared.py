@@ -6,7 +6,7 @@ from tests.redteam.defences.row import WORKER, within
 
 COMPARED = (
     *within(
-        f"{WORKER}/compare.py",
+        f"{WORKER}/comparison.py",
         "tests/unit_worker/cases/test_check.py",
         ("values", "elif wrong is not None:", "elif False:", "test_bad[wrong values]"),
         ("all is written", "if bool(empty.any()):", "if False:", "test_bad[unwritten tail]"),
@@ -14,10 +14,10 @@ COMPARED = (
         ("names of outputs", "if names != theirs:", "if False:", "test_bad[saves nothing]"),
         ("kinds of outputs", "if mine[key] != original[key]:", "if False:", "test_bad[another dtype]"),
         ("aliases", "if shared[name] != expected.aliases[name]:", "if False:", "test_bad[loses an alias]"),
-        ("inputs left alone", "        if changed:\n", "        if False:\n", "test_bad[writes an input]"),
-        ("the interpreter's bounds", "        if self.out_of_bounds:\n", "        if False:\n", "test_bad[one element too far]"),
-        ("the rest of a buffer", "if outside and not expected.outside:", "if False:", "test_bad[writes beside its view]"),
-        ("kept buffers", "if not expected.overwrites and reuses(live, again, shared):", "if False:", "test_bad[a kept buffer]"),
+    ),
+    *within(
+        f"{WORKER}/compare.py",
+        "tests/unit_worker/cases/test_check.py",
         (
             "what no case reaches is named",
             "not_exercised(wanted, reached.places())",
@@ -26,24 +26,47 @@ COMPARED = (
         ),
     ),
     *within(
-        f"{WORKER}/compare.py",
+        f"{WORKER}/cases/faults.py",
+        "tests/unit_worker/cases/test_check.py",
+        ("inputs left alone", "    if mine.changed:\n", "    if False:\n", "test_bad[writes an input]"),
+        ("the interpreter's bounds", "    if further:\n", "    if False:\n", "test_bad[one element too far]"),
+        ("the rest of a buffer", "if name not in own.outside or", "if False and", "test_bad[writes beside its view]"),
+        ("kept buffers", "if mine.overwrites and not own.overwrites:", "if False:", "test_bad[a kept buffer]"),
+    ),
+    *within(
+        f"{WORKER}/cases/faults.py",
+        "tests/unit_worker/cases/test_faults.py",
+        (
+            "no further than the original",
+            "return widest is not None and reach[0] <= widest[0] and reach[1] <= widest[1]",
+            "return widest is not None",
+            "test_more_than_the_original_does_is_wrong",
+        ),
+        ("nowhere else in a buffer", "bool((where & ~own.outside[name]).any())", "False", "test_more_than_the_original_does_is_wrong"),
+    ),
+    *within(
+        f"{WORKER}/cases/faults.py",
         "tests/unit_worker/cases/test_zones.py",
         (
             "zones around a check",
-            "and prepared.zones.written and",
-            "and False and",
+            "if not _within(reach, own.strays.get(name)):",
+            "if False:",
             "test_a_kernel_that_writes_beside_its_tensors_is_wrong",
         ),
     ),
     *within(
-        f"{WORKER}/compare.py",
+        f"{WORKER}/comparison.py",
         "tests/unit_worker/cases/test_defences.py",
         ("errors against float64", "and not within\n", "and False\n", "test_what_the_tolerance_forgives_shows_against_float64"),
     ),
     *within(
-        f"{WORKER}/compare.py",
+        f"{WORKER}/comparison.py",
         "tests/unit_worker/cases/test_stress.py",
         ("mean squares of halves", "if square > most:", "if False:", "test_what_is_wrong_is_refused_by_the_stress_made_for_it"),
+    ),
+    *within(
+        f"{WORKER}/compare.py",
+        "tests/unit_worker/cases/test_stress.py",
         (
             "stress",
             'if params.get("stress") and',
@@ -59,7 +82,7 @@ COMPARED = (
     *within(
         f"{WORKER}/cases/zones.py",
         "tests/unit_worker/cases/test_zones.py",
-        ("a look at zones", "if touched and", "if False and", "test_a_write_on_either_side_shows"),
+        ("a look at zones", "if before or past:", "if False:", "test_a_write_on_either_side_shows"),
         (
             "zones that differ",
             "_NAN if floats and self.first else _ZERO",

@@ -22,8 +22,9 @@ H200 = Device(
 )  # fmt: skip
 
 
-def checked(ok=True, deterministic=True, reason=None, **more):
+def checked(ok=True, deterministic=True, reason=None, comparable=True, **more):
     one = {"case": "c1", "input_set": 0, "ok": ok, "deterministic": deterministic, "reason": reason, "outputs": []}
+    one = one if comparable else {**one, "comparable": False}
     return {"cases": [one], "not_exercised": [], "interpreted": False, "out_of_bounds": [], "seconds": 0.0, **more}
 
 
@@ -38,6 +39,7 @@ def checked(ok=True, deterministic=True, reason=None, **more):
         (checked(interpreted=True), "interpreted", "sampled programs"),
         (checked(ok=False, interpreted=True), "wrong", ""),
         (checked(cases=[]), "untested", "No case"),
+        (checked(ok=False, reason="the original differs itself", comparable=False), "untested", "the original differs itself"),
         (checked(not_exercised=["f", "g"]), "passed", "Not exercised by any case: f, g."),
         (checked(out_of_bounds=[{"path": "k.py", "line": 7, "message": "x + 8"}]), "wrong", "k.py:7"),
     ],

@@ -183,7 +183,7 @@ def test_what_there_is_no_time_to_replay_is_left_out(make, monkeypatch):
 
     for module in ("capture", "recorder"):
         monkeypatch.setattr(f"kernelband_worker.cases.{module}.time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr("kernelband_worker.cases.capture.open_case", slowly)
+    monkeypatch.setattr("kernelband_worker.cases.accept.open_case", slowly)
     run = make({"several.py": make().served.files["plain_function.py"] + SEVERAL})
     assert len(run.capture("several", "scale_kernel", ["scale"], "test_several", within_s=60.0, neighbours=False)) == 1
     assert run.notes == ["There was no time to replay 2 of 3 recorded calls: they are left out."]
