@@ -16,7 +16,7 @@ from kernelband.hardware import Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
 from kernelband.source import Workspace
 from kernelband.source.model import text_hash
-from kernelband.worker import CompilePool, Executor, Worker, WorkerCommand
+from kernelband.worker import NOW, CompilePool, Executor, Worker, WorkerCommand
 from kernelband_worker.wire import (
     Case,
     CompileFacts,
@@ -219,17 +219,20 @@ class WorkerLab:
 
     def specialise(self, files: VariantFiles | None, cases: Sequence[str], seconds: float | None = None) -> SpecialiseResult:
         """What a variant would launch on the cases."""
-        return cast("SpecialiseResult", self._specialise(files, cases, seconds).result())
+        return cast("SpecialiseResult", self._specialise(files, cases, seconds, NOW).result())
 
-    def _specialise(self, files: VariantFiles | None, cases: Sequence[str], seconds: float | None = None) -> Future[dict[str, Any]]:
+    def _specialise(self, files: VariantFiles | None, cases: Sequence[str], seconds: float | None, turn: int) -> Future[dict[str, Any]]:
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
-        return self.compilers.submit(params, operation="specialise", deadline_s=seconds or self._specialise_s)
+        return self.compilers.submit(params, operation="specialise", deadline_s=seconds or self._specialise_s, turn=turn)
 
     def count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[TrafficResult]:
         """By executors of their own beside a GPU, else by those that compile: cores are few there, and a torch more takes seconds."""
         params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
         seconds = SPECIALISE_S if files is None else COUNT_S if self._counters is not None else INTERPRET_S
-        job = (self._counters or self.compilers).submit(params, operation="traffic", deadline_s=seconds)
+        if self._counters is not None:
+            job = self._counters.submit(params, operation="traffic", deadline_s=seconds)
+        else:  # nothing of a variant is forecast before
+            job = self.compilers.submit(params, operation="traffic", deadline_s=seconds, turn=NOW)
         return cast("Future[TrafficResult]", job)
 
     def build_references(self, cases: Sequence[Case]) -> None:
@@ -248,12 +251,13 @@ class WorkerLab:
         self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).add_done_callback(compile_all)
 
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
-        """Specialise in the pool, then compile each distinct launch there; the first failure ends the rest of that variant.
+        """Specialise in the pool, then compile each distinct launch there, before what was asked for later; the first failure ends the rest
+        of that variant.
 
         Beside a GPU its traffic is counted too; where that fails, nothing is known of it, and its check will say why.
         """
         out: Future[Built] = Future()
-        start = time.monotonic()
+        start, turn = time.monotonic(), self.compilers.turn()
         able = [c["id"] for c in cases if c["replayable"]]
         timed = [c["id"] for c in cases if c["replayable"] and c["role"] == "time"]
 
@@ -263,11 +267,11 @@ class WorkerLab:
                 if files is None:  # the original, in a fresh process: no variant needs much longer
                     self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)
                 counting = self.count(files, timed) if self._counters is not None else None
-                _Build(self.compilers, self.device, files, specialised, out, counting=counting).begin()
+                _Build(self.compilers, self.device, files, specialised, out, turn=turn, counting=counting).begin()
             except BaseException as error:  # noqa: BLE001 - belongs to the one who waits
                 out.set_exception(error)
 
-        self._specialise(files, able).add_done_callback(compile_all)
+        self._specialise(files, able, None, turn).add_done_callback(compile_all)
         return out
 
 
@@ -282,9 +286,10 @@ class _Build:
         specialised: SpecialiseResult,
         out: Future[Built],
         *,
+        turn: int,
         counting: Future[TrafficResult] | None = None,
     ) -> None:
-        self._counting = counting
+        self._counting, self._turn = counting, turn
         self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
         self._facts: dict[str, CompileFacts] = {}
         self._error: BaseException | None = None
@@ -301,7 +306,7 @@ class _Build:
         variant = self._files["id"] if self._files is not None else None
         for key, launch in launches.items():
             params = {"variant": variant, "launch": launch, "target": self._device.target, "instructions": False}
-            job = self._pool.submit(params, deadline_s=ORIGINAL_S if self._files is None else None)
+            job = self._pool.submit(params, deadline_s=ORIGINAL_S if self._files is None else None, turn=self._turn)
             self._jobs[key] = job
             job.add_done_callback(partial(self._done, key))
 

@@ -3,6 +3,6 @@
 from kernelband.worker.client import FileServer, Worker
 from kernelband.worker.command import WorkerCommand
 from kernelband.worker.executor import Executor
-from kernelband.worker.pool import CompilePool
+from kernelband.worker.pool import NOW, CompilePool
 
-__all__ = ["CompilePool", "Executor", "FileServer", "Worker", "WorkerCommand"]
+__all__ = ["NOW", "CompilePool", "Executor", "FileServer", "Worker", "WorkerCommand"]

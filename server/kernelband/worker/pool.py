@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import queue
 import threading
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kernelband.errors import WorkerError
 from kernelband.worker.client import Worker
@@ -26,12 +27,19 @@ DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-@frozen
+#: The turn of a job for which somebody waits.
+NOW = 0
+
+
+@frozen(order=True)
 class _Job:
-    future: Future[dict[str, Any]]
-    operation: str
-    params: Mapping[str, Any]
-    deadline_s: float
+    turn: int
+    number: int  # of its submission
+    future: Future[dict[str, Any]] = field(order=False)
+    operation: str = field(order=False)
+    params: Mapping[str, Any] = field(order=False)
+    deadline_s: float = field(order=False)
+    last: bool = field(default=False, order=False)  # its thread ends, and does nothing
 
 
 class CompilePool:
@@ -62,7 +70,8 @@ class CompilePool:
     ) -> None:
         self._deadline_s = deadline_s
         self.size = max(1, size or worker.hello["cpus"] - 1)
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.PriorityQueue[_Job] = queue.PriorityQueue()
+        self._numbers = itertools.count(NOW + 1)
         self._lock = threading.Lock()
         self._closed = False
         self._idle = 0  # threads that wait or are about to, less jobs that nobody has taken yet
@@ -79,8 +88,14 @@ class CompilePool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def submit(self, params: Mapping[str, Any], *, operation: str = "compile", deadline_s: float | None = None) -> Future[dict[str, Any]]:
-        """Queue a job. Its future fails like ``Executor.call``; a job that hasn't begun can be cancelled.
+    def turn(self) -> int:
+        """One behind all that were given out: of the jobs of one variant, which go before those of later ones, whenever they are queued."""
+        return next(self._numbers)
+
+    def submit(
+        self, params: Mapping[str, Any], *, operation: str = "compile", deadline_s: float | None = None, turn: int | None = None
+    ) -> Future[dict[str, Any]]:
+        """Queue a job: last, or with those of its ``turn``. Its future fails like ``Executor.call``; one that hasn't begun can be cancelled.
 
         Raises:
             WorkerError: the pool is closed.
@@ -96,7 +111,8 @@ class CompilePool:
                 self._threads.append(thread)
                 self._idle += 1
                 thread.start()
-        self._jobs.put(_Job(future, operation, params, deadline_s or self._deadline_s))
+        number = next(self._numbers)
+        self._jobs.put(_Job(number if turn is None else turn, number, future, operation, params, deadline_s or self._deadline_s))
         return future
 
     def warm(self) -> None:
@@ -119,10 +135,10 @@ class CompilePool:
             self._closed = True
             threads = list(self._threads)
         with contextlib.suppress(queue.Empty):
-            while (job := self._jobs.get_nowait()) is not None:
-                job.future.cancel()
+            while True:
+                self._jobs.get_nowait().future.cancel()
         for _ in threads:
-            self._jobs.put(None)
+            self._jobs.put(_Job(NOW, NOW, Future(), "", {}, 0.0, last=True))
         for executor, _ in zip(self._executors, threads, strict=False):
             with contextlib.suppress(WorkerError):  # a lost worker has none left
                 executor.stop()
@@ -130,7 +146,7 @@ class CompilePool:
             thread.join(5)
 
     def _work(self, executor: Executor) -> None:
-        while (job := self._jobs.get()) is not None:
+        while not (job := self._jobs.get()).last:
             tell = _outcome(executor, job) if job.future.set_running_or_notify_cancel() else None
             with self._lock:
                 self._idle += 1  # before anybody is told, who may submit the next job at once

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from queue import Queue
 from typing import Any
 
-from kernelband.worker import CompilePool
+from kernelband.worker import NOW, CompilePool
 
 PATIENCE_S = 120.0  # only a failure waits so long
 
@@ -80,3 +80,36 @@ def test_a_cold_pool_starts_as_jobs_come() -> None:
         assert notebook.started == []
         pool.submit({}).result(PATIENCE_S)
         assert notebook.started == ["compile-0"]
+
+
+def test_jobs_of_one_turn_go_before_those_of_later_ones() -> None:
+    class Slow(Notebook):
+        """Its first call lasts until it may go on."""
+
+        begun, go_on = threading.Event(), threading.Event()
+
+        def call(self, name: str, operation: str, *rest: Any, **more: Any) -> dict[str, Any]:
+            if operation == "first":
+                self.begun.set()
+                assert self.go_on.wait(PATIENCE_S)
+            return super().call(name, operation, *rest, **more)
+
+    notebook = Slow()
+    with CompilePool(notebook, None, size=1) as pool:  # type: ignore[arg-type]
+        pool.submit({}, operation="first")
+        assert notebook.begun.wait(PATIENCE_S)
+        one, two = pool.turn(), pool.turn()
+        asked = [
+            ("specialise 1", one),
+            ("specialise 2", two),
+            ("compile 1", one),
+            ("of no turn", None),
+            ("compile 2", two),
+            ("waited for", NOW),
+        ]
+        jobs = [pool.submit({}, operation=operation, turn=turn) for operation, turn in asked]
+        notebook.go_on.set()
+        for job in jobs:
+            job.result(PATIENCE_S)
+    order = [operation for _, operation in notebook.calls]
+    assert order[-6:] == ["waited for", "specialise 1", "compile 1", "specialise 2", "compile 2", "of no turn"]
