@@ -95,7 +95,7 @@ class CompilePool:
     def submit(
         self, params: Mapping[str, Any], *, operation: str = "compile", deadline_s: float | None = None, turn: int | None = None
     ) -> Future[dict[str, Any]]:
-        """Queue a job: last, or with those of its ``turn``. Its future fails like ``Executor.call``; before it has begun it can be cancelled.
+        """Queue a job: last, or with those of its ``turn``. Its future fails like ``Executor.call``, and can be cancelled until it begins.
 
         Raises:
             WorkerError: the pool is closed.
