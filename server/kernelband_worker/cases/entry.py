@@ -24,6 +24,7 @@ from kernelband_worker.launches import observe
 from kernelband_worker.state import OperationFailed, State
 
 _TAIL = 8000
+_SKIPS = ("Skipped", "SkipTest")
 _LOOK_S = 0.2  # how often it is asked whether something was seen
 _BENCH_POINTS = 3  # sizes of a perf_report that are run
 
@@ -114,6 +115,9 @@ def run(
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever the user's program raises is its result
+            if type(error).__name__ in _SKIPS:  # pytest's and unittest's, in a function that neither of them runs
+                sentence = f"The entry {entry['name']} in {entry['path']} doesn't run: it skips itself ({error})."
+                raise OperationFailed(sentence, "entry_failed") from error
             stopped = _is_our_stop(error)
             if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)

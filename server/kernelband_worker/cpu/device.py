@@ -11,7 +11,7 @@ import triton.testing
 from triton.runtime.driver import driver as active_driver
 
 from kernelband_worker import triton_versions
-from kernelband_worker.cpu import accelerator, autocast, cuda, streams
+from kernelband_worker.cpu import accelerator, autocast, cuda, smi, streams
 from kernelband_worker.cpu.driver import TargetDriver
 from kernelband_worker.cpu.driver import install as install_driver
 from kernelband_worker.cpu.eager import compile_
@@ -74,7 +74,10 @@ def install(target: Target, properties: Optional[Mapping[str, int]] = None, name
     made.machine = machine
     if before is not None:  # compiled kernels ask the driver when they are freed, so there is one to the end
         shim._stack.callback(lambda: active_driver.set_active(before))
-    _put_in_place(shim, cuda.Properties(target, known, name or f"{target['backend']} {target['arch']}"), target)
+    told = cuda.Properties(target, known, name or f"{target['backend']} {target['arch']}")
+    _put_in_place(shim, told, target)
+    if target["backend"] == "cuda":
+        shim.enter(smi.on_path(told))
     _give_the_mode(shim, mode)
     for attribute in ("from_numpy", "frombuffer"):
         shim.set(torch, attribute, mode.made_on_host(getattr(torch, attribute)))

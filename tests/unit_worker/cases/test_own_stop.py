@@ -47,6 +47,12 @@ def test_of_a_slow_import_it_is_said(make, kind):
         make({"slow_one.py": text}).capture("slow_one", "scale_kernel", ["scale"], "test_scale", kind, seconds=1.0)
 
 
+@pytest.mark.parametrize("how", ["import pytest; pytest.skip('no disk')", "import unittest; raise unittest.SkipTest('no disk')"])
+def test_a_test_that_skips_itself_does_not_fail(make, how):
+    with pytest.raises(OperationFailed, match=r"doesn't run: it skips itself \(no disk\)"):
+        make({"own.py": f"def test_it():\n    {how}\n"}).run_entry("own", "test_it")
+
+
 def test_an_error_of_the_program_stays_its_own(make):
     result = make({"own.py": "def test_it():\n    raise RuntimeError('mine')\n"}).run_entry("own", "test_it")
     assert "RuntimeError: mine" in result["reason"]
