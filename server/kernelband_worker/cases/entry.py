@@ -97,14 +97,12 @@ def run(
     """
     begin = time.monotonic()
     tee = _Tee(sys.stderr if number == 0 else None)  # what further runs print is no news
-    failure, stopped, importing = None, False, True
+    failure, stopped = None, False
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
             with _alarm(seconds, seconds if enough_s is None else enough_s, seen):
-                action = _action(state, entry)  # importing its module takes of the same seconds
-                importing = False
-                action()
+                _action(state, entry)()  # importing its module takes of the same seconds
                 _synchronize(state)
         except StopCapture:
             stopped = True
@@ -114,13 +112,14 @@ def run(
             stopped = True
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever the user's program raises is its result
+        except BaseException as error:
             if type(error).__name__ in _SKIPS:  # pytest's and unittest's, in a function that neither of them runs
                 sentence = f"The entry {entry['name']} in {entry['path']} doesn't run: it skips itself ({error})."
                 raise OperationFailed(sentence, "entry_failed") from error
             stopped = _is_our_stop(error)
             if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)
+    importing = stopped and entry["kind"] != "script" and entry["module"] not in sys.modules
     return Outcome(failure, stopped, tee.kept, time.monotonic() - begin, importing)
 
 
@@ -158,7 +157,6 @@ def _action(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
             )
         from kernelband_worker.cases.pytest_entry import run_node
 
-        state.opened.original(entry["module"])
         return lambda: run_node(state, entry)
     return _callable(state, entry)
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import importlib
 import os
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from kernelband_worker.state import OperationFailed, State
 
 
 class _Plugin:
-    def __init__(self, pytest: Any, module: Any) -> None:
+    def __init__(self, pytest: Any, load: Callable[[], Any]) -> None:
         class Served(pytest.Module):
             def _getobj(self) -> Any:
-                return module
+                return load()  # once the conftests are configured, on which its import may rest
 
         self._served = Served
         self.error: Optional[BaseException] = None
@@ -57,7 +58,7 @@ def run_node(state: State, entry: Dict[str, Any]) -> None:
         OperationFailed: pytest finds no such node, or it is skipped.
     """
     pytest = importlib.import_module("pytest")
-    plugin = _Plugin(pytest, state.opened.original(entry["module"]))
+    plugin = _Plugin(pytest, partial(state.opened.original, entry["module"]))
     stand_in = Path.cwd() / Path(entry["path"]).name
     stand_in.write_text("")
     Path("empty.ini").write_text("[pytest]\n")

@@ -220,6 +220,21 @@ def test_entries_that_cannot_run(make, entry, kind, words):
         make().capture("plain_function", "scale_kernel", ["scale"], entry, kind)
 
 
+CONFTEST = """
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", default=False)
+
+def pytest_configure(config):
+    global QUICK
+    QUICK = config.getoption("--quick")
+"""
+
+
+def test_a_tests_module_is_imported_when_its_conftest_is_configured(make):
+    run = make({"conftest.py": CONFTEST, "configured.py": "from conftest import QUICK\n\ndef test_it():\n    assert QUICK is False\n"})
+    assert run.run_entry("configured", "test_it", "pytest")["reason"] is None
+
+
 def test_an_entry_runs_in_a_scratch_folder(make):
     text = (
         make().served.files["plain_function.py"]
