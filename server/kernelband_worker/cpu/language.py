@@ -10,6 +10,7 @@ import __future__
 import ast
 import contextlib
 import inspect
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, Iterator, List, Tuple, cast
 
@@ -125,7 +126,8 @@ class Language:
         # A copy: the interpreter's names aren't the user's module's, and a kernel made in a function sees what that captured.
         scope = {**vars(interpreter), **function.__globals__, **inspect.getclosurevars(function).nonlocals}
         scope.update(interpreter_semantic=_Now(), interpreter_builder=self.builder, triton=triton)
-        scope.setdefault("range", _steps)
+        for name, meant in (("range", _steps), ("min", _extreme(min, "minimum")), ("max", _extreme(max, "maximum"))):
+            scope.setdefault(name, meant)
         self._bind_libdevice(scope)
         exec(code, scope)
         made = scope[function.__name__]
@@ -147,6 +149,17 @@ def _steps(first: Any, end: Any = None, step: Any = None, **_: Any) -> Iterator[
     convert = cast("Any", interpreter)._implicit_cvt
     for number in range(*bounds):
         yield convert(number).to(tl.int64) if wide else convert(number)
+
+
+def _extreme(plain: Callable[..., Any], of_tensors: str) -> Callable[..., Any]:
+    """``min`` or ``max`` in a kernel: of tensors a tensor, as in compiled code, where Python's gives back whichever it is."""
+
+    def extreme(*given: Any) -> Any:
+        if any(isinstance(value, tl.tensor) for value in given):
+            return reduce(getattr(tl, of_tensors), given)
+        return plain(*given)
+
+    return extreme
 
 
 def _is_sum(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:

@@ -218,6 +218,8 @@ def loops(x_ptr, out_ptr, n, far, BLOCK: tl.constexpr):
     for i in tl.static_range(3):
         if i == 2:
             total += 1.0
+    total += min(BLOCK, n).to(tl.float32) - max(n, tl.program_id(0)).to(tl.float32)
+    total += min(BLOCK, 2 * BLOCK, 7)
     tl.store(out_ptr + tl.arange(0, BLOCK), total)
 
 
