@@ -1,4 +1,6 @@
-"""Python's import system asked to serve workspace modules from the protocol: a finder for the workspace's top-level names only."""
+"""Python's import system asked to serve workspace modules from the protocol: a finder for the workspace's top-level names only, and one for
+what turns out to lie beside an entry.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, ModuleSpec, PathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, FrozenSet, List, Optional, Sequence
+from typing import TYPE_CHECKING, List, Optional, Sequence
 
 from kernelband_worker.wire import ModuleFile
 
@@ -27,16 +29,15 @@ def specification(file: ModuleFile, loader: importlib.abc.Loader) -> ModuleSpec:
 class WorkspaceFinder(importlib.abc.MetaPathFinder):
     """First on ``sys.meta_path``. What the workspace doesn't have is left to the finders behind it."""
 
-    def __init__(self, loader: Loader, top_level: FrozenSet[str]) -> None:
+    def __init__(self, loader: Loader) -> None:
         self.loader = loader
-        self.top_level = top_level
         self._folders: List[str] = []  # of served packages
 
     def find_spec(self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:  # noqa: ARG002 - the signature is importlib's
         """The workspace's module of that name, if it is the one that Python would take there."""
         top, _, _ = fullname.partition(".")
         parent, _, _ = fullname.rpartition(".")
-        if top not in self.top_level or (parent and not self._serves(parent)):
+        if top not in self.loader.top_level or (parent and not self._serves(parent)):
             return None
         file = self.loader.sources.find(fullname)
         if file is None:
@@ -81,6 +82,23 @@ class WorkspaceFinder(importlib.abc.MetaPathFinder):
         if PathFinder.find_spec(fullname, list(path or ())) is not None:
             raise ModuleNotFoundError(f"No module named {fullname!r} in the workspace", name=fullname)
         return None
+
+
+class BesideFinder(importlib.abc.MetaPathFinder):
+    """Behind Python's own finders. Entries are chosen after the session began, and only then the engine looks beside them: when somebody
+    asks for a name that nobody else has, it is asked which names there are by now.
+    """
+
+    def __init__(self, finder: WorkspaceFinder) -> None:
+        self._finder = finder
+
+    def find_spec(self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:  # noqa: ARG002 - the signature is importlib's
+        """The workspace's module of a top-level name that it didn't have when the session began."""
+        loader = self._finder.loader
+        if "." in fullname or fullname in loader.top_level or fullname not in loader.sources.names():
+            return None
+        loader.top_level.add(fullname)
+        return self._finder.find_spec(fullname)
 
 
 class WorkspaceLoader(importlib.abc.InspectLoader):

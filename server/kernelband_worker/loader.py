@@ -14,10 +14,11 @@ import inspect
 import sys
 import traceback
 from types import ModuleType
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 from kernelband_worker import recorders
-from kernelband_worker.finder import WorkspaceFinder, WorkspaceLoader, specification
+from kernelband_worker.finder import BesideFinder, WorkspaceFinder, WorkspaceLoader, specification
+from kernelband_worker.reports import left_out
 from kernelband_worker.siblings import Siblings
 from kernelband_worker.sources import Sources, Text, real_path
 from kernelband_worker.state import OperationFailed
@@ -31,10 +32,11 @@ class Loader:
     """Modules of the user, original and variants. ``ask`` sends a request to the engine and waits for the answer."""
 
     def __init__(self, ask: Callable[[str, Dict[str, Any]], Any], session: SessionParams) -> None:
-        self.top_level: FrozenSet[str] = frozenset(session["top_level"])
+        self.top_level: Set[str] = set(session["top_level"])
         self.sources = Sources(ask)
         self.recorded: List[Function] = []  # those of ``record`` that were found, as their modules were loaded
-        self._finder = WorkspaceFinder(self, self.top_level)
+        finder = WorkspaceFinder(self)
+        self._finders = (finder, BesideFinder(finder))
         self._variants: Dict[str, Siblings] = {}
         self._wrap: Optional[Wrap] = None
         self._recorded: Dict[str, Dict[str, Function]] = {}  # by module, by qualname
@@ -43,13 +45,13 @@ class Loader:
     # ------------------------------------------------------------ set up
 
     def install(self) -> None:
-        """Put the finder in front of Python's own, for the workspace's top-level names only."""
-        if self._finder not in sys.meta_path:
-            sys.meta_path.insert(0, self._finder)
+        """Put the finder in front of Python's own, for the workspace's top-level names only, and another one behind them."""
+        if self._finders[0] not in sys.meta_path:
+            sys.meta_path[:] = [self._finders[0], *sys.meta_path, self._finders[1]]
 
     def uninstall(self) -> None:
-        """Take the finder away and forget the workspace's modules: for tests that load several workspaces in one process."""
-        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self._finder]
+        """Take the finders away and forget the workspace's modules: for tests that load several workspaces in one process."""
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in self._finders]
         for name in [name for name in sys.modules if name.partition(".")[0].partition("__kb_")[0] in self.top_level]:
             del sys.modules[name]
 
@@ -105,6 +107,11 @@ class Loader:
         if not siblings.reaches(module):
             return self.original(module)
         return self._importing(module, lambda: siblings.get(module))
+
+    def modules(self) -> List[ModuleType]:
+        """The originals that are loaded."""
+        own = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in self.top_level and "__kb_" not in name]
+        return [module for module in own if isinstance(getattr(module, "__loader__", None), WorkspaceLoader)]
 
     def reached(self, variant: str, module: str) -> bool:
         """Whether the variant's edits reach that module through what it imports."""
@@ -222,7 +229,8 @@ class Loader:
 
     def _importing(self, module: str, action: Callable[[], ModuleType]) -> ModuleType:
         try:
-            return action()
+            with left_out():
+                return action()
         except (KeyboardInterrupt, OperationFailed):
             raise
         except BaseException as error:

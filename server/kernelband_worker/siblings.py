@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Set
 
 from kernelband_worker import imports
 from kernelband_worker.finder import WorkspaceLoader, specification
+from kernelband_worker.operators import Operators
+from kernelband_worker.registries import as_before
 from kernelband_worker.sources import DIGITS, marked
 from kernelband_worker.wire import ModuleFile, VariantFile, VariantFiles
 
@@ -38,6 +40,7 @@ class Siblings:
         self._references: Dict[str, Set[str]] = {}
         self._reaching: Set[str] = set(self.edited)
         self._settled: Set[str] = set()
+        self._operators = Operators(self.id)
 
     def reaches(self, name: str) -> bool:
         """Whether that workspace module is edited or gets at an edited one through what it imports."""
@@ -57,9 +60,9 @@ class Siblings:
         if reaches:
             module = self._load(name)
         elif self._has_siblings(name):
-            module = self._modules[name] = View(self, importlib.import_module(name))
+            module = self._modules[name] = View(self, self._ordinary(name))
         else:
-            return importlib.import_module(name)
+            return self._ordinary(name)
         if holder is not None:
             setattr(holder, tail, module)
         return module
@@ -75,18 +78,23 @@ class Siblings:
         # dataclasses and typing look their class's module up in ``sys.modules``: the original's does, and is wanted anyway.
         new = self._loader.sources.find(name) is None
         if not new:
-            importlib.import_module(name)
+            self._ordinary(name)
         module = importlib.util.module_from_spec(specification(file, WorkspaceLoader(self._loader, file)))
         own_name = f"{name}__kb_{self.id[:DIGITS]}"
         self._modules[name] = sys.modules[own_name] = module  # before it runs: imports may be circular
         if new:
             sys.modules.setdefault(name, module)
         try:
-            self._loader.execute(module, self._loader.sources.open(file, filename, sha256), {"__import__": self._import})
+            with self._operators.registering(), as_before(name, self._loader.modules()):
+                self._loader.execute(module, self._loader.sources.open(file, filename, sha256), {"__import__": self._import})
         except BaseException:
             del self._modules[name], sys.modules[own_name]
             raise
         return module
+
+    def _ordinary(self, name: str) -> ModuleType:
+        with self._operators.aside():
+            return importlib.import_module(name)
 
     def file(self, name: str) -> Optional[ModuleFile]:
         """The workspace file of a module, with those that only the variant has."""
@@ -109,7 +117,10 @@ class Siblings:
         absolute = imports.resolve(name, (globals or {}).get("__package__") or "", level)
         items = fromlist or ()
         if absolute is None or not self._concerns(absolute, items):
-            return builtins.__import__(name, globals, locals, items, level)
+            if not self._operators.held:  # in a function that is called, where an import is to cost what it costs
+                return builtins.__import__(name, globals, locals, items, level)
+            with self._operators.aside():
+                return builtins.__import__(name, globals, locals, items, level)
         module = self.get(absolute)
         if not items:
             return self.get(absolute.partition(".")[0])  # ``import a.b`` binds ``a``

@@ -14,7 +14,7 @@ import io
 import linecache
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import Function, ModuleFile
@@ -55,6 +55,7 @@ class Sources:
     def __init__(self, ask: Callable[[str, Dict[str, Any]], Any]) -> None:
         self._ask = ask
         self._files: Dict[str, Optional[ModuleFile]] = {}
+        self._names: Optional[FrozenSet[str]] = None
         self._contents: Dict[str, str] = {}
         self._texts: Dict[str, Text] = {}
 
@@ -63,6 +64,12 @@ class Sources:
         if name not in self._files:
             self._files[name] = self._ask("module/find", {"name": name})
         return self._files[name]
+
+    def names(self) -> FrozenSet[str]:
+        """First components of the module names that the engine has by now; those of the first question, from then on."""
+        if self._names is None:
+            self._names = frozenset(self._ask("module/names", {})["names"])
+        return self._names
 
     def content(self, sha256: str) -> str:
         """A text by its hash, line ends as Python reads them.

@@ -21,7 +21,7 @@ from kernelband_worker.guardian import Guardian, remove
 from kernelband_worker.nursery import MARK, Nurseries, mark
 from kernelband_worker.wire import EXECUTOR_MISSING, OPERATION_FAILED, PROTOCOL, Hello
 
-_RELAYED = ("module/find", "blob/get")
+_RELAYED = ("module/find", "module/names", "blob/get")
 _ROLES = ("gpu", "cpu", "compile")
 
 

@@ -17,6 +17,7 @@ Supervisor -> engine (notifications)
     progress          Progress                   an executor's word about a long operation
 Supervisor -> engine (requests, on behalf of an executor)
     module/find       FindModule -> ModuleFile | None
+    module/names      {} -> {"names"}            as ``top_level`` of a session, by what is known now
     blob/get          {"sha256"} -> {"base64"}   file content by hash; cached by the supervisor
 
 Operations of an executor (``CallParams.operation``), each in a file of its own:

@@ -59,6 +59,9 @@ class Files:
             return None
         return {"name": name, "path": f"/{name}.py", "package": False, "sha256": hashlib.sha256(self.modules[name]).hexdigest()}
 
+    def top_level(self) -> list[str]:
+        return sorted({name.partition(".")[0] for name in self.modules})
+
     def blob(self, sha256: str) -> bytes:
         self.asked.append(sha256)
         for content in self.modules.values():

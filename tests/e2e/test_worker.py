@@ -121,6 +121,7 @@ def test_files_come_by_hash_and_once(start: StartWorker) -> None:
         assert blob["answer"]["base64"] == "eCA9ICfDvCcNCg=="
     assert files.asked.count(sha256) == 1
     assert worker.call("a", "ask", {"method": "module/find", "params": {"name": "numpy"}}, 60) == {"answer": None}
+    assert worker.call("a", "ask", {"method": "module/names", "params": {}}, 60) == {"answer": {"names": ["user"]}}
 
 
 def test_a_file_that_the_engine_lacks_is_a_sentence(worker: Worker) -> None:

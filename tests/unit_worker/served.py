@@ -44,6 +44,9 @@ class Served:
         if method == "module/find":
             self.asked.append(params["name"])
             return self.find(params["name"])
+        if method == "module/names":
+            self.asked.append("*")
+            return {"names": self.top_level}
         assert method == "blob/get"
         return {"base64": base64.b64encode(self.blobs[params["sha256"]]).decode()}
 

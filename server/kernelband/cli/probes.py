@@ -76,6 +76,9 @@ class _NoFiles:
     def find_module(self, name: str) -> None:  # noqa: ARG002 - a FileServer
         return None
 
+    def top_level(self) -> list[str]:
+        return []
+
     def blob(self, sha256: str) -> bytes:
         raise KernelBandError(f"No file {sha256} is served here.")
 

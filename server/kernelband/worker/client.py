@@ -24,6 +24,10 @@ class FileServer(Protocol):
         """The workspace's module of that absolute name; None if it isn't the workspace's."""
         ...
 
+    def top_level(self) -> list[str]:
+        """First components of the module names that there are."""
+        ...
+
     def blob(self, sha256: str) -> bytes:
         """The content that ``find_module`` or a variant has named by its hash. Raises KernelBandError if there is none."""
         ...
@@ -81,6 +85,8 @@ class Worker:
         def request(method: str, params: dict[str, Any]) -> Any:
             if method == "module/find":
                 return files.find_module(str(params["name"]))
+            if method == "module/names":
+                return {"names": files.top_level()}
             if method == "blob/get":
                 return {"base64": base64.b64encode(files.blob(str(params["sha256"]))).decode("ascii")}
             raise WorkerError(f"The engine doesn't serve {method}.", kind="bad_request")

@@ -7,7 +7,7 @@ import os
 
 from attrs import field, frozen
 
-from kernelband.errors import WorkloadError
+from kernelband.errors import SourceError, WorkloadError
 from kernelband.source import Workspace, find_kernels, is_notebook, parse, value, walk
 from kernelband.source.model import Program
 from kernelband.workload.entries import Entries, Found, entries_of, look, script_of
@@ -40,6 +40,9 @@ def choose(workspace: Workspace, program: Program, named: str | None, *, measure
     """
     if named:
         return Choice(_named(workspace, program, named), named=True)
+    users = _users(workspace, program)
+    if users and all(users) and not program.hosts:  # whatever is run, it isn't launched
+        raise WorkloadError(_nothing(workspace, program, None), kind="no_entry")
     there = there or look(workspace, program)
     path = program.kernel.place.path
     functions = sorted((f for f in there.functions if f.reaches), key=lambda f: (f.report, not f.near, _rank(f, measured), f.nearness))
@@ -97,25 +100,44 @@ def _nothing(workspace: Workspace, program: Program, left_out: str | None) -> st
     if left_out:
         return f"No test or bench function was found in a trusted folder ({left_out} isn't in one) that runs {name}. {HOW}"
     if program.hosts:
-        return f"No test or bench function was found that runs {name}. {HOW}"
-    callers = _callers(workspace, program)
+        copy = _copy(workspace, program)
+        other = f" of {program.kernel.place.path}; {copy} has another one of that name" if copy else ""
+        return f"No test or bench function was found that runs {name}{other}. {HOW}"
+    callers = [user for user in _users(workspace, program) if user]
     if callers:
-        many = len(callers) > 1
-        call, them = ("call", "one of them") if many else ("calls", "that one")
-        return f"No code was found that launches {name}: {', '.join(callers)} {call} it, so optimize {them}. {HOW}"
+        named = ", ".join(callers[:MOST_NAMED]) + (f", {len(callers) - MOST_NAMED} more" if len(callers) > MOST_NAMED else "")
+        call, them = ("call", "one of them") if len(callers) > 1 else ("calls", "that one")
+        return f"No code was found that launches {name}: {named} {call} it, so optimize {them}. {HOW}"
     return f"No code was found that launches {name}, and no kernel calls it. {HOW}"
 
 
-def _callers(workspace: Workspace, program: Program) -> list[str]:
-    """The kernels that use it in their own text, with their files."""
+def _users(workspace: Workspace, program: Program) -> list[str]:
+    """What uses the kernel other than by a launch, each once: kernels with their files, and "" for anything else."""
     found: dict[str, None] = {}
     for path, line in program.handed_on:
-        text = workspace.read(path)
+        text, around = workspace.read(path), ""
         for kernel in find_kernels(path, text):
             first, last = (text.count("\n", 0, at) + 1 for at in (kernel.span.start, kernel.span.end))
             if first <= line <= last and kernel.place != program.kernel.place:
-                found[f"{kernel.place.qualname} ({os.path.basename(path)})"] = None
-    return list(found)[:MOST_NAMED] + ([f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])
+                around = f"{kernel.place.qualname} ({os.path.basename(path)})"
+        found[around] = None
+    return list(found)
+
+
+def _copy(workspace: Workspace, program: Program) -> str:
+    """The file and line of another kernel of the same name, as tests have that launch a copy; "" where there is none."""
+    here = program.kernel.place
+    for path in workspace.files(here.path):
+        if path == here.path or not workspace.mentions(path, f"def {here.name}("):
+            continue
+        try:
+            text = workspace.read(path)
+        except SourceError:  # no readable source: nothing of it is launched
+            continue
+        found = next((k for k in find_kernels(path, text) if k.place.name == here.name), None)
+        if found is not None:
+            return f"{path} (line {found.line})"
+    return ""
 
 
 def _rank(found: Found, measured: bool) -> int:

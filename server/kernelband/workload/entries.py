@@ -131,10 +131,10 @@ def entries_of(workspace: Workspace, path: str, leads: Leads | None = None, *, b
                 yield Found(
                     _entry("pytest", module, path, f"{block.name}::{method.name}"), reaches, steps=_weighed(steps, method, backward)
                 )
-        if block.kind != "def" or not block.name.lower().startswith(TEST + BENCH):
+        report = "perf_report" in block.decorators
+        if block.kind != "def" or not (report or block.name.lower().startswith(TEST + BENCH)):
             continue
         needed = bool(required(block))
-        report = "perf_report" in block.decorators
         pytest = "pytest" in block.decorators or (needed and block.name.startswith("test"))
         if not needed or pytest or report:
             kind = "pytest" if pytest else "callable"

@@ -118,16 +118,19 @@ class _Walk:
                 self._know(_Name("", word, self._package(path)), steps + BY_WORD, path)
 
     def _follow_word(self, name: _Name, steps: float) -> None:
-        """To who asks for what was registered by a word: as an attribute where things are tested, or by the word itself in quotes."""
+        """To who asks for what was registered by a word: as an operator of torch's or an attribute where things are tested, or by the word
+        itself in quotes.
+        """
         plain = name.name.rpartition("::")[2].partition(".")[0]
         spoken = f"{name.name.partition('::')[0]}.{plain}" if "::" in name.name else ""
         words = {f'"{plain}"', f'"{name.name}"'}
         words |= {f"torch.ops.{spoken}", f"ops.{spoken}"} if spoken else set()
         for file in self._files_with(plain):
-            if name.of not in self._texts[file]:
+            if name.of not in self._texts[file] and name.of != self._package(file):
                 continue
+            asked = set[str]() if spoken else set[str](re.findall(rf"\btorch\.ops\.\w+\.{plain}\b", self._texts[file]))
             attributes = {f".{plain}", f".{plain.lstrip('_')}"} if is_entry_file(file) and len(plain) > 1 and not spoken else set[str]()
-            self._use(file, words | attributes, steps, name)
+            self._use(file, words | asked | attributes, steps, name)
 
     def _use(self, file: str, words: set[str], steps: float, name: _Name) -> None:
         """The words stand for a known name in this file: what uses them leads to the kernel, too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any, Dict, List, Optional
 
@@ -63,7 +64,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
                 _refuse(state, recorder, recordings, outcome, params)
                 if outcome.failure is not None or recorder.passed_over:
                     notes.append(_sampled(wanted, outcome.failure))
-                stopped = recorder.stopped or ("time" if outcome.stopped else None)
+                stopped = recorder.stopped or ("processes" if recorder.watched.ended else "time" if outcome.stopped else None)
             elif outcome.failure is not None and not (outcome.failure.assertion and recorder.sampled):
                 notes.append(
                     f"With another seed the entry fails ({outcome.failure.text.splitlines()[0]}): that input set is drawn instead."
@@ -171,7 +172,8 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
     """
     name, kernel = params["entry"]["name"], params["kernel"]["qualname"]
     failure = outcome.failure
-    if failure is not None and not (failure.assertion and recorder.sampled and recordings):
+    alone = not recorder.watched.processes and ranks() == 1
+    if failure is not None and (alone or recordings) and not (failure.assertion and recorder.sampled and recordings):
         said = failure.text.splitlines()[0]
         sentence = f"The entry {name} fails{failure.place()}: {said}"
         raise OperationFailed(sentence, "entry_failed", **entry.failure_data(failure))
@@ -180,11 +182,12 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
     _refuse_kind(state, params)
     if recorder.notes:
         raise OperationFailed(f"{kernel} can't be captured: {recorder.notes[0]}.", "not_replayable")
-    if recorder.watched.processes or ranks() > 1:
+    if not alone:  # its own failure is most often theirs: another process finds neither the recorders nor a device
         raise OperationFailed(
             f"The entry {name} works with several processes, and launches in another process can't be recorded: "
             f"name an entry that calls {kernel} in one.",
             "not_replayable",
+            **(entry.failure_data(failure) if failure is not None else {}),
         )
     if params["kernel"] in recorder.launched:
         raise OperationFailed(
@@ -199,6 +202,8 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
 
 
 def _refuse_kind(state: State, params: Dict[str, Any]) -> None:
+    if params["kernel"]["module"] not in sys.modules:  # a script, or what the entry doesn't import: loading it is no part of the reason
+        return
     kernel = state.opened.resolve(None, params["kernel"]) if "<locals>" not in params["kernel"]["qualname"] else None
     while kernel is not None:
         if "gluon" in type(kernel).__module__:
@@ -219,6 +224,8 @@ def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure]) -> str:
 def _truncated(stopped: Optional[str], seconds: float, cases: int) -> Optional[str]:
     if stopped == "time":
         return f"The entry was stopped after {seconds:.0f} s; what it did until then is used."
+    if stopped == "processes":
+        return "The entry was stopped where it starts other processes, which can't be recorded; what it did until then is used."
     if stopped == "distinct":
         return f"The entry was stopped after {cases} distinct cases."
     return None

@@ -21,6 +21,7 @@ from kernelband_worker.cases import seeds
 from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
+from kernelband_worker.reports import run_report
 from kernelband_worker.state import OperationFailed, State
 
 _TAIL = 8000
@@ -170,7 +171,7 @@ def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
         if isinstance(owner, type) and inspect.isfunction(found):
             found = getattr(owner(), part)
     if hasattr(found, "benchmarks") and hasattr(found, "fn"):
-        return lambda: _run_report(found)
+        return lambda: run_report(found, _BENCH_POINTS)
     if not callable(found):
         raise OperationFailed(f"{entry['name']} in {entry['path']} isn't a function: name a callable without arguments.", "entry_failed")
     with contextlib.suppress(ValueError, TypeError):  # no signature: calling will tell
@@ -181,15 +182,6 @@ def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
                 "entry_failed",
             )
     return found
-
-
-def _run_report(mark: Any) -> None:
-    """A triton.testing.perf_report: its function at the first few sizes, every line of the plot."""
-    for bench in mark.benchmarks if isinstance(mark.benchmarks, list) else [mark.benchmarks]:
-        for x in bench.x_vals[:_BENCH_POINTS]:
-            values = x if isinstance(x, (list, tuple)) else [x] * len(bench.x_names)
-            for line in bench.line_vals:
-                mark.fn(**dict(zip(bench.x_names, values)), **{bench.line_arg: line}, **bench.args)
 
 
 # ---------------------------------------------------------------------- around it

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from types import ModuleType
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
+from triton.runtime.jit import KernelInterface
 
 from kernelband_worker.cases.names import constant, plain, tensors_of
 from kernelband_worker.cases.tensors import Storages, describe
@@ -35,8 +37,18 @@ def tensor_facts(named: List[Tuple[str, Any]], tensors: List[torch.Tensor], stor
 
 
 def constants_of(named: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    """Every argument that isn't a tensor, as JSON: numbers and strings by value, the rest by type."""
-    return {name: constant(value) for name, value in named if not isinstance(value, torch.Tensor)}
+    """Every argument that isn't a tensor, as JSON: numbers and strings by value, the rest by type. Of an object also the strings, truths
+    and dtypes that it holds, which choose what is launched; not its numbers, since it may count its calls.
+    """
+    found: Dict[str, Any] = {}
+    for name, value in named:
+        if isinstance(value, torch.Tensor):
+            continue
+        found[name] = constant(value)
+        if not isinstance(value, (type, ModuleType, KernelInterface)):
+            held = [(k, v) for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("_")]
+            found.update({f"{name}.{k}": constant(v) for k, v in held if isinstance(v, (str, bool, torch.dtype))})
+    return found
 
 
 def line(facts: List[Dict[str, Any]], named: List[Tuple[str, Any]]) -> str:

@@ -249,14 +249,16 @@ class ReplayCase:
     def modules(self, variant: Optional[str]) -> Callable[[str], Any]:
         """Modules by name as the variant sees them, for what a tree refers to."""
         loader = self._state.opened
-        served = set((self._state.session or {}).get("top_level", ()))
 
         def module(name: str) -> types.ModuleType:
             if name == "__main__" and self.stored.main is not None:
                 name = self.stored.main
-            if name.partition(".")[0] in served:
-                return loader.variant(variant, name)
-            return importlib.import_module(name)
+            top = name.partition(".")[0]
+            if top not in loader.top_level:
+                found = importlib.import_module(name)
+                if top not in loader.top_level:  # what lies beside the entry is there by now
+                    return found
+            return loader.variant(variant, name)
 
         return module
 

@@ -1,6 +1,6 @@
 """``torch.cuda`` for a GPU that isn't there: what programs call around their kernels, answered for the target.
 
-Nothing here says how long anything takes: elapsed times and ``do_bench`` are not a number.
+Nothing here says how long anything takes: elapsed times are infinite, and ``do_bench`` is not a number.
 """
 
 from __future__ import annotations

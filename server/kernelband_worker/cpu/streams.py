@@ -53,7 +53,9 @@ class ExternalStream(CudaStream):
 
 
 class Event:
-    """``torch.Event``: it has happened; when is not known."""
+    """``torch.Event``: it has happened; when is not known. Between two of them lies more than any time: what goes on until enough has
+    passed comes to its end, and no time is negative.
+    """
 
     cuda_event = 0
 
@@ -73,7 +75,7 @@ class Event:
         return True
 
     def elapsed_time(self, other: Any) -> float:  # noqa: ARG002 - torch's signature
-        return float("nan")
+        return float("inf")
 
 
 class CudaEvent(Event):

@@ -91,6 +91,14 @@ def test_only_where_something_is_to_be_told(tmp_path):
     assert not made(program, scale_facts(program), "divisibility_hints")
 
 
+def test_what_torch_wraps_stays_a_plain_jit_function(tmp_path):
+    text = f"from torch.library import wrap_triton\n{PERSISTENT_ROWS}"
+    assert made(program_of(text, tmp_path), scale_facts(program_of(text, tmp_path)), "divisibility_hints")
+    program = program_of(text.replace("    scale_kernel[", "    wrap_triton(scale_kernel)["), tmp_path, "wrapped.py")
+    assert not made(program, scale_facts(program), "divisibility_hints")
+    assert made(program, scale_facts(program), "hoisted_loads")
+
+
 def test_each_can_be_the_parent_of_the_other(tmp_path):
     program = program_of(PERSISTENT_ROWS, tmp_path)
     given = scale_facts(program)

@@ -75,6 +75,28 @@ def test_what_only_kernels_call_is_said_with_them(tmp_path: Path) -> None:
         choose_entry(workspace, find_program(workspace, path, "spare"), None)
 
 
+def test_what_only_kernels_call_is_refused_although_tests_lead_to_it(tmp_path: Path) -> None:
+    calls = KERNEL.replace("    pass\n", "    tl.store(x, twice(tl.load(x)))\n", 1)
+    text = f"{CALLED}\n{calls}\ndef test_add():\n    add(1)\n"
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    workspace = Workspace.for_file(str(path))
+    with pytest.raises(WorkloadError, match=r"launches twice: add_kernel \(kernel\.py\) calls it"):
+        choose_entry(workspace, find_program(workspace, str(path), "twice"), None)
+    path.write_text(f"{text}\nTABLE = [twice]\n")  # which may be launched from there
+    workspace = Workspace.for_file(str(path))
+    assert choose_entry(workspace, find_program(workspace, str(path), "twice"), None)["name"] == "test_add"
+
+
+def test_a_copy_that_a_test_has_is_named_where_no_test_leads_to_the_kernel(tmp_path: Path) -> None:
+    copied = KERNEL.partition("def add(")[0] + "\ndef test_add():\n    add_kernel[(1,)](1, 1, 3, BLOCK=64)\n"
+    workspace, program, path = write(tmp_path, kernel=KERNEL, test_copy=copied)
+    with pytest.raises(
+        WorkloadError, match=rf"runs add_kernel of {path}; {tmp_path}/test_copy\.py \(line \d\) has another one of that name"
+    ):
+        choose_entry(workspace, program, None)
+
+
 def test_parameters_make_it_a_pytest_node(tmp_path: Path) -> None:
     parametrized = '@pytest.mark.parametrize("n", [1, 2])\ndef test_add(n):\n    add(n)\n'
     text = f"{KERNEL}\n{parametrized}\nclass TestAdd:\n    def test_one(self):\n        add(1)\n"
@@ -117,10 +139,12 @@ def test_one_sentence_when_there_is_none(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_report_is_run_where_there_is_no_test(tmp_path: Path) -> None:
-    text = KERNEL + "\n@triton.testing.perf_report([])\ndef benchmark(n, provider):\n    add(n)\n"
+    text = (
+        KERNEL + "\n@triton.testing.perf_report([])\ndef sweep(n, provider):\n    add(n)\nif __name__ == '__main__':\n    sweep.run(add)\n"
+    )
     workspace, program, _ = write(tmp_path, kernel=text)
-    assert choose_entry(workspace, program, None)["name"] == "benchmark"
-    assert choose_entry(workspace, program, "benchmark")["kind"] == "callable"
+    assert choose_entry(workspace, program, None)["name"] == "sweep"
+    assert choose_entry(workspace, program, "sweep")["kind"] == "callable"
     workspace, program, _ = write(tmp_path, kernel=text + "\ndef test_add():\n    add(1)\n")
     assert choose_entry(workspace, program, None)["name"] == "test_add"
 

@@ -101,6 +101,18 @@ WAYS: dict[str, tuple[dict[str, str], str, list[tuple[str, str]]]] = {
         "import torch\nimport pack.op\n\ndef test_it():\n    torch.mul(1, 2)\n",
         [("callable", "test_it")],
     ),
+    "an operator that a helper defines, asked for by a layer": (
+        {
+            "names.py": "import torch\n\nlib = torch.library.Library('packs', 'FRAGMENT')\n\n"
+            "def direct(name, f):\n    lib.define(name)\n    lib.impl(name, f, 'CUDA')\n",
+            "op.py": "from .names import direct\nfrom .scale import launch_scale\n\n"
+            "def _two(x):\n    return launch_scale(x)\n\ndirect('double', _two)\n",
+            "layer.py": "import torch\nimport pack.op\n\n"
+            "class Double:\n    def forward(self, x):\n        return torch.ops.packs.double(x)\n",
+        },
+        "from pack.layer import Double\n\ndef test_it():\n    Double().forward(1)\n",
+        [("callable", "test_it")],
+    ),
     "a fixture": (
         {},
         "import pytest\nfrom pack.scale import launch_scale\n\n"

@@ -129,6 +129,38 @@ def test_it_stops_at_the_number_of_cases(make):
     assert len(cases) == 1
 
 
+CHOOSING = """
+
+class Scale:
+    def __init__(self, dtype, where):
+        self.dtype, self.where, self.calls = dtype, where, 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = torch.empty(x.shape, dtype=self.dtype, device="cuda")
+        scale_kernel[(1,)](x, y, 2.0, x.numel(), BLOCK=128 if self.where == "small" else 256)
+        return y
+
+
+def test_scales():
+    x = torch.ones(100, device="cuda")
+    for scale in (Scale(torch.float32, "small"), Scale(torch.float32, "large"), Scale(torch.float16, "small")):
+        scale.forward(x)
+        scale.forward(x)
+"""
+
+
+def test_what_an_object_says_tells_calls_apart_and_what_it_counts_does_not(make):
+    run = make({"choosing.py": make().served.files["plain_function.py"] + CHOOSING})
+    cases = run.capture("choosing", "scale_kernel", ["Scale.forward"], "test_scales", input_sets=1, neighbours=False)
+    assert [c["calls"] for c in cases] == [2, 2, 2]
+    assert sorted((c["constants"]["self.where"], c["constants"]["self.dtype"]) for c in cases) == [
+        ("large", "torch.float32"),
+        ("small", "torch.float16"),
+        ("small", "torch.float32"),
+    ]
+
+
 # The time is up once something was recorded, however busy the machine is: the entry itself brings the alarm forward.
 SLOW = """
 

@@ -99,7 +99,7 @@ def test_torch_cuda_answers_for_the_target():
         start.record()
         end.record()
     torch.cuda.synchronize()
-    assert math.isnan(start.elapsed_time(end))
+    assert math.isinf(start.elapsed_time(end))
     with pytest.raises(OperationFailed, match="CUDA graphs need a GPU"):
         torch.cuda.CUDAGraph()
     assert triton.runtime.driver.active.get_active_torch_device() == torch.device("cuda", 0)

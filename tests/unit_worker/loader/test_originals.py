@@ -28,13 +28,23 @@ def test_a_package_with_relative_imports(load):
 
 
 def test_other_names_are_not_asked_for(load):
-    served, loader = load({"alone_a.py": "import json, this_is_not_there_a\n"})
+    served, loader = load(
+        {"alone_a.py": "import json\ntry:\n    import nor_is_this_a\nexcept ImportError:\n    import this_is_not_there_a\n"}
+    )
     with pytest.raises(OperationFailed) as failed:
         loader.original("alone_a")
     assert failed.value.kind == "import_failed"
     assert "this_is_not_there_a" in failed.value.message
-    assert failed.value.data["line"] == 1
-    assert set(served.asked) == {"alone_a"}
+    assert failed.value.data["line"] == 5
+    assert sorted(served.asked) == ["*", "alone_a"]  # once, which ones there are by now
+
+
+def test_what_lies_beside_an_entry_is_there_although_the_session_began_before(load):
+    served, loader = load({"run_m.py": "import pstats, parts_m.one\nfrom sizes_m import SIZES\nTWO = SIZES + parts_m.one.ONE\n"})
+    served.files.update({"sizes_m.py": "SIZES = 1\n", "parts_m/one.py": "ONE = 1\n", "pstats.py": "raise AssertionError"})
+    assert loader.original("run_m").TWO == 2
+    loader.register(served.variant("beside", sizes_m="SIZES = 5\n"))
+    assert loader.variant("beside", "run_m").TWO == 6
 
 
 def test_a_script_folder_imports_its_neighbours(load):

@@ -26,7 +26,7 @@ def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool
         case ast.Attribute():
             first = next(n.id for n in ast.walk(node) if isinstance(n, ast.Name)) if _dotted(node) else ""
             return node.attr == name and (bool(owner) or first in _imported(module))
-        case ast.Call(args=[ast.expr() as inside]) if _wraps(node):
+        case ast.Call(args=[ast.expr() as inside]) if wraps(node):
             return stands_for(module, at, inside, kernel)
         case ast.Name():
             scope = next((s for s in module.around(at) if isinstance(s, FunctionNode) and _binds(s, node.id)), module.tree)
@@ -43,9 +43,11 @@ def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool
             return False
 
 
-def _wraps(call: ast.Call) -> bool:
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-    return last in WRAPPERS and not call.keywords
+def wraps(node: ast.AST) -> bool:
+    """Whether it is ``wrap_triton(...)``."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return False
+    return (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else "") in WRAPPERS
 
 
 def _dotted(node: ast.expr) -> bool:

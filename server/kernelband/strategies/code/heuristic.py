@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.model import Edit, Span
+from kernelband.strategies.code.callee import wraps
 from kernelband.strategies.code.view import View
 
 WIDTH = 120  # of a line that holds them all
@@ -14,10 +15,10 @@ def heuristic(view: View, flags: dict[str, str]) -> list[Edit] | None:
     """The decorator above ``@triton.jit`` and the parameters, for flags by name with the code of their values (which may read ``args``).
 
     None where the kernel's decorators or parameters are written in a way that leaves no clear place for them, and where the kernel is used
-    other than by its launches: what calls it from another kernel, or keeps it, expects a plain jit function.
+    other than by its launches: what calls it from another kernel, keeps it, or wraps it for torch, expects a plain jit function.
     """
     kernel, module = view.kernel, view.kernel.module
-    if view.program.handed_on:
+    if view.program.handed_on or any(wraps(part) for launch in view.launches for part in ast.walk(launch.call.func)):
         return None
     jit = kernel.node.decorator_list[-1] if kernel.node.decorator_list else None
     base = jit.func if isinstance(jit, ast.Call) else jit
