@@ -134,7 +134,7 @@ def test_the_first_minute(workbench: Workbench, home: Home, tmp_path: Path) -> N
     assert home.file.read_text() == before  # the file is the person's to save
     screen.eventually(screen.lenses, lambda found: any("than the original" in text for text in found))
     screen.undo()
-    assert screen.text() == before
+    screen.eventually(screen.text, lambda found: found == before)
     assert screen.eventually(screen.lenses, lambda found: found == [lens, again])
     assert screen.notifications() == []
 

@@ -52,7 +52,7 @@ def test_all_but_the_search_works_and_the_search_from_a_wheelhouse(
     screen.act(LIKELY)
     screen.eventually(screen.text, lambda found: found != before)
     screen.undo()
-    assert screen.text() == before
+    screen.eventually(screen.text, lambda found: found == before)
 
     screen.lens("Optimize").click()
     said = screen.dialog().inner_text()
