@@ -22,6 +22,7 @@ from kernelband_worker.wire import Environment, Gpu
 
 OLDEST = {"torch": (2, 6), "triton": (3, 2)}
 _SMI_SECONDS = 10.0
+REAL_PATH = "KERNELBAND_REAL_PATH"
 _TOOLS: Dict[str, Tuple[str, ...]] = {"cc": ("cc", "gcc", "clang"), "nvidia-smi": ("nvidia-smi",), "ncu": ("ncu",), "nsys": ("nsys",)}
 _TOOL_FOLDERS = (
     "/usr/local/cuda/bin",
@@ -172,13 +173,18 @@ def _number(text: Optional[str]) -> Optional[int]:
     return int(text) if text is not None and text.isdigit() else None
 
 
+def _path() -> str:
+    """PATH without the tools that a program is to believe in (``cpu/smi.py``)."""
+    return os.environ.get(REAL_PATH, os.environ.get("PATH", os.defpath))
+
+
 def _tool(name: str) -> Optional[str]:
     """Where that program is: $CC or PATH, else where its own package puts it."""
     names = _TOOLS[name]
     if name == "cc" and os.environ.get("CC"):
         names = (os.environ["CC"], *names)
     for word in names:
-        found = shutil.which(word)
+        found = shutil.which(word, path=_path())
         if found:
             return found
     for folder in _TOOL_FOLDERS:
@@ -228,7 +234,8 @@ def processes_of_others(uuid: str) -> List[str]:
 def _query(option: str, fields: Tuple[str, ...]) -> List[Dict[str, str]]:
     command = ["nvidia-smi", option + ",".join(fields), "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
+        env = {**os.environ, "PATH": _path()}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False, env=env)
     except (OSError, subprocess.TimeoutExpired):
         return []
     if done.returncode != 0:

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
+from kernelband_worker.environment import REAL_PATH
+
 NAME = "nvidia-smi"
 #: Answers ``-L``, and ``--query-gpu`` with what is known; what isn't is said as the tool says it. Anything else succeeds without a word.
 _SCRIPT = """#!/bin/sh
@@ -46,11 +48,12 @@ def on_path(properties: Any) -> Iterator[None]:
         file = Path(folder, NAME)
         file.write_text(_script(properties))
         file.chmod(0o755)
-        os.environ["PATH"] = os.pathsep.join((folder, before))
+        os.environ.update({"PATH": os.pathsep.join((folder, before)), REAL_PATH: before})
         try:
             yield
         finally:
             os.environ["PATH"] = before
+            os.environ.pop(REAL_PATH, None)
 
 
 def _script(properties: Any) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kernelband_worker import environment
 from kernelband_worker.cpu import smi
 
 
@@ -25,6 +26,14 @@ from kernelband_worker.cpu import smi
 )
 def test_it_is_there_and_knows_the_gpu(asked, answer):
     assert subprocess.run([smi.NAME, *asked], capture_output=True, text=True, check=True).stdout == answer
+
+
+@pytest.mark.usefixtures("shim")
+def test_the_environment_is_this_machines(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with smi.on_path(torch.cuda.get_device_properties(0)):
+        assert shutil.which(smi.NAME) is not None
+        assert environment.query_gpus() == []
 
 
 @pytest.mark.usefixtures("shim")
