@@ -42,7 +42,7 @@ from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
-from kernelband.workload import capture_first
+from kernelband.workload import capture_first, choose_proof
 
 HERE = Path(__file__).resolve().parent
 SAVE_S = 60.0
@@ -155,7 +155,8 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
         sizes=not lab.measured and not setup.choice.named,
     )
     cases = tuple(captured.cases)
-    task = Task(cases, options.objective, setup.proof)
+    proof = choose_proof(setup.workspace, setup.program, captured.entry, setup.choice.there)  # of what launched the kernel, as a run's
+    task = Task(cases, options.objective, proof)
     judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=say)
     timing = tuple(c for c in cases if c["role"] == "time")
     about = cases if lab.measured else timing or cases
