@@ -40,16 +40,17 @@ class Jobs:
     size = 1
 
     def __init__(self, *_, **__):
-        self.asked, self.jobs = [], []
+        self.asked, self.jobs, self.turns = [], [], []
         self.closed = threading.Event()
 
     def close(self):
         self.closed.set()
 
     def turn(self):
-        return 1
+        return 7
 
-    def submit(self, params, **_):
+    def submit(self, params, turn=None, **_):
+        self.turns.append(turn)
         self.asked.append(params)
         self.jobs.append(Future())
         return self.jobs[-1]
@@ -106,3 +107,8 @@ def test_facts_are_in_the_order_of_the_launches(lab):
 def test_compiling_ends_when_it_is_told_to(lab):
     lab.stop_compiling()
     assert lab.compilers.closed.wait(10)
+
+
+def test_all_jobs_of_a_variant_have_its_turn(lab):
+    build(lab, ["one", "two"])
+    assert lab.compilers.turns == [7, 7, 7]

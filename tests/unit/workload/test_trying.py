@@ -128,3 +128,24 @@ def test_the_only_entry_says_its_own_error(tmp_path: Path) -> None:
 def test_that_a_file_is_run_as_a_script_is_said(tmp_path: Path) -> None:
     found = capture(tmp_path, Answering(good()), script=True)
     assert found.notes == ("No test or benchmark leads to add_kernel, so kernel.py is run as a script.",)
+
+
+def test_what_lies_beside_an_entry_is_found_while_it_runs_and_beside_the_proof(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"help_{name}.py").write_text("")
+        (tmp_path / name / f"test_{name}.py").write_text("from kernel import add\n\ndef test_it():\n    add(1)\n")
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    (tmp_path / "pyproject.toml").write_text("")
+    workspace = Workspace.for_file(str(path))
+    program = find_program(workspace, str(path))
+    chosen = choose(workspace, program, None)
+    assert workspace.locate("help_a") is workspace.locate("help_b") is None
+    capture_first(Answering(good()), workspace, program, Choice(chosen.entry))
+    first = Path(chosen.entry["path"]).parent.name
+    assert workspace.locate(f"help_{first}") is not None
+    (other,) = {"a", "b"} - {first}
+    assert workspace.locate(f"help_{other}") is None
+    choose_proof(workspace, program, chosen.others[0])
+    assert workspace.locate(f"help_{other}") is not None

@@ -32,10 +32,11 @@ def test_it_is_told_as_time(make, text):
     assert "took more than" in result["reason"]
 
 
-def test_in_the_middle_of_pytests_own_work_it_is_told_as_time(make):
-    collects = "def pytest_generate_tests(metafunc):\n" + textwrap.indent(RING + WAIT, "    ")
-    text = f"{HEAD}{collects}def test_it(x):\n    pass\n"
-    result = make({"slow_one.py": text}).run_entry("slow_one", "test_it", "pytest")
+@pytest.mark.parametrize(("file", "hook"), [("slow_one.py", "pytest_generate_tests(metafunc)"), ("conftest.py", "pytest_sessionstart()")])
+def test_in_the_middle_of_pytests_own_work_it_is_told_as_time(make, file, hook):
+    waits = f"{HEAD}def {hook}:\n" + textwrap.indent(RING + WAIT, "    ")
+    texts = {"slow_one.py": "", "conftest.py": "", file: waits}
+    result = make({**texts, "slow_one.py": texts["slow_one.py"] + "def test_it():\n    pass\n"}).run_entry("slow_one", "test_it", "pytest")
     assert result["ok"] is False
     assert "took more than" in result["reason"]
 
