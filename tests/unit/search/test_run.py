@@ -108,6 +108,34 @@ def test_a_winner_that_fails_the_users_own_entry_is_not_verified(world: World) -
     assert "AssertionError" in rows(world, ended.run)["finals"][0].result["reason"]
 
 
+def test_the_entry_that_launched_the_kernel_is_what_winners_must_pass(world: World) -> None:
+    world.file.write_text(TEXT + "\n\ndef test_twice():\n    copy(copy(torch.ones(100, device='cuda')))\n")
+    captured: list[Any] = []
+    passed: set[str] = set()
+
+    class Choosy(FakeExecutor):
+        def restart(self) -> None:
+            """The next capture has a process of its own."""
+
+        def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, **more: Any) -> Any:
+            if operation == "capture":
+                captured.append(params)
+                if len(captured) == 1:
+                    raise WorkloadError("The entry test_copy never launches k.", kind="never_launches")
+            if operation == "entry/run":
+                passed.add(params["entry"]["name"])
+            return super().call(operation, params, deadline_s, lock, **more)
+
+    ended = world.run(
+        world.options(trials=4, seconds=60.0), measuring=lambda lab: lambda: Choosy(lab), fresh=lambda lab: lambda _: Choosy(lab)
+    )
+    assert ended.verified
+    first, second = (params["entry"]["name"] for params in captured)
+    assert first != second
+    assert passed == {second}
+    assert captured[1]["within_s"] == pytest.approx(20.0, abs=5.0)  # a third of the seconds, less what the first try took
+
+
 # ------------------------------------------------------------ predicted
 
 
