@@ -18,6 +18,7 @@ from kernelband_worker.cpu.eager import compile_
 from kernelband_worker.cpu.generators import DefaultGenerator, Generator
 from kernelband_worker.cpu.machine import Machine
 from kernelband_worker.cpu.operators import Operators
+from kernelband_worker.cpu.replaced import Replaced
 from kernelband_worker.cpu.tensors import DeviceMode
 from kernelband_worker.launches import Watch
 from kernelband_worker.state import State
@@ -124,7 +125,8 @@ def _set_all(shim: Shim, module: Any, values: Mapping[str, Any], defining: Itera
 
 def _give_the_mode(shim: Shim, mode: DeviceMode) -> None:
     """To the program's code that torch calls from inside: kernels of its operators, backward functions, hooks."""
-    shim.set(torch.library.Library, "impl", Operators(mode).registering(torch.library.Library.impl))
+    operators = Operators(mode, Replaced(mode, shim.enter))
+    shim.set(torch.library.Library, "impl", operators.registering(torch.library.Library.impl))
     backward = torch.autograd.function.BackwardCFunction
     for attribute in ("apply", "apply_boxed"):  # the second from 2.11 on
         if hasattr(backward, attribute):

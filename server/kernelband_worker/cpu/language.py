@@ -10,7 +10,6 @@ import __future__
 import ast
 import contextlib
 import inspect
-from functools import reduce
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, Iterator, List, Tuple, cast
 
@@ -19,7 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.jit import JITFunction
 
-from kernelband_worker.cpu import libdevice
+from kernelband_worker.cpu import libdevice, meanings
 from kernelband_worker.cpu.builder import Builder, take_product
 
 _MISSING = object()
@@ -63,7 +62,7 @@ class Language:
         for place in places:
             place.reduce = self._reducing(place.reduce)
             place.associative_scan = self._reducing(place.associative_scan)
-            place.range = _steps
+            place.range = meanings.steps
         language = self
         jit.__call__ = lambda function, *args, **kwargs: language.body(function)(*args, **kwargs)
         for module in self._libdevice.values():
@@ -118,7 +117,7 @@ class Language:
         nothing = ast.copy_location(ast.Constant(value=None), definition)
         definition.args.defaults = [nothing for _ in definition.args.defaults]
         definition.args.kw_defaults = [None if default is None else nothing for default in definition.args.kw_defaults]
-        tree = ast.fix_missing_locations(interpreter.ASTTransformer().visit(tree))
+        tree = ast.fix_missing_locations(interpreter.ASTTransformer().visit(meanings.Operators().visit(tree)))
         lines, _ = inspect.getsourcelines(function)
         above = next(index for index, line in enumerate(lines) if line.strip().startswith("def "))
         ast.increment_lineno(tree, kernel.starting_line_number + above - 1)
@@ -126,7 +125,7 @@ class Language:
         # A copy: the interpreter's names aren't the user's module's, and a kernel made in a function sees what that captured.
         scope = {**vars(interpreter), **function.__globals__, **inspect.getclosurevars(function).nonlocals}
         scope.update(interpreter_semantic=_Now(), interpreter_builder=self.builder, triton=triton)
-        for name, meant in (("range", _steps), ("min", _extreme(min, "minimum")), ("max", _extreme(max, "maximum"))):
+        for name, meant in meanings.names().items():
             scope.setdefault(name, meant)
         self._bind_libdevice(scope)
         exec(code, scope)
@@ -140,26 +139,6 @@ class Language:
         for name, value in list(scope.items()):
             if callable(value) and getattr(value, "__module__", None) in self._libdevice:
                 scope[name] = libdevice.interpreted(getattr(value, "__name__", name), self.builder.evaluated)
-
-
-def _steps(first: Any, end: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
-    """``range`` in a kernel: its variable is a tensor, as in compiled code (``i.to(tl.int64)``), and of 64 bits where a bound is."""
-    bounds = [first] if end is None else [first, end] if step is None else [first, end, step]
-    wide = any(isinstance(bound, tl.tensor) and bound.dtype == tl.int64 for bound in bounds)
-    convert = cast("Any", interpreter)._implicit_cvt
-    for number in range(*bounds):
-        yield convert(number).to(tl.int64) if wide else convert(number)
-
-
-def _extreme(plain: Callable[..., Any], of_tensors: str) -> Callable[..., Any]:
-    """``min`` or ``max`` in a kernel: of tensors a tensor, as in compiled code, where Python's gives back whichever it is."""
-
-    def extreme(*given: Any) -> Any:
-        if any(isinstance(value, tl.tensor) for value in given):
-            return reduce(getattr(tl, of_tensors), given)
-        return plain(*given)
-
-    return extreme
 
 
 def _is_sum(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:

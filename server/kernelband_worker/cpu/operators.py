@@ -7,21 +7,21 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from torch.library import fallthrough_kernel
 
+from kernelband_worker.cpu.replaced import TORCHS, Replaced
 from kernelband_worker.cpu.tensors import DeviceMode, tensors_of
 
 #: Where a kernel for one of CUDA's places is wanted here.
 _HERE = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU", "AutocastCUDA": "AutocastCPU"}
 #: Places whose kernels are the program's and compute; at others torch looks at a call or passes it on.
 _COMPUTING = ("", "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd", *_HERE, *_HERE.values())
-#: torch's own operators. Everything in this process needs them as they are.
-_TORCHS = ("aten", "prims", "prim")
 
 
 class Operators:
     """For each operator and place, the program's kernels: that for the host's tensors and that for the device's."""
 
-    def __init__(self, mode: DeviceMode) -> None:
+    def __init__(self, mode: DeviceMode, replaced: Replaced) -> None:
         self._mode = mode
+        self._replaced = replaced
         self._kernels: Dict[str, Dict[str, Tuple[Any, Callable[..., Any]]]] = {}
 
     def registering(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,8 +30,13 @@ class Operators:
         @functools.wraps(original)
         def impl(library: Any, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> Any:
             place = dispatch_key or library.dispatch_key
-            if library.ns in _TORCHS or place not in _COMPUTING or not callable(fn) or fn is fallthrough_kernel:
+            if place not in _COMPUTING or not callable(fn) or fn is fallthrough_kernel:
                 return original(library, op_name, fn, dispatch_key, **options)
+            if library.ns in TORCHS:
+                result = original(library, op_name, fn, dispatch_key, **options)
+                if place == "CUDA":
+                    self._replaced.replace(library, op_name, self._mode.inside(fn))
+                return result
             here = _HERE.get(place, place)
             inside = self._mode.inside(fn)
             self._mode.namespaces.add(library.ns)

@@ -55,6 +55,8 @@ class DeviceMode(TorchFunctionMode):
         self._constructors = _device._device_constructors()
         self.default = _CPU  # of torch.set_default_device
         self.namespaces: Set[str] = set()  # of operators whose kernels are the program's, and run with this mode on
+        self.replaces = False  # whether the program has replaced operators of torch, so that what follows is kept
+        self.on_host = False  # whether the call that torch is in computes on the host
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -78,13 +80,20 @@ class DeviceMode(TorchFunctionMode):
         kwargs.pop("pin_memory", None)
         if name == "to" and wanted is not None:
             return self._to(func, args, kwargs, to_host=wanted.type == "cpu")
-        result = func(*args, **kwargs)
+        result = self._called(func, args, kwargs, wanted) if self.replaces else func(*args, **kwargs)
         if name == "__set__" and len(args) == 2 and isinstance(args[1], torch.Tensor):  # ``parameter.data = moved``
             self._place(args[0], host=self.is_host(args[1]))
             return result
         if name not in _LOOKING:
             self._follow(name, args, kwargs, result, wanted)
         return result
+
+    def _called(self, func: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], wanted: Any) -> Any:
+        was, self.on_host = self.on_host, self._is_on_host([*tensors_of(args), *tensors_of(list(kwargs.values()))], wanted)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self.on_host = was
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the program's that torch calls from inside a call of its own: it gets the mode, which torch has left by then."""
@@ -128,6 +137,10 @@ class DeviceMode(TorchFunctionMode):
         """Whether it is a tensor that the program keeps on the host."""
         return isinstance(tensor, torch.Tensor) and tensor in self._host
 
+    def _is_on_host(self, tensors: Sequence[torch.Tensor], wanted: Any) -> bool:
+        """Whether a call computes there: one of those tensors, with a device that it names."""
+        return all(map(self.is_host, tensors)) if wanted is None else wanted.type == "cpu"
+
     def _place(self, tensor: torch.Tensor, *, host: bool) -> None:
         if host:
             self._host[tensor] = True
@@ -166,15 +179,16 @@ class DeviceMode(TorchFunctionMode):
     def _moved(self, tensor: torch.Tensor, *, to_host: bool) -> torch.Tensor:
         if self.is_host(tensor) == to_host:
             return tensor
-        moved = tensor.clone()
+        moved = self._called(torch.Tensor.clone, (tensor,), {}, _CPU)
         self._place(moved, host=to_host)
         self._flow("clone", [tensor], [moved])
         return moved
 
     def _to(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, to_host: bool) -> torch.Tensor:
-        result = func(*args, **kwargs)
-        if self.is_host(args[0]) != to_host and result is args[0]:
-            result = result.clone()  # on a GPU this is a copy from one memory to the other
+        crossing = self.is_host(args[0]) != to_host
+        result = self._called(func, args, kwargs, _CPU if to_host or crossing else DEVICE)
+        if crossing and result is args[0]:
+            result = self._called(torch.Tensor.clone, (result,), {}, _CPU)  # on a GPU this is a copy from one memory to the other
         if result is not args[0]:
             self._place(result, host=to_host)
             self._flow("to", [args[0]], [result])
@@ -188,7 +202,7 @@ class DeviceMode(TorchFunctionMode):
             return
         out = kwargs.get("out")
         inputs = [*tensors_of(args), *tensors_of([value for key, value in kwargs.items() if key != "out"])]
-        host = all(self.is_host(tensor) for tensor in inputs) if wanted is None else wanted.type == "cpu"
+        host = self._is_on_host(inputs, wanted)
         held = {id(tensor) for tensor in inputs}
         for tensor in results:
             if id(tensor) not in held and out is None:

@@ -65,6 +65,80 @@ def test_an_operator_is_differentiated_on_the_device(operators, x):
     assert x.grad.tolist() == [2.0] * 100
 
 
+@pytest.fixture
+def replacing(shim):
+    """Replaces operators of torch as a program does for CUDA, and says which of its kernels were called."""
+    library = torch.library.Library("aten", "IMPL")
+    called = []
+
+    def replace(operator, kernel):
+        def counted(*args, **kwargs):
+            called.append(operator)
+            return kernel(*args, **kwargs)
+
+        library.impl(operator, counted, "CUDA")
+
+    yield library, replace, called
+    library._destroy()
+
+
+def test_a_replaced_operator_of_torch_is_the_programs_on_the_device(replacing, x):
+    library, replace, called = replacing
+
+    def tripled(x):
+        assert x.is_cuda
+        return x * torch.full((), 3.0, device=x.device)
+
+    replace("relu", tripled)
+    assert torch.nn.ReLU()(x).tolist() == (x * 3).tolist()
+    assert torch.relu(torch.ones(2)).tolist() == [1, 1]
+    assert torch.relu(x.cpu()).tolist() == x.tolist()
+    assert called == ["relu"]
+    library._destroy()
+    assert torch.relu(x).tolist() == x.tolist()
+
+
+def test_replaced_operators_are_called_by_each_other_and_by_backward(replacing, x):
+    _, replace, called = replacing
+    replace("_softmax", lambda x, dim, half: torch.exp(x - x.amax(dim, keepdim=True)).div(torch.ones((), device=x.device)))
+    replace("exp", lambda x: torch.full_like(x, 7.0))
+    replace("_softmax_backward_data", lambda grad, out, dim, dtype: grad + out)
+    x.requires_grad_()
+    made = torch.softmax(x, 0)
+    assert made.is_cuda
+    assert made.tolist() == [7.0] * 100
+    made.sum().backward()
+    assert x.grad.is_cuda
+    assert x.grad.tolist() == [8.0] * 100
+    assert called == ["_softmax", "exp", "_softmax_backward_data"]
+
+
+def test_a_replaced_factory_is_told_its_device(replacing):
+    _, replace, called = replacing
+
+    def ones(size, *, dtype=None, layout=None, device=None, pin_memory=None):
+        assert device.type == "cuda"
+        return torch.full(size, 5.0, dtype=dtype, device=device)
+
+    replace("ones", ones)
+    assert torch.ones(2, device="cuda").tolist() == [5, 5]
+    assert torch.ones(2).tolist() == [1, 1]
+    assert called == ["ones"]
+
+
+def test_copies_between_host_and_device_are_not_the_programs(replacing, x):
+    _, replace, called = replacing
+    replace("clone", lambda x, memory_format=None: torch.zeros_like(x))
+    replace("_to_copy", lambda x, **options: torch.zeros_like(x))
+    host = x.cpu()
+    assert host.tolist() == x.tolist()
+    assert host.to("cuda").tolist() == x.tolist()
+    assert called == []
+    assert x.clone().sum() == 0
+    assert x.to(torch.float64).sum() == 0
+    assert called == ["clone", "_to_copy"]
+
+
 class Checked(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

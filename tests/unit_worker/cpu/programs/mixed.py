@@ -227,3 +227,29 @@ def run_loops(x):
     out = torch.empty(65, device=x.device)
     loops[(1,)](x, out, x.numel(), 2**40, BLOCK=64)
     return out
+
+
+@triton.jit
+def words(x_ptr, out_ptr, absent_ptr, m, n, SIDE: tl.constexpr, YES: tl.constexpr):
+    pid = tl.program_id(0)
+    rows, columns = tl.arange(0, SIDE), tl.arange(0, SIDE)
+    inside = rows[:, None] < m and columns[None, :] < n
+    x = tl.load(x_ptr + rows[:, None] * n + columns[None, :], mask=inside, other=0.0)
+    at = rows[:, None] * SIDE + columns[None, :]
+    out = out_ptr + at
+    if pid == 0 and not (m == 0 or n == 0):
+        tl.store(out, tl.where(x > 0, 1.0, 0.0))
+    tl.store(out + SIDE * SIDE, (rows[:, None] < m or columns[None, :] < n).to(tl.float32))
+    tl.store(out + 2 * SIDE * SIDE, (not inside).to(tl.float32))
+    tl.store(out + 3 * SIDE * SIDE, (YES and rows[:, None] < m and pid == 0 and columns[None, :] < n).to(tl.float32))
+    tl.store(out + 4 * SIDE * SIDE, tl.where(inside and pid > 0, 1.0, 0.0))
+    tl.store(out + 5 * SIDE * SIDE, tl.where(YES or inside, 1.0, 0.0))
+    given = absent_ptr is not None and tl.load(absent_ptr) > 0
+    tl.store(out + 6 * SIDE * SIDE, tl.where(inside and not given, 1.0, 0.0))
+
+
+def run_words(x, absent):
+    m, n = x.shape
+    out = torch.full((7, 4, 4), -1.0, device=x.device)
+    words[(1,)](x, out, absent, m, n, SIDE=4, YES=True)
+    return out
