@@ -133,11 +133,11 @@ class Siblings:
         return module
 
     def _is_submodule(self, module: ModuleType, absolute: str, item: str) -> bool:
-        """Whether ``from absolute import item`` is to bind a module of the workspace."""
-        if not hasattr(module, "__path__"):
-            return False
-        child = f"{absolute}.{item}"
-        return (self.reaches(child) or not hasattr(module, item)) and self.file(child) is not None
+        """Whether ``from absolute import item`` is to bind a module of the workspace that isn't bound yet.
+
+        A package may call a function as the module that it comes from: then the function is meant.
+        """
+        return hasattr(module, "__path__") and not hasattr(module, item) and self.file(f"{absolute}.{item}") is not None
 
     def _concerns(self, absolute: str, items: Sequence[str]) -> bool:
         if absolute.partition(".")[0] not in self._loader.top_level:

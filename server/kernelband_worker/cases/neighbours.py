@@ -84,9 +84,9 @@ def _changes(case: Dict[str, Any]) -> List[Tuple[str, Change]]:
         return []
     size = sizes[0]
     return [
-        ("one more", Resize(size, size + 1)),
-        ("one less", Resize(size, size - 1)),
-        ("half", Resize(size, size // 2)),
+        ("one more", Resize.of(case, size, size + 1)),
+        ("one less", Resize.of(case, size, size - 1)),
+        ("half", Resize.of(case, size, size // 2)),
         ("not contiguous", Spread()),
     ]
 
@@ -110,15 +110,15 @@ def further_changes(case: Dict[str, Any], *, gpu: bool, largest: int = 0) -> Lis
     made: List[Tuple[str, Change, Optional[str]]] = []
     for size in _sizes(case)[:1]:
         far = max(_FAR, 4 * size)
-        beyond = Resize(size, _prime(max(far, 2 * largest)))
+        beyond = Resize.of(case, size, _prime(max(far, 2 * largest)))
         made += [
-            ("a prime size", beyond if beyond.bytes(case) <= most else Resize(size, _prime(far)), None),
-            ("the next prime size", Resize(size, _prime(size + 1)), "a prime size"),
-            ("twice the size and one", Resize(size, 2 * size + 1), None),
-            ("twice the size", Resize(size, 2 * size), None),
-            ("size one", Resize(size, 1), None),
+            ("a prime size", beyond if beyond.bytes(case) <= most else Resize.of(case, size, _prime(far)), None),
+            ("the next prime size", Resize.of(case, size, _prime(size + 1)), "a prime size"),
+            ("twice the size and one", Resize.of(case, size, 2 * size + 1), None),
+            ("twice the size", Resize.of(case, size, 2 * size), None),
+            ("size one", Resize.of(case, size, 1), None),
         ]
-    made += [("twice the other size and one", Resize(size, 2 * size + 1), None) for size in _sizes(case)[1:2]]
+    made += [("twice the other size and one", Resize.of(case, size, 2 * size + 1), None) for size in _sizes(case)[1:2]]
     made += [(label, change, None) for label, change in _changes(case)]
     made = [one for one in made if not isinstance(one[1], Resize) or one[1].bytes(case) <= most]
     made.append(("an offset view", Shift(), None))
@@ -143,10 +143,28 @@ def _prime(least: int) -> int:
 
 
 class Resize:
-    """Change a size wherever it appears; content is repeated or cut."""
+    """Change a size wherever it appears; content is repeated or cut.
 
-    def __init__(self, before: int, after: int) -> None:
+    ``products``: whole numbers that are products of sizes, by what they become.
+    """
+
+    def __init__(self, before: int, after: int, products: Optional[Dict[int, int]] = None) -> None:
         self.before, self.after = before, after
+        self.products = products or {}
+
+    @classmethod
+    def of(cls, case: Dict[str, Any], before: int, after: int) -> Resize:
+        """Where the call passes the number of elements of some of a tensor's axes (of all, of rows times columns), that follows."""
+        shapes = [t["shape"] for t in case["tensors"]]
+        products: Dict[int, int] = {}
+        for shape in shapes:
+            for first, last in combinations(range(len(shape) + 1), 2):
+                axes = shape[first:last]
+                if len(axes) > 1 and before in axes:
+                    products.setdefault(prod(axes), prod(after if size == before else size for size in axes))
+        for size in {size for shape in shapes for size in shape}:
+            products.pop(size, None)  # it is a length of its own
+        return cls(before, after, products)
 
     def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
         for dim, size in enumerate(tensor.shape):
@@ -160,8 +178,8 @@ class Resize:
         return sum(prod(shape) * getattr(torch, t["dtype"]).itemsize for t, shape in sizes)
 
     def number(self, value: int) -> int:
-        """A whole-number argument that names the size."""
-        return self.after if value == self.before else value
+        """A whole-number argument that names the size, or a product of it."""
+        return self.after if value == self.before else self.products.get(value, value)
 
 
 class Spread:

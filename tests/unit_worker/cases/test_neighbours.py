@@ -60,3 +60,10 @@ def test_only_the_axes_meant_become_shorter():
     x = torch.randn(16, 16)
     assert torch.equal(change(x, 0), x)
     assert torch.equal(change(x, 1), x[:9])
+
+
+def test_the_number_of_elements_follows_a_size():
+    change = Resize.of(case((6, 3, 16, 16), (3,)), 16, 15)
+    numbers = {16: 15, 16 * 16: 15 * 15, 3 * 16: 3 * 15, 6 * 3 * 16 * 16: 6 * 3 * 15 * 15, 6: 6, 3: 3, 18: 18, 250: 250}
+    assert {number: change.number(number) for number in numbers} == numbers
+    assert Resize.of(case((16, 16), (256,)), 16, 15).number(256) == 256  # a length of its own

@@ -59,6 +59,21 @@ def test_an_init_that_re_exports_is_loaded_again(load):
     assert loader.resolve(ID, function)()[2] is loader.resolve(None, function)()[2]
 
 
+def test_a_function_that_is_called_as_its_module_stays_the_function(load):
+    served, loader = load(
+        {
+            "vp/__init__.py": "from vp.kernels import k\n",
+            "vp/kernels.py": "from vp.tools import entry\n@entry\ndef k():\n    return 'original'\n",
+            "vp/tools/__init__.py": "from vp.tools.entry import entry\n",
+            "vp/tools/entry.py": "import vp\ndef entry(f):\n    return lambda: ('entered', f())\n",
+        }
+    )
+    text = "from vp.tools import entry\n@entry\ndef k():\n    return 'variant'\n"
+    loader.register(served.variant(ID, vp__kernels=text))
+    assert loader.resolve(None, served.function("vp", "k"))() == ("entered", "original")
+    assert loader.resolve(ID, served.function("vp", "k"))() == ("entered", "variant")
+
+
 def test_a_module_that_the_edit_does_not_reach_is_the_original(load):
     served, loader = load({**PACKAGE, "vp/far.py": "from .plain import VALUE\n"})
     loader.register(served.variant(ID, vp__kernels="def k(): pass\n"))
