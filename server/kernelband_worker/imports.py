@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, Optional, Set
+import functools
+from typing import Dict, FrozenSet, Iterator, Optional, Set
 
 
 def resolve(name: str, package: str, level: int) -> Optional[str]:
@@ -17,7 +18,8 @@ def resolve(name: str, package: str, level: int) -> Optional[str]:
     return f"{base}.{name}" if name else base
 
 
-def referenced(text: str, package: str) -> Set[str]:
+@functools.lru_cache(maxsize=4096)
+def referenced(text: str, package: str) -> FrozenSet[str]:
     """Dotted names that may be modules which the text binds: the modules named by imports, ``from x import y`` as ``x`` and
     ``x.y``, and attribute chains on an imported name (``import pkg`` and later ``pkg.kernels.add``).
 
@@ -51,7 +53,7 @@ def referenced(text: str, package: str) -> Set[str]:
             if chain is not None and chain.partition(".")[0] in bound:
                 root, _, rest = chain.partition(".")
                 found.update(_prefixes(f"{bound[root]}.{rest}"))
-    return found
+    return frozenset(found)
 
 
 def _prefixes(name: str) -> Iterator[str]:

@@ -13,8 +13,8 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from types import ModuleType
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set
+from types import CodeType, ModuleType
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from kernelband_worker import recorders
 from kernelband_worker.finder import BesideFinder, WorkspaceFinder, WorkspaceLoader, specification
@@ -35,6 +35,8 @@ class Loader:
         self.top_level: Set[str] = set(session["top_level"])
         self.sources = Sources(ask)
         self.recorded: List[Function] = []  # those of ``record`` that were found, as their modules were loaded
+        self.executed = 0  # originals
+        self._codes: Dict[Tuple[str, str], CodeType] = {}  # of texts under their real paths, by path and hash
         finder = WorkspaceFinder(self)
         self._finders = (finder, BesideFinder(finder))
         self._variants: Dict[str, Siblings] = {}
@@ -201,25 +203,39 @@ class Loader:
     def execute_original(self, module: ModuleType, file: ModuleFile) -> None:
         """Run a module under its own name, with the recorders that are wanted in it."""
         wanted = self._recorded.get(file["name"], {})
-        if not wanted or self._wrap is None:
-            self.execute(module, self.open_original(file), {})
-            return
-        wrap = self._wrap
+        try:
+            if not wanted or self._wrap is None:
+                self.execute(module, self.open_original(file), {})
+                return
+            wrap = self._wrap
 
-        def record(qualname: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-            return lambda function: wrap(wanted[qualname], function)
+            def record(qualname: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+                return lambda function: wrap(wanted[qualname], function)
 
-        self.execute(module, self.open_original(file), {recorders.RECORD: record}, wanted)
+            self.execute(module, self.open_original(file), {recorders.RECORD: record}, wanted)
+        finally:
+            self.executed += 1
 
     def execute(self, module: ModuleType, text: Text, own_builtins: Dict[str, Any], wanted: Optional[Dict[str, Function]] = None) -> None:
         """Run a text as the module, with some builtins of its own and recorders on the ``wanted`` functions."""
-        tree = ast.parse(text.text, text.filename)
-        for qualname in sorted(recorders.place(tree, wanted or {})):
-            self.recorded.append((wanted or {})[qualname])
-        code = compile(tree, text.filename, "exec", dont_inherit=True)
+        code = self._recording(text, wanted) if wanted else self._plain(text)
         if own_builtins:
             vars(module)["__builtins__"] = {**vars(builtins), **own_builtins}
         exec(code, vars(module))
+
+    def _recording(self, text: Text, wanted: Dict[str, Function]) -> CodeType:
+        tree = ast.parse(text.text, text.filename)
+        for qualname in sorted(recorders.place(tree, wanted)):
+            self.recorded.append(wanted[qualname])
+        return compile(tree, text.filename, "exec", dont_inherit=True)
+
+    def _plain(self, text: Text) -> CodeType:
+        """Of a text under its real path once: every variant that reaches it runs it again."""
+        key = (text.filename, text.sha256)
+        code = self._codes.get(key) or compile(text.text, text.filename, "exec", dont_inherit=True)
+        if text.filename == text.path:
+            self._codes[key] = code
+        return code
 
     def _siblings(self, variant: str) -> Siblings:
         found = self._variants.get(variant)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Set
 from kernelband_worker import imports
 from kernelband_worker.finder import WorkspaceLoader, specification
 from kernelband_worker.operators import Operators
-from kernelband_worker.registries import as_before
+from kernelband_worker.registries import Registries
 from kernelband_worker.sources import DIGITS, marked
 from kernelband_worker.wire import ModuleFile, VariantFile, VariantFiles
 
@@ -41,6 +41,8 @@ class Siblings:
         self._reaching: Set[str] = set(self.edited)
         self._settled: Set[str] = set()
         self._operators = Operators(self.id)
+        self._registries = Registries([])
+        self._looked_at = 0  # of the loader's modules, how many there were
 
     def reaches(self, name: str) -> bool:
         """Whether that workspace module is edited or gets at an edited one through what it imports."""
@@ -85,12 +87,18 @@ class Siblings:
         if new:
             sys.modules.setdefault(name, module)
         try:
-            with self._operators.registering(), as_before(name, self._loader.modules()):
+            with self._operators.registering(), self._tables().as_before(name):
                 self._loader.execute(module, self._loader.sources.open(file, filename, sha256), {"__import__": self._import})
         except BaseException:
             del self._modules[name], sys.modules[own_name]
             raise
         return module
+
+    def _tables(self) -> Registries:
+        if self._looked_at != self._loader.executed:
+            self._looked_at = self._loader.executed
+            self._registries = Registries(self._loader.modules())
+        return self._registries
 
     def _ordinary(self, name: str) -> ModuleType:
         with self._operators.aside():
