@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -30,6 +29,7 @@ from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
 from kernelband.search.session import Journal, Reached, Session
 from kernelband.search.start import Setup, StartLab, entry_file, prepare, run_row
+from kernelband.search.stop import why_nothing
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
@@ -39,22 +39,6 @@ from kernelband.workload.capture import within
 from kernelband_worker.wire import Case
 
 BEAT_S = 2.0
-#: Steps of the clock whose name alone doesn't say what took the time.
-LONG = {
-    "start": "starting the worker",
-    "capture": "recording the program's calls",
-    "baseline": "compiling and measuring the original",
-    "waiting": "compiling candidates",
-    "propose": "writing candidates",
-    "other": "everything else",
-}
-
-
-def longest(clock: Mapping[str, float]) -> str:
-    """What took the time of a run that tried nothing: its steps of a tenth of it and more, the longest first."""
-    least = sum(clock.values()) / 10
-    steps = sorted(((seconds, step) for step, seconds in clock.items() if seconds >= least), reverse=True)
-    return ", ".join(f"{LONG.get(step, step)} took {seconds:.0f} s" for seconds, step in steps)
 
 
 def optimize(
@@ -295,10 +279,9 @@ class _Run:
         return ": nothing of it is kept" if self.setup.options.edited else resumed
 
     def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
-        if not s.trials and not s.counts.get("proposed"):
-            return "nothing was tried: no strategy has a move for this kernel"
         if not s.trials:
-            return f"nothing was tried: {longest(self.journal.clock.snapshot())}"
+            pulls = trials.pulls(self.journal.store, self.journal.run)
+            return f"nothing was tried: {why_nothing(s.counts, pulls, self.journal.clock.snapshot())}"
         if s.lab.measured:
             return f"{len(verified)} verified" if verified else "nothing verified: the original stands"
         return f"predicted: variant {best} is likely faster" if best is not None else "predicted: no candidate I would bet on"

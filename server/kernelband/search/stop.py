@@ -7,6 +7,7 @@ Who says ``--trials N`` asked for N trials, and gets them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
@@ -14,6 +15,7 @@ from attrs import frozen
 from kernelband.hardware import Device
 from kernelband.hardware.roofline import roofline
 from kernelband.hardware.work import Work
+from kernelband.history.records import PullRow
 from kernelband.search.budget import Budget
 from kernelband_worker.wire import Case
 
@@ -21,6 +23,16 @@ PATIENCE = 20  # trials without a new leader: as many as the benchmark gives to 
 LIGHT = 90.0  # percent of the speed of light, on the timing case that is farthest from it
 
 NOTHING_LEFT = "nothing is left to try"
+
+#: Steps of the clock whose name alone doesn't say what took the time.
+LONG = {
+    "start": "starting the worker",
+    "capture": "recording the program's calls",
+    "baseline": "compiling and measuring the original",
+    "waiting": "compiling candidates",
+    "propose": "writing candidates",
+    "other": "everything else",
+}
 
 
 @frozen
@@ -72,3 +84,22 @@ def percent_of_light(device: Device, timing: Sequence[Case], before: Sequence[Wo
                 dots[dtype] = dots.get(dtype, 0.0) + work.dot_flops
         reached.append(roofline(device, least, dot_flops=dots).percent(took))
     return min(reached, default=None)
+
+
+def why_nothing(counts: Mapping[str, int], pulls: Sequence[PullRow], clock: Mapping[str, float]) -> str:
+    """Why a run tried nothing: of no proposal, of none that compiles (and what most of them failed by), or of what took its time."""
+    if not counts.get("proposed"):
+        return "no strategy has a move for this kernel"
+    failed = [pull.reason for pull in pulls if pull.outcome in ("compile_error", "oom")]
+    if counts.get("compiled") or not failed:
+        return longest(clock)
+    (reason, times), *_ = Counter(failed).most_common(1)
+    many = f"none of {len(failed)} proposals compiles, {times} of them" if len(failed) > 1 else "the one proposal doesn't compile,"
+    return f"{many} because: {reason.rstrip('.')}"
+
+
+def longest(clock: Mapping[str, float]) -> str:
+    """What took the time of a run that tried nothing: its steps of a tenth of it and more, the longest first."""
+    least = sum(clock.values()) / 10
+    steps = sorted(((seconds, step) for step, seconds in clock.items() if seconds >= least), reverse=True)
+    return ", ".join(f"{LONG.get(step, step)} took {seconds:.0f} s" for seconds, step in steps)

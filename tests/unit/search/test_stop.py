@@ -9,8 +9,7 @@ import pytest
 from kernelband.hardware import find_device
 from kernelband.propose import Draft
 from kernelband.search.budget import Budget
-from kernelband.search.run import longest
-from kernelband.search.stop import PATIENCE, Progress, percent_of_light, why_stop
+from kernelband.search.stop import PATIENCE, Progress, longest, percent_of_light, why_stop
 
 from .fake_lab import CASE, FakeAuthor, FakeExecutor, FakeLab
 from .world import World
@@ -143,3 +142,18 @@ def test_a_run_that_tried_nothing_says_what_took_the_time(world: World) -> None:
     assert longest({"capture": 40.0, "baseline": 18.0, "other": 2.0}) == (
         "recording the program's calls took 40 s, compiling and measuring the original took 18 s"
     )
+
+
+def test_a_run_whose_proposals_all_fail_to_compile_says_by_what(world: World) -> None:
+    class Failing(FakeAuthor):
+        """Nothing else."""
+
+        def write(self, *given: Any) -> Draft:
+            draft = super().write(*given)
+            return Draft(tuple(p for p in draft.proposals if p.parameters["trouble"]), exhausted=True)
+
+    ended = world.run(measured=False, author=Failing(("compile_error",)))
+    assert ended.counts.get("executed", 0) == 0
+    assert ended.reason.startswith("nothing was tried: the one proposal doesn't compile, because: It does not compile;")
+    ended = world.run(measured=False, author=Failing(("compile_error", "compile_error")))
+    assert ended.reason.startswith("nothing was tried: none of 2 proposals compiles, 2 of them because: It does not compile;")
