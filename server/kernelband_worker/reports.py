@@ -5,19 +5,35 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from typing import Any, Callable, Iterator, Optional
+from math import prod
+from typing import Any, Callable, Iterator, List
 
 #: What ``Mark.run`` takes for itself. All else goes to the function that is measured.
 _SHOWN = ("show_plots", "print_data", "save_path", "return_df", "diff_col", "save_precision")
+_POINTS = 3
 
 
-def run_report(mark: Any, points: Optional[int] = None, **more: Any) -> None:
-    """Its function at all sizes, or at the first ``points``, for every line of the plot."""
+def run_report(mark: Any, choose: Callable[[List[Any]], List[Any]] = list, **more: Any) -> None:
+    """Its function for every line of the plot, at all sizes or those that ``choose`` leaves of them."""
     for bench in mark.benchmarks if isinstance(mark.benchmarks, list) else [mark.benchmarks]:
-        for x in bench.x_vals[:points]:
-            values = x if isinstance(x, (list, tuple)) else [x] * len(bench.x_names)
+        for values in choose([x if isinstance(x, (list, tuple)) else [x] * len(bench.x_names) for x in bench.x_vals]):
             for line in bench.line_vals:
                 mark.fn(**dict(zip(bench.x_names, values)), **{bench.line_arg: line}, **bench.args, **more)
+
+
+def smallest(sizes: List[Any]) -> List[Any]:
+    """Three that a machine without a GPU can compute."""
+    return sorted(sizes, key=_problem)[:_POINTS]
+
+
+def spread(sizes: List[Any]) -> List[Any]:
+    """The smallest, one between and the largest, where the work decides and not its launch."""
+    ordered = sorted(sizes, key=_problem)
+    return ordered if len(ordered) <= _POINTS else [ordered[0], ordered[len(ordered) // 2], ordered[-1]]
+
+
+def _problem(values: Any) -> float:
+    return prod(value for value in values if isinstance(value, (int, float)))
 
 
 def unplotted(original: Callable[..., Any], run: Callable[..., None] = run_report) -> Callable[..., Any]:

@@ -64,6 +64,8 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
                 _refuse(state, recorder, recordings, outcome, params)
                 if outcome.failure is not None or recorder.passed_over:
                     notes.append(_sampled(wanted, outcome.failure))
+                if outcome.missing is not None:
+                    notes.append(f"The entry was stopped, for {outcome.missing}; what it did until then is used.")
                 stopped = recorder.stopped or ("processes" if recorder.watched.ended else "time" if outcome.stopped else None)
             elif outcome.failure is not None and not (outcome.failure.assertion and recorder.sampled):
                 notes.append(
@@ -112,6 +114,8 @@ def _sizes(
         recording.order += len(known)
     if outcome.failure is not None and not found:
         notes.append(f"The larger sizes of {params['sizes']['name']} are not known: it fails ({outcome.failure.text.splitlines()[0]}).")
+    if outcome.missing is not None and not found:
+        notes.append(f"The larger sizes of {params['sizes']['name']} are not known, for {outcome.missing}.")
     return found
 
 
@@ -195,6 +199,8 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
             "put the launch into a function that takes the tensors.",
             "not_replayable",
         )
+    if outcome.missing is not None:
+        raise OperationFailed(f"The entry {name} can't be recorded here: {outcome.missing}. Name one with smaller inputs.", "entry_failed")
     if outcome.stopped:
         late = "was still being imported after" if outcome.importing else f"didn't launch {kernel} within"
         raise OperationFailed(f"The entry {name} {late} {params.get('seconds', SECONDS):.0f} s: name a quicker entry.", "never_launches")

@@ -21,13 +21,12 @@ from kernelband_worker.cases import seeds
 from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
-from kernelband_worker.reports import run_report
+from kernelband_worker.reports import run_report, smallest, spread
 from kernelband_worker.state import OperationFailed, State
 
 _TAIL = 8000
 _SKIPS = ("Skipped", "SkipTest")
 _LOOK_S = 0.2  # how often it is asked whether something was seen
-_BENCH_POINTS = 3  # sizes of a perf_report that are run
 
 
 @dataclass
@@ -54,6 +53,7 @@ class Outcome:
     output: str
     seconds: float
     importing: bool  # it was still being imported
+    missing: Optional[str] = None  # memory, without a GPU: where that stopped it
 
 
 class _Tee(io.TextIOBase):
@@ -98,7 +98,9 @@ def run(
     """
     begin = time.monotonic()
     tee = _Tee(sys.stderr if number == 0 else None)  # what further runs print is no news
-    failure, stopped = None, False
+    failure, stopped, memory = None, False, _memory(state)
+    if memory is not None:
+        memory.missing = None
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
@@ -121,7 +123,18 @@ def run(
             if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)
     importing = stopped and entry["kind"] != "script" and entry["module"] not in sys.modules
-    return Outcome(failure, stopped, tee.kept, time.monotonic() - begin, importing)
+    missing = memory.missing if memory is not None and failure is not None else None
+    if missing is not None:  # on the GPU it would have gone on
+        failure = None
+    return Outcome(failure, stopped, tee.kept, time.monotonic() - begin, importing, missing)
+
+
+def _memory(state: State) -> Any:
+    if state.role != "cpu":
+        return None
+    from kernelband_worker.cpu.machine import machine_of
+
+    return machine_of(state).memory
 
 
 def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
@@ -136,7 +149,9 @@ def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     with watching(Watched()), observe(state, lambda _event: None, programs=0):
         outcome = run(state, params["entry"], seconds)
     reason = None
-    if outcome.stopped:
+    if outcome.missing is not None:
+        reason = f"The entry {params['entry']['name']} can't be run here: {outcome.missing}."
+    elif outcome.stopped:
         reason = f"The entry {params['entry']['name']} took more than {seconds:.0f} s."
     elif outcome.failure is not None:
         reason = f"The entry {params['entry']['name']} fails: {outcome.failure.text.splitlines()[0]}{outcome.failure.place()}"
@@ -171,7 +186,7 @@ def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
         if isinstance(owner, type) and inspect.isfunction(found):
             found = getattr(owner(), part)
     if hasattr(found, "benchmarks") and hasattr(found, "fn"):
-        return lambda: run_report(found, _BENCH_POINTS)
+        return lambda: run_report(found, smallest if state.role == "cpu" else spread)
     if not callable(found):
         raise OperationFailed(f"{entry['name']} in {entry['path']} isn't a function: name a callable without arguments.", "entry_failed")
     with contextlib.suppress(ValueError, TypeError):  # no signature: calling will tell

@@ -63,6 +63,7 @@ class Memory:
     def __init__(self) -> None:
         self._masks: Dict[int, _Mask] = {}
         self.following = True  # whether what torch computes is followed
+        self.missing: Optional[str] = None  # why the last tensor that was too large wasn't made
 
     @contextlib.contextmanager
     def follow(self, yes: bool) -> Iterator[None]:

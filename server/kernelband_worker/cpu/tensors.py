@@ -15,6 +15,7 @@ from torch.utils import _device
 from torch.utils._pytree import tree_map_only
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from kernelband_worker.cpu import room
 from kernelband_worker.cpu.memory import Memory
 
 #: What the device is called by programs for NVIDIA and for AMD alike.
@@ -78,6 +79,8 @@ class DeviceMode(TorchFunctionMode):
         wanted = self._device_of(func, args, kwargs)
         args, kwargs = _on_cpu(args), _on_cpu(kwargs)
         kwargs.pop("pin_memory", None)
+        if func in self._constructors:
+            self._make_room(func, args, kwargs)
         if name == "to" and wanted is not None:
             return self._to(func, args, kwargs, to_host=wanted.type == "cpu")
         result = self._called(func, args, kwargs, wanted) if self.replaces else func(*args, **kwargs)
@@ -87,6 +90,12 @@ class DeviceMode(TorchFunctionMode):
         if name not in _LOOKING:
             self._follow(name, args, kwargs, result, wanted)
         return result
+
+    def _make_room(self, func: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        missing = room.missing(func, args, kwargs)
+        if missing is not None:
+            self._memory.missing = missing
+            raise torch.cuda.OutOfMemoryError(missing)
 
     def _called(self, func: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], wanted: Any) -> Any:
         was, self.on_host = self.on_host, self._is_on_host([*tensors_of(args), *tensors_of(list(kwargs.values()))], wanted)

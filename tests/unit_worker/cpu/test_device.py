@@ -184,3 +184,12 @@ def test_amd():
         assert triton.runtime.driver.active.get_current_target().warp_size == 64
     finally:
         shim.uninstall()
+
+
+def test_what_the_machine_cannot_hold_is_not_made(shim, monkeypatch):
+    monkeypatch.setattr("kernelband_worker.cpu.room._free", lambda: 1_000_000_000)
+    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"1\.0 GB are free, and one of 0\.6 GB isn't made"):
+        torch.randn(150_000_000, device="cuda", generator=torch.Generator(device="cuda"))
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        torch.zeros((30_000, 20_000), dtype=torch.uint8, device="cuda")
+    assert torch.empty(300_000_000, dtype=torch.uint8, device="cuda").numel() == 300_000_000
