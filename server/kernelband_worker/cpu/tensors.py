@@ -92,7 +92,11 @@ class DeviceMode(TorchFunctionMode):
         return result
 
     def _make_room(self, func: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        missing = room.missing(func, args, kwargs)
+        was, self.on_host = self.on_host, True  # asking for the size is no call of the program's
+        try:
+            missing = room.missing(func, args, kwargs)
+        finally:
+            self.on_host = was
         if missing is not None:
             self._memory.missing = missing
             raise torch.cuda.OutOfMemoryError(missing)
