@@ -156,11 +156,13 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
     )
     cases = tuple(captured.cases)
     proof = choose_proof(setup.workspace, setup.program, captured.entry, setup.choice.there)  # of what launched the kernel, as a run's
+    compiled = baselines.read(lab, setup.program, baselines.forecast_cases(cases, measured=lab.measured))
+    cases = tuple(c for c in cases if c["id"] not in compiled.late)
     task = Task(cases, options.objective, proof)
     judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=say)
     timing = tuple(c for c in cases if c["role"] == "time")
-    about = cases if lab.measured else timing or cases
-    base = baselines.take(lab, judge, baselines.read(lab, setup.program, about), options.objective)
+    about = baselines.forecast_cases(cases, measured=lab.measured)
+    base = baselines.take(lab, judge, compiled, options.objective)
     say(
         f"{len(cases)} cases, {len(timing)} timed: "
         + ", ".join(f"{c['arguments']} {base.device_us.get(c['id'], 0):.1f} us" for c in timing)

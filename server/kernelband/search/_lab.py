@@ -15,11 +15,15 @@ from kernelband_worker.wire import Case, CompileFacts, Environment, LaunchFacts,
 
 @frozen
 class Built:
-    """What a program launches on the cases, the compile facts by LaunchSpec key, and, measured mode only, its traffic by case id."""
+    """What a program launches on the cases, the compile facts by LaunchSpec key, and, measured mode only, its traffic by case id.
+
+    ``late``: cases of the original that aren't in it, for what it launches on them took too long to compile.
+    """
 
     specialised: SpecialiseResult
     facts: dict[str, CompileFacts]
     traffic: dict[str, list[LaunchFacts]] | None = None
+    late: frozenset[str] = frozenset()
 
 
 class Lab(Protocol):

@@ -34,6 +34,7 @@ class Compiled:
     identity: Identity | None = field(repr=False)
     found: tuple[Work, ...] = field(repr=False)
     launches: tuple[LaunchSpec, ...] = field(default=(), repr=False)
+    late: frozenset[str] = frozenset()  # cases that it takes too long to compile for
 
 
 @frozen
@@ -50,6 +51,11 @@ class Baseline:
     device_us: dict[str, float] = field(factory=dict[str, float])
     call_us: dict[str, float] = field(factory=dict[str, float])
     noise: dict[str, float] = field(factory=dict[str, float])
+
+
+def forecast_cases(cases: tuple[Case, ...], *, measured: bool) -> tuple[Case, ...]:
+    """A forecast is about what would be timed; the others are for checking."""
+    return cases if measured else tuple(c for c in cases if c["role"] == "time") or cases
 
 
 def compile_original(lab: Lab, program: Program, cases: Sequence[Case]) -> tuple[Built, Identity | None]:
@@ -84,9 +90,10 @@ def read(lab: Lab, program: Program, cases: tuple[Case, ...]) -> Compiled:
         KernelBandError: it can't be compiled.
     """
     built, same = compile_original(lab, program, cases)
+    cases = tuple(c for c in cases if c["id"] not in built.late)
     timing = tuple(c for c in cases if c["role"] == "time") or cases  # a forecast is about what is timed
     found = works(built.specialised["launches"], built.facts, timing, built.traffic)
-    return Compiled(Profiler(lab.device, timing, found), built.facts, same, found, tuple(built.specialised["launches"]))
+    return Compiled(Profiler(lab.device, timing, found), built.facts, same, found, tuple(built.specialised["launches"]), built.late)
 
 
 def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline:

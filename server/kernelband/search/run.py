@@ -162,11 +162,11 @@ class _Run:
         begin = time.monotonic()
         cases = self._capture(store)
         capture_s = time.monotonic() - begin
-        judge = self._judge(cases)
-        timing = tuple(c for c in cases if c["role"] == "time")
-        about = cases if lab.measured else timing or cases  # a forecast is about what would be timed; the others are for checking
         with journal.during("baseline"):
-            compiled = baselines.read(lab, setup.program, about)
+            compiled = baselines.read(lab, setup.program, baselines.forecast_cases(cases, measured=lab.measured))
+            cases = self._without(compiled.late, cases)
+            timing = tuple(c for c in cases if c["role"] == "time")
+            about, judge = baselines.forecast_cases(cases, measured=lab.measured), self._judge(cases)
             session = self._session(judge, cases, about, compiled)
             loop = Loop(session, lambda: finish.reserve(session, capture_s))
             if lab.measured and "reassociates" in setup.options.allowed:
@@ -225,6 +225,13 @@ class _Run:
             trials.write(store, trials.Rows(cases=rows))
         runs.update(store, journal.run, kernel_key=key)
         return cases
+
+    def _without(self, late: frozenset[str], cases: tuple[Case, ...]) -> tuple[Case, ...]:
+        left_out = [c["arguments"] for c in cases if c["id"] in late]
+        if left_out:
+            more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            self.journal.emit(Noted(f"Compiling the original takes too long where it gets {left_out[0]}{more}: that is left out."))
+        return tuple(c for c in cases if c["id"] not in late)
 
     def _judge(self, cases: tuple[Case, ...]) -> Judge:
         setup, lab = self.setup, self.setup.lab

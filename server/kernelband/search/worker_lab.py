@@ -6,20 +6,19 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
-from functools import partial
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
 from kernelband.errors import WorkerError
 from kernelband.hardware import Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
+from kernelband.search.building import Build
 from kernelband.source import Workspace
 from kernelband.source.model import text_hash
 from kernelband.worker import NOW, CompilePool, Executor, Worker, WorkerCommand
 from kernelband_worker.wire import (
     Case,
-    CompileFacts,
     Environment,
     Gpu,
     LockWaiting,
@@ -37,7 +36,6 @@ GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on 
 COUNT_S = 10.0
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
-ORIGINAL_S = 240.0  # and of the original, without which there is no run
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
 
@@ -267,73 +265,9 @@ class WorkerLab:
                 if files is None:  # the original, in a fresh process: no variant needs much longer
                     self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)
                 counting = self.count(files, timed) if self._counters is not None else None
-                _Build(self.compilers, self.device, files, specialised, out, turn=turn, counting=counting).begin()
+                Build(self.compilers, self.device, files, specialised, out, turn=turn, timed=timed, counting=counting).begin()
             except BaseException as error:  # noqa: BLE001 - belongs to the one who waits
                 out.set_exception(error)
 
         self._specialise(files, able, None, turn).add_done_callback(compile_all)
         return out
-
-
-class _Build:
-    """The compile jobs of one variant."""
-
-    def __init__(
-        self,
-        pool: CompilePool,
-        device: Device,
-        files: VariantFiles | None,
-        specialised: SpecialiseResult,
-        out: Future[Built],
-        *,
-        turn: int,
-        counting: Future[TrafficResult] | None = None,
-    ) -> None:
-        self._counting, self._turn = counting, turn
-        self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
-        self._facts: dict[str, CompileFacts] = {}
-        self._error: BaseException | None = None
-        self._jobs: dict[str, Future[dict[str, Any]]] = {}
-        self._left = 0
-        self._lock = threading.RLock()
-
-    def begin(self) -> None:
-        """Queue one job for each distinct launch."""
-        launches = {launch["key"]: launch for launch in self._specialised["launches"]}
-        self._left = len(launches)
-        if not launches:
-            self._out.set_result(Built(self._specialised, {}))
-        variant = self._files["id"] if self._files is not None else None
-        for key, launch in launches.items():
-            params = {"variant": variant, "launch": launch, "target": self._device.target, "instructions": False}
-            job = self._pool.submit(params, deadline_s=ORIGINAL_S if self._files is None else None, turn=self._turn)
-            self._jobs[key] = job
-            job.add_done_callback(partial(self._done, key))
-
-    def _done(self, key: str, job: Future[dict[str, Any]]) -> None:
-        with self._lock:
-            self._left -= 1
-            error = CancelledError() if job.cancelled() else job.exception()
-            if error is None:
-                facts = cast("CompileFacts", job.result())
-                refused = facts.get("unusable")
-                error = WorkerError(refused, kind="compile_error") if refused else None
-                self._facts[key] = facts
-            if error is not None and self._error is None:
-                self._error = error
-                for other in self._jobs.values():
-                    other.cancel()  # what has begun goes on to its own deadline
-            if self._left == 0 and not self._out.done():  # jobs that were cancelled just now came back in between
-                in_order = {name: self._facts[name] for name in self._jobs if name in self._facts}  # not as the compilers came back
-                if self._error is not None:
-                    if self._counting is not None:
-                        self._counting.cancel()
-                    self._out.set_exception(self._error)
-                elif self._counting is not None:
-                    self._counting.add_done_callback(partial(self._counted, in_order))
-                else:
-                    self._out.set_result(Built(self._specialised, in_order))
-
-    def _counted(self, facts: dict[str, CompileFacts], job: Future[TrafficResult]) -> None:
-        known = not job.cancelled() and job.exception() is None
-        self._out.set_result(Built(self._specialised, facts, job.result()["launches"] if known else None))

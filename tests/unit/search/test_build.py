@@ -7,12 +7,15 @@ from concurrent.futures import Future
 
 import pytest
 
-from kernelband.errors import WorkloadError
+from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband.search import worker_lab
+from kernelband.search.building import ORIGINAL_S
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace
 
 CASES = [{"id": "c", "replayable": True, "role": "time"}]
+SEVERAL = [{"id": name, "replayable": True, "role": role} for name, role in (("a", "time"), ("b", "time"), ("c", "check"))]
+LATE = ExecutorFault("ptxas works on.", fault="timeout", kind="timeout")
 
 
 class Opened:
@@ -40,7 +43,7 @@ class Jobs:
     size = 1
 
     def __init__(self, *_, **__):
-        self.asked, self.jobs, self.turns = [], [], []
+        self.asked, self.jobs, self.turns, self.deadlines = [], [], [], []
         self.closed = threading.Event()
 
     def close(self):
@@ -49,8 +52,9 @@ class Jobs:
     def turn(self):
         return 7
 
-    def submit(self, params, turn=None, **_):
+    def submit(self, params, turn=None, deadline_s=None, **_):
         self.turns.append(turn)
+        self.deadlines.append(deadline_s)
         self.asked.append(params)
         self.jobs.append(Future())
         return self.jobs[-1]
@@ -72,7 +76,7 @@ def lab(tmp_path, monkeypatch):
 def build(lab, launches):
     """A build that has got as far as its compile jobs: its result, and the jobs by launch."""
     out = lab.build(None, CASES)
-    lab.compilers.jobs[0].set_result({"launches": [{"key": name} for name in launches], "host_hash": {}})
+    lab.compilers.jobs[0].set_result({"launches": [{"key": name, "case": "c"} for name in launches], "host_hash": {}})
     jobs = dict(zip((asked["launch"]["key"] for asked in lab.compilers.asked[1:]), lab.compilers.jobs[1:], strict=True))
     assert list(jobs) == list(launches)
     return out, jobs
@@ -112,3 +116,43 @@ def test_compiling_ends_when_it_is_told_to(lab):
 def test_all_jobs_of_a_variant_have_its_turn(lab):
     build(lab, ["one", "two"])
     assert lab.compilers.turns == [7, 7, 7]
+
+
+def build_several(lab, files=None):
+    """Of three cases with a launch each."""
+    out = lab.build(files, SEVERAL)
+    lab.compilers.jobs[0].set_result({"launches": [{"key": name.upper(), "case": name} for name in "abc"], "host_hash": {}})
+    return out, dict(zip("ABC", lab.compilers.jobs[1:], strict=True))
+
+
+def test_where_the_original_takes_too_long_to_compile_the_case_is_left_out(lab):
+    out, jobs = build_several(lab)
+    jobs["B"].set_exception(LATE)
+    for name in "AC":
+        jobs[name].set_result({"key": name})
+    built = out.result(0)
+    assert built.late == {"b"}
+    assert [launch["case"] for launch in built.specialised["launches"]] == ["a", "c"]
+    assert list(built.facts) == ["A", "C"]
+    assert set(lab.compilers.deadlines[1:]) == {None}
+
+
+def test_where_nothing_would_be_left_to_time_the_original_gets_longer(lab):
+    out, jobs = build_several(lab)
+    for name in "AB":
+        jobs[name].set_exception(LATE)
+    jobs["C"].set_result({"key": "C"})
+    assert not out.done()
+    assert [asked["launch"]["key"] for asked in lab.compilers.asked[4:]] == ["A", "B"]
+    assert lab.compilers.deadlines[4:] == [ORIGINAL_S, ORIGINAL_S]
+    lab.compilers.jobs[4].set_result({"key": "A"})
+    lab.compilers.jobs[5].set_exception(LATE)
+    with pytest.raises(ExecutorFault):
+        out.result(0)
+
+
+def test_of_a_variant_no_case_is_left_out(lab):
+    out, jobs = build_several(lab, {"id": "v", "files": []})
+    jobs["B"].set_exception(LATE)
+    with pytest.raises(ExecutorFault):
+        out.result(0)
