@@ -12,7 +12,7 @@ NOTEBOOK = ".ipynb"
 PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "env", "virtualenv", "build", "dist"})
 MAX_FOLDERS = 4000  # that a search for hosts looks into
-DEEPEST, DEEPEST_LOOSE = 30, 2  # how far below a project, and below a folder that is none (a script in /tmp, say)
+DEEPEST, DEEPEST_LOOSE = 30, 2  # how far below a project, and, but for packages, below a folder that is none (a script in /tmp, say)
 
 
 def real(path: str) -> str:
@@ -31,20 +31,27 @@ def is_notebook(path: str) -> bool:
 
 
 def find_roots(path: str) -> tuple[str, ...]:
-    """The nearest project folder of a file (pyproject.toml, setup.py, setup.cfg) and its git root; its own folder when there is neither.
+    """The nearest project folder of a file (pyproject.toml, setup.py, setup.cfg) and its git root. Where there is neither, the folder that
+    holds its top package, for tests may lie beside that; its own folder where it is in no package.
 
-    A ``.git`` or project file in the home folder or the file system's root doesn't count.
+    A ``.git`` or project file in the home folder or the file system's root doesn't count, and neither of them is taken for a project.
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     project: Path | None = None
     for at in (folder, *folder.parents):
-        if at == at.parent or str(at) == real(os.path.expanduser("~")):
+        if _holds_all(at):
             break
         if project is None and any((at / name).is_file() for name in PROJECT_FILES):
             project = at
         if (at / ".git").exists():
             return tuple(dict.fromkeys(str(r) for r in (project, at) if r is not None))
+    while project is None and is_package(folder) and not _holds_all(folder.parent):
+        folder = folder.parent
     return (str(project or folder),)
+
+
+def _holds_all(folder: Path) -> bool:
+    return folder == folder.parent or str(folder) == real(os.path.expanduser("~"))
 
 
 def package_root(path: str) -> str:
@@ -89,6 +96,7 @@ def in_package(path: str) -> bool:
 
 def python_files(root: str, deepest: int | None = None) -> Iterator[str]:
     """The Python files below a folder, folder by folder from the top, links not followed."""
+    deeper = DEEPEST if deepest is None else deepest  # below packages
     if deepest is None:
         deepest = DEEPEST if is_project(root) else DEEPEST_LOOSE
     queue, visited = deque([(root, 0)]), 0
@@ -102,7 +110,8 @@ def python_files(root: str, deepest: int | None = None) -> Iterator[str]:
             continue
         for entry in listed:
             if entry.is_dir(follow_symlinks=False):
-                if depth < deepest and not skipped(Path(entry.path)):
+                at = Path(entry.path)
+                if (depth < deepest or (depth < deeper and is_package(at))) and not skipped(at):
                     queue.append((entry.path, depth + 1))
             elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
                 yield entry.path

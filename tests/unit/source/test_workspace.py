@@ -13,7 +13,7 @@ import pytest
 from kernelband.errors import SourceError
 from kernelband.source import Workspace
 from kernelband.source.encoding import MAX_FILE_BYTES
-from kernelband.source.folders import find_roots
+from kernelband.source.folders import find_roots, python_files
 
 
 def make(folder: Path, *files: str) -> None:
@@ -43,6 +43,21 @@ def test_a_repository_in_the_home_folder_does_not_count(tmp_path: Path, monkeypa
     make(tmp_path, ".git", "a/c.py")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert find_roots(str(tmp_path / "a" / "c.py")) == (str(tmp_path / "a"),)
+
+
+def test_a_package_in_no_project_is_found_with_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / "pkg" / "ops" / "cuda" / "more"
+    deep.mkdir(parents=True)
+    for folder in (deep, *deep.parents[:3]):
+        (folder / "__init__.py").write_text("")
+    (deep / "kernel.py").write_text("")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_kernel.py").write_text("")
+    assert find_roots(str(deep / "kernel.py")) == (str(tmp_path),)
+    assert {str(deep / "kernel.py"), str(tmp_path / "tests" / "test_kernel.py")} <= set(python_files(str(tmp_path)))
+    assert Workspace.for_file(str(deep / "kernel.py"), {}).module_name(str(deep / "kernel.py")) == "pkg.ops.cuda.more.kernel"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_roots(str(deep / "kernel.py")) == (str(tmp_path / "pkg"),)
 
 
 def test_a_search_in_a_folder_that_is_no_project_stays_near(tmp_path: Path) -> None:
