@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from kernelband.search.run import optimize
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies import Facts, Proposal
-from kernelband.worker.pool import CompilePool
 from kernelband_worker.wire import Case
 from tests.e2e.cli_world import Home
 
@@ -68,7 +66,7 @@ def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Itera
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
     with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
         patience.setattr("kernelband.search.worker_lab.INTERPRET_S", 3.0)
-        patience.setattr("kernelband.search.worker_lab.CompilePool", partial(CompilePool, deadline_s=20.0))
+        patience.setattr("kernelband.search.worker_lab.COMPILE_S", 20.0)
         patience.setattr("kernelband.judge.check.interpreted_deadline", pace)
         ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
     assert ended.state == "finished"

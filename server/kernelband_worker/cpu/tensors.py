@@ -79,7 +79,7 @@ class DeviceMode(TorchFunctionMode):
         wanted = self._device_of(func, args, kwargs)
         args, kwargs = _on_cpu(args), _on_cpu(kwargs)
         kwargs.pop("pin_memory", None)
-        if func in self._constructors:
+        if func in self._constructors and wanted is not None and wanted.type == "cuda":
             self._make_room(func, args, kwargs)
         if name == "to" and wanted is not None:
             return self._to(func, args, kwargs, to_host=wanted.type == "cpu")
