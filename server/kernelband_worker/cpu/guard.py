@@ -50,7 +50,7 @@ class Launch:
         self.counter = Counter()
         self.sampled = sampled
         self.program = (0, 0, 0)
-        self.made_pointers = False  # from integers: they may lie in tensors that aren't arguments
+        self.made_pointers = False  # from integers or objects: they may lie in tensors that aren't arguments
         self._kernel = kernel
         self._memory = memory
         self._site_of = site_of

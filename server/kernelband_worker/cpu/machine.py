@@ -22,7 +22,7 @@ from kernelband_worker import triton_versions
 from kernelband_worker.cpu.builder import Builder
 from kernelband_worker.cpu.guard import Launch, Outside, sites
 from kernelband_worker.cpu.language import Language
-from kernelband_worker.cpu.memory import Memory, regions_of
+from kernelband_worker.cpu.memory import Memory, has_bare_pointers, regions_of
 from kernelband_worker.cpu.traffic import Counter, Traffic
 from kernelband_worker.sources import real_path
 from kernelband_worker.state import OperationFailed, State
@@ -104,6 +104,7 @@ class Machine:
         regions = regions_of(arguments)
         sampled = total > min(len(chosen), _FEWEST)
         launch = Launch(regions, self.memory, sampled=sampled, kernel=kernel.__name__, site_of=self._site_of, found=self._found)
+        launch.made_pointers = has_bare_pointers(arguments)
         self._builder.launch = launch
         constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
         detailed = set(chosen[:_DETAILED])

@@ -46,6 +46,14 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(item)
     elif isinstance(getattr(value, "base", None), torch.Tensor):  # TensorDescriptor, TensorWrapper
         yield value.base
+    elif hasattr(value, "data_ptr"):  # an object of the program's, which Triton takes for a pointer
+        yield from (held for held in getattr(value, "__dict__", {}).values() if isinstance(held, torch.Tensor))
+
+
+def has_bare_pointers(arguments: Dict[str, Any]) -> bool:
+    """Whether one of a launch's arguments is a pointer of the program's making, into whatever tensor it likes."""
+    bare = [value for value in arguments.values() if hasattr(value, "data_ptr") and not isinstance(value, torch.Tensor)]
+    return any(not isinstance(getattr(value, "base", None), torch.Tensor) for value in bare)
 
 
 @dataclass

@@ -107,6 +107,13 @@ def test_a_table_of_pointers(program):
     assert mixed.machine.out_of_bounds == []
 
 
+def test_arguments_that_triton_takes_for_pointers(program):
+    mixed = program("mixed")
+    x, y = torch.arange(6.0, device="cuda"), torch.arange(10.0, 16.0, device="cuda")
+    assert mixed.module.run_add_behind_pointers(x, y).tolist() == [11.0, 13.0, 15.0, 17.0, 19.0, 0.0]
+    assert mixed.machine.out_of_bounds == []
+
+
 @pytest.mark.parametrize("flag", [True, False])
 def test_a_kernel_made_in_a_function_with_captured_values_and_defaults(program, flag):
     mixed = program("mixed")
