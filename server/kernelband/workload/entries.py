@@ -26,6 +26,7 @@ _SEVERAL = re.compile(r"\b(?:mp|multiprocessing)\b[\w.]*\.spawn|\bworld_size\b|\
 _NEEDS_ARGUMENTS = re.compile(r"""add_argument\(\s*["'][^-"'][^)]*\)|add_argument\([^)]*required\s*=\s*True""")
 _BACKWARD = re.compile(r"bwd|backward|grad", re.IGNORECASE)
 _GOES_BACK = re.compile(r"backward|grad", re.IGNORECASE)
+_MARK = re.compile(r"\bmark\.(\w+)")
 _TESTS_ITSELF = re.compile(r"\b(?:pytest|unittest)\.main\b")
 _SETUP = re.compile(r"@[\w.]*fixture|\bdef (?:setUp|setUpClass|setup_method|setup_class|__init__)\b")
 
@@ -40,6 +41,7 @@ class Found:
     reaches: bool
     near: bool = True
     report: bool = False  # a triton.testing.perf_report
+    marks: tuple[str, ...] = ()  # pytest's
     steps: float = 0.0
     likeness: tuple[float, float] = (0.0, 0.0)  # of its file's name, then of its own, to the kernel's module
     apart: int = 0  # folders between it and the kernel
@@ -92,7 +94,7 @@ def look(workspace: Workspace, program: Program) -> Entries:
             evolve(
                 f,
                 near=path in own,
-                likeness=(likeness.of_file(path), likeness.of_name(f.entry["name"])),
+                likeness=(likeness.of_file(path), likeness.of_name(f.entry["name"], f.marks)),
                 apart=far_apart(path, kernel),
             )
             for f in found
@@ -128,9 +130,9 @@ def entries_of(workspace: Workspace, path: str, leads: Leads | None = None, *, b
             reaching = _reaching_methods(methods, known.files.get(path, {}))
             for method in (m for m in methods if m.kind == "def" and m.name.startswith("test")):
                 reaches = steps is not None and method.name in reaching
-                yield Found(
-                    _entry("pytest", module, path, f"{block.name}::{method.name}"), reaches, steps=_weighed(steps, method, backward)
-                )
+                weighed = _weighed(steps, method, backward)
+                entry = _entry("pytest", module, path, f"{block.name}::{method.name}")
+                yield Found(entry, reaches, steps=weighed, marks=_marks(block, method))
         report = "perf_report" in block.decorators
         if block.kind != "def" or not (report or block.name.lower().startswith(TEST + BENCH)):
             continue
@@ -139,7 +141,8 @@ def entries_of(workspace: Workspace, path: str, leads: Leads | None = None, *, b
         if not needed or pytest or report:
             kind = "pytest" if pytest else "callable"
             weighed = _weighed(steps, block, backward)
-            yield Found(_entry(kind, module, path, block.name), steps is not None, report=report, steps=weighed)
+            entry = _entry(kind, module, path, block.name)
+            yield Found(entry, steps is not None, report=report, steps=weighed, marks=_marks(block))
 
 
 def required(block: Block) -> list[str]:
@@ -163,6 +166,10 @@ def _weighed(steps: float | None, block: Block, backward: bool) -> float:
     if backward and not _GOES_BACK.search(block.text):
         more += 1.5
     return (steps or 0.0) + more
+
+
+def _marks(*blocks: Block) -> tuple[str, ...]:
+    return tuple(mark for block in blocks for mark in _MARK.findall(block.decorators))
 
 
 def _goes_back(program: Program) -> bool:

@@ -106,6 +106,25 @@ def test_parameters_make_it_a_pytest_node(tmp_path: Path) -> None:
     assert choose_entry(workspace, program, "TestAdd::test_one")["kind"] == "pytest"
 
 
+@pytest.mark.parametrize(
+    "nearest",
+    [
+        "@pytest.mark.vector_add\ndef test_of_the_second_kind():\n    vector_add(1)\n",
+        "def test_vectoradd():\n    vector_add(1)\n",
+        "@pytest.mark.vector_add\nclass TestIt:\n    def test_of_the_second_kind(self):\n        vector_add(1)\n",
+    ],
+)
+def test_a_mark_and_words_written_as_one_say_what_is_tested(tmp_path: Path, nearest: str) -> None:
+    kernel = KERNEL.replace("def add(", "def vector_add(")
+    others = "".join(f"{mark}\ndef test_{name}_add():\n    vector_add(1)\n" for name, mark in (("tall", "@pytest.mark.slow"), ("wide", "")))
+    imports = "import pytest\nfrom kernel import vector_add\n"
+    workspace, program, _ = write(
+        tmp_path, kernel=kernel, test_all=f"{imports}\n{others}\n{nearest}\n{others.replace('_add()', '_add_too()')}"
+    )
+    first = find_entries(workspace, program)[0].entry["name"]
+    assert first in ("test_of_the_second_kind", "test_vectoradd", "TestIt::test_of_the_second_kind")
+
+
 def test_a_test_file_beside_the_kernel(tmp_path: Path) -> None:
     workspace, program, _ = write(
         tmp_path, kernel=KERNEL, test_kernel="from kernel import add\n\ndef test_it():\n    add(1)\n", test_none="def test_x(): pass\n"
