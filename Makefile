@@ -12,7 +12,7 @@ STAGE ?= $(STAGES)
 LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute, those of e2e most of all.
 JOBS ?= $(shell nproc)
-E2E_JOBS ?= $(shell [ $(JOBS) -gt 1 ] && echo $$(($(JOBS) + 1)) || echo 1)
+E2E_JOBS ?= $(shell [ $(JOBS) -gt 1 ] && echo $$(($(JOBS) + 2)) || echo 1)
 SIDE ?= $(shell [ $(JOBS) -gt 1 ] && echo 2 || echo 1)
 PYTEST := -m pytest -q --junitxml
 RESULTS := .cache/test
