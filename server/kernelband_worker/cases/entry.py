@@ -89,9 +89,10 @@ def run(
     *,
     enough_s: Optional[float] = None,
     seen: Callable[[], bool] = lambda: True,
+    busy: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Run the entry once. ``number`` above 0 shifts its seeds. The main thread is interrupted after ``seconds``, or from ``enough_s`` on
-    as soon as something was ``seen``.
+    as soon as something was ``seen``, but not while the recorder is ``busy``.
 
     Raises:
         OperationFailed: the entry isn't there, needs arguments, or pytest is missing.
@@ -104,7 +105,7 @@ def run(
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
-            with _alarm(seconds, seconds if enough_s is None else enough_s, seen):
+            with _alarm(seconds, seconds if enough_s is None else enough_s, seen, busy):
                 _action(state, entry)()  # importing its module takes of the same seconds
                 _synchronize(state)
         except StopCapture:
@@ -217,7 +218,7 @@ def _scratch() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alarm(seconds: float, enough_s: float, seen: Callable[[], bool]) -> Iterator[None]:
+def _alarm(seconds: float, enough_s: float, seen: Callable[[], bool], busy: Callable[[], bool]) -> Iterator[None]:
     """Raise StopCapture in the main thread as ``run`` says. On Windows and other threads the executor's deadline must do."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -227,9 +228,9 @@ def _alarm(seconds: float, enough_s: float, seen: Callable[[], bool]) -> Iterato
 
     def ring(*_: Any) -> None:
         left = end - time.monotonic()
-        if left <= 0 or seen():
+        if not busy() and (left <= 0 or seen()):
             raise StopCapture("time")
-        signal.setitimer(signal.ITIMER_REAL, min(left, _LOOK_S))
+        signal.setitimer(signal.ITIMER_REAL, _LOOK_S if left <= 0 else min(left, _LOOK_S))
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, max(min(seconds, enough_s), 0.001))

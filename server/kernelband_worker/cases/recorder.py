@@ -46,6 +46,7 @@ class Recorder:
         self.reached: Dict[Tuple[str, str], Function] = {}
         self.passed_over = 0  # failed assertions about results of which only a sample was computed
         self.stopped: Optional[str] = None
+        self.keeping = False  # a recording is being written down, of which half is none
         self.sampled = False  # role cpu: some launch left programs out
         self._limits = Limits(0.0, 0)
         self._seen: Dict[str, str] = {}  # call key -> recording key
@@ -56,8 +57,7 @@ class Recorder:
     def begin(self, limits: Limits, only: Optional[Dict[str, Recording]] = None) -> None:
         """Start a run of the entry. ``only`` holds the recordings of the first run: others are not wanted any more."""
         self.recordings, self._seen, self._open = {}, {}, {}
-        self._limits, self._only, self.stopped = limits, only, None
-        self.active = True
+        self._limits, self._only, self.stopped, self.active = limits, only, None, True
 
     def end(self) -> Dict[str, Recording]:
         """Stop recording; what this run gave, by case key."""
@@ -65,13 +65,11 @@ class Recorder:
         return self.recordings
 
     def has_recorded(self) -> bool:
-        """Whether this run gave anything yet."""
         return bool(self.recordings)
 
     def pass_over(self) -> bool:
         """Whether a failed assertion says nothing: role cpu, and some launch left programs out."""
-        if self.sampled:
-            self.passed_over += 1
+        self.passed_over += self.sampled
         return self.sampled
 
     def wrap(self, function: Function, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -244,12 +242,17 @@ class Recorder:
             )
             self.recordings[key] = recording
             if before.pickled is not None:
-                with unfollowed(self.state):
-                    self._keep(recording, before, outputs, original)
+                self.keeping = True
+                try:
+                    with unfollowed(self.state):
+                        self._keep(recording, before, outputs, original)
+                finally:
+                    self.keeping = False
             return recording
 
     def _keep(self, recording: Recording, before: Snapshot, outputs: Outputs, original: Any) -> None:
         assert before.storages is not None
+        assert before.pickled is not None
         after = modes.generator_states(self.gpu)
         rng = None if after == before.rng else self.store.put(modes.pack(before.rng))
         records = []
@@ -257,15 +260,20 @@ class Recorder:
             if not same_bytes(view, copy):
                 recording.mutated.append(number)
             records.append(StorageRecord(self.store.put_tensor(copy), copy.numel(), view.device.type))
-        assert before.pickled is not None
         recording.tree = TreeRecord(self.store.put(before.pickled), records, rng, before.modes)
         recording.changed_globals = effects.globals_changed(before.globals, effects.globals_print(original))
         if not recording.facts:
             recording.reason = "it takes no tensors, so there is nothing to call it with"
         elif self._only is not None:
             recording.mutated = sorted({*recording.mutated, *self._only[recording.key].mutated})
-        elif not recording.mutated and all(before.storages.find(t) is not None for _, t in (*outputs[0], *outputs[1])):
+        self._result(recording, before, outputs)
+        known = recording.mutated or self._only is not None or not recording.facts
+        if not known and all(before.storages.find(t) is not None for _, t in (*outputs[0], *outputs[1])):
             self._provoke(recording, before, original, alone=not any(outputs))
+            self._result(recording, before, outputs)
+
+    def _result(self, recording: Recording, before: Snapshot, outputs: Outputs) -> None:
+        """What a replay is compared with."""
         for fact in recording.facts:
             fact["mutated"] = fact["storage"] in recording.mutated
         returned, left = outputs
@@ -280,11 +288,11 @@ class Recorder:
     def _provoke(self, recording: Recording, before: Snapshot, original: Any, *, alone: bool) -> None:
         """What bytes don't show: whether it writes arguments that hold what it writes. ``alone``: else there is nothing to compare."""
         recording.reason = NO_TIME if alone else None  # where the capture's own stop comes meanwhile
-        self.active = False
+        self.active = self.keeping = False  # the program runs: the stop may come
         try:
             recording.mutated, said = provoke(before, original, gpu=self.gpu, deadline=self._limits.deadline)
         finally:
-            self.active = True
+            self.active = self.keeping = True
         recording.reason = said if alone and said else None
 
     # ------------------------------------------------------------------ launches

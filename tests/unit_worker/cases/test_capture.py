@@ -181,26 +181,6 @@ def test_it_stops_at_the_time(make):
     assert cases[0]["replayable"]
 
 
-LARGE = """
-
-def test_large(first=100):
-    for n in (first, 1 << 60):
-        scale(torch.ones(n, device='cuda'))
-
-def test_only_large():
-    test_large(1 << 60)
-"""
-
-
-def test_it_stops_where_this_machines_memory_ends(make):
-    text = make().served.files["plain_function.py"] + LARGE
-    run = make({"large.py": text, "larger.py": text})
-    assert [c["replayable"] for c in run.capture("large", "scale_kernel", ["scale"], "test_large", neighbours=False)] == [True]
-    assert any(note.startswith("The entry was stopped, for without a GPU tensors lie in this machine's memory") for note in run.notes)
-    with pytest.raises(OperationFailed, match="can't be recorded here: without a GPU tensors lie in this machine's memory"):
-        run.capture("larger", "scale_kernel", ["scale"], "test_only_large")
-
-
 LATE = """
 
 def test_late():

@@ -1,11 +1,14 @@
-"""Our own stop is no error of the program, wherever it comes and whatever is made of it."""
+"""Our own stop is no error of the program, wherever it comes and whatever is made of it, and no recording is cut in two."""
 
 from __future__ import annotations
 
+import signal
 import textwrap
+import time
 
 import pytest
 
+from kernelband_worker.cases.recorder import Recorder
 from kernelband_worker.state import OperationFailed
 
 RING = "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
@@ -57,3 +60,47 @@ def test_a_test_that_skips_itself_does_not_fail(make, how):
 def test_an_error_of_the_program_stays_its_own(make):
     result = make({"own.py": "def test_it():\n    raise RuntimeError('mine')\n"}).run_entry("own", "test_it")
     assert "RuntimeError: mine" in result["reason"]
+
+
+ONCE = """
+
+def test_once():
+    import time
+
+    scale(torch.ones(100, device='cuda'))
+    time.sleep(600)
+"""
+
+
+def test_the_stop_waits_for_what_is_being_written_down(make, monkeypatch):
+    keep = Recorder._keep
+
+    def late(*given):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        time.sleep(0.1)
+        keep(*given)
+
+    monkeypatch.setattr(Recorder, "_keep", late)
+    run = make({"once.py": make().served.files["plain_function.py"] + ONCE})
+    cases = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
+    assert [c["replayable"] for c in cases] == [True]
+
+
+LARGE = """
+
+def test_large(first=100):
+    for n in (first, 1 << 60):
+        scale(torch.ones(n, device='cuda'))
+
+def test_only_large():
+    test_large(1 << 60)
+"""
+
+
+def test_it_stops_where_this_machines_memory_ends(make):
+    text = make().served.files["plain_function.py"] + LARGE
+    run = make({"large.py": text, "larger.py": text})
+    assert [c["replayable"] for c in run.capture("large", "scale_kernel", ["scale"], "test_large", neighbours=False)] == [True]
+    assert any(note.startswith("The entry was stopped, for without a GPU tensors lie in this machine's memory") for note in run.notes)
+    with pytest.raises(OperationFailed, match="can't be recorded here: without a GPU tensors lie in this machine's memory"):
+        run.capture("larger", "scale_kernel", ["scale"], "test_only_large")
