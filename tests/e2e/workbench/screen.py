@@ -289,9 +289,15 @@ class Screen:
     def actions(self, words: str, nth: int = 0) -> list[str]:
         """What the lightbulb offers at words; the list stays open."""
         self.click(words, nth)
-        # The editor asks by itself where the cursor has come to. An answer to that while one acts takes away what one acts on.
         _, y = self.place(words, nth)
-        bulbs = self.page.locator(f"{EDITOR} .lightBulbWidget")
+        return self.open_actions(y)
+
+    def open_actions(self, y: float, within: str = EDITOR) -> list[str]:
+        """What the lightbulb offers where the cursor is, at that height.
+
+        The editor asks by itself where the cursor has come to. An answer to that while one acts takes away what one acts on.
+        """
+        bulbs = self.page.locator(f"{within} .lightBulbWidget")
         self.eventually(lambda: [box for bulb in bulbs.all() if (box := bulb.bounding_box()) and abs(box["y"] - y) < 40])
         self.press("Control+.")
         rows = self.page.locator(".action-widget .monaco-list-row.action")

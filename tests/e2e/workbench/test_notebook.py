@@ -57,9 +57,7 @@ def test_a_variant_over_cells(lend: Lend, home: Home) -> None:
     hover = screen.page.locator(".monaco-hover:not(.hidden)").first
     screen.eventually(lambda: "likely faster" in hover.inner_text() if hover.is_visible() else False)
 
-    screen.press("Control+.")
-    rows = screen.page.locator(".action-widget .monaco-list-row.action")
-    rows.first.wait_for()
+    screen.open_actions(y, within=CELL)
     screen.act(LIKELY)
     after = screen.eventually(lambda: cells(screen), lambda found: len(found) == 4 and found != before)
     assert after[1] == before[1]
