@@ -124,9 +124,11 @@ def run(
             if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)
     importing = stopped and entry["kind"] != "script" and entry["module"] not in sys.modules
-    missing = memory.missing if memory is not None and failure is not None else None
-    if missing is not None:  # on the GPU it would have gone on
-        failure = None
+    missing = memory.missing if memory is not None else None
+    if missing is not None and failure is not None and missing in failure.text:
+        failure = None  # on the GPU it would have gone on
+    else:
+        missing = None  # it has found a way without
     return Outcome(failure, stopped, tee.kept, time.monotonic() - begin, importing, missing)
 
 

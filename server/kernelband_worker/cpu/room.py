@@ -14,7 +14,10 @@ def missing(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[st
     if getattr(function, "__name__", "") not in _SIZED or kwargs.get("out") is not None:
         return None
     plain = {name: value for name, value in kwargs.items() if name not in ("generator", "device", "pin_memory")}
-    wanted = function(*args, **plain, device="meta")
+    try:
+        wanted = function(*args, **plain, device="meta")
+    except Exception:  # noqa: BLE001 - whatever is wrong, the call itself will say
+        return None
     bytes_ = wanted.numel() * wanted.element_size()
     free = _free() if bytes_ > _LARGE else None
     if free is None or bytes_ <= _SHARE * free:
