@@ -18,7 +18,7 @@ from kernelband.explain.figures import Figures, figures
 from kernelband.explain.kept import Kept
 from kernelband.explain.outcome import tier
 from kernelband.explain.proofshape import Change, Pair, Proof, ProofCase, ProofFigures, ProofFile, StressLine, World
-from kernelband.history.records import CaseRow, RunRow
+from kernelband.history.records import LEFT_OUT, CaseRow, RunRow
 from kernelband.judge.protocol import PROTOCOL
 from kernelband.search.patches import patch_from_json
 from kernelband.source import Workspace, is_notebook
@@ -59,7 +59,7 @@ def prove(kept: Kept, number: int) -> Proof:
         numerics=cast("Any", variant.numerics),
         seed=run.seed,
         files=tuple(_file(_below(root, path), text, patches.get(path)) for path, text in sorted(kept.base.items())),
-        cases=tuple(_case(c, names[c.id], root) for c in kept.cases),
+        cases=tuple(_case(c, names[c.id], root) for c in kept.cases if c.role != LEFT_OUT),
         world=_world(run),
         correctness=said["correctness"],
         performance=said["performance"],

@@ -135,7 +135,7 @@ class CaseLine:
 
     id: str
     name: str
-    role: Literal["time", "check", "held_out"]
+    role: Literal["time", "check", "held_out", "left_out"]
     function: str
     arguments: str
     calls: int

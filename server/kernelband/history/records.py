@@ -48,9 +48,13 @@ class RunRow:
     summary: dict[str, Any] = field(metadata=JSON)
 
 
+#: The role of a case that the run does without, because the original takes too long to compile for it.
+LEFT_OUT = "left_out"
+
+
 @frozen
 class CaseRow:
-    """One case: the facts are wire.Case."""
+    """One case: the facts are wire.Case. ``role``: theirs, or LEFT_OUT."""
 
     run: str
     id: str

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 
 from kernelband.errors import KernelBandError, WorkerError
 from kernelband.history import Store, kernel_key, runs, this_process, trials
-from kernelband.history.records import CaseRow
+from kernelband.history.records import LEFT_OUT, CaseRow
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Task
 from kernelband.propose import Author
@@ -164,7 +164,7 @@ class _Run:
         capture_s = time.monotonic() - begin
         with journal.during("baseline"):
             compiled = baselines.read(lab, setup.program, baselines.forecast_cases(cases, measured=lab.measured))
-            cases = self._without(compiled.late, cases)
+            cases = self._without(store, compiled.late, cases)
             timing = tuple(c for c in cases if c["role"] == "time")
             about, judge = baselines.forecast_cases(cases, measured=lab.measured), self._judge(cases)
             session = self._session(judge, cases, about, compiled)
@@ -224,13 +224,16 @@ class _Run:
             rows = tuple(CaseRow(journal.run, c["id"], i, c["role"], record.finite(dict(c))) for i, c in enumerate(cases))
             trials.write(store, trials.Rows(cases=rows))
         runs.update(store, journal.run, kernel_key=key)
-        return cases
+        left_out = {c.id for c in known if c.role == LEFT_OUT}  # by the run that is resumed: figures over other cases aren't its own
+        return tuple(c for c in cases if c["id"] not in left_out)
 
-    def _without(self, late: frozenset[str], cases: tuple[Case, ...]) -> tuple[Case, ...]:
+    def _without(self, store: Store, late: frozenset[str], cases: tuple[Case, ...]) -> tuple[Case, ...]:
         left_out = [c["arguments"] for c in cases if c["id"] in late]
         if left_out:
             more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
             self.journal.emit(Noted(f"Compiling the original takes too long where it gets {left_out[0]}{more}: that is left out."))
+            known = trials.cases(store, self.journal.run)
+            trials.write(store, trials.Rows(cases=tuple(evolve(c, role=LEFT_OUT) if c.id in late else c for c in known)))
         return tuple(c for c in cases if c["id"] not in late)
 
     def _judge(self, cases: tuple[Case, ...]) -> Judge:

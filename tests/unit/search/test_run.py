@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from attrs import evolve
 
 from kernelband.errors import UsageError, WorkerError, WorkloadError
 from kernelband.history import runs, trials
@@ -16,7 +14,7 @@ from kernelband.search.events import Event
 from kernelband.search.resume import options_of
 from kernelband.search.run import optimize
 
-from .fake_lab import CASE, TEXT, FakeAuthor, FakeExecutor, FakeLab
+from .fake_lab import TEXT, FakeAuthor, FakeExecutor, FakeLab
 from .world import TROUBLES, World, interrupted, rows  # noqa: F401 - others take these from here
 
 
@@ -258,36 +256,3 @@ def test_while_a_compiler_hangs_the_arms_that_are_ready_go_first(world: World, m
     ended = world.run(world.options(trials=30), author=FakeAuthor(("straggler",)))
     assert woken[0] >= 1
     assert any("straggler" in p.key and p.executed for p in rows(world, ended.run)["pulls"])
-
-
-def test_a_case_that_takes_too_long_to_compile_is_left_out(world: World) -> None:
-    class Several(FakeExecutor):
-        """A second case, and what is checked."""
-
-        checked: ClassVar[set[str]] = set()
-
-        def call(self, operation: str, params: Any, *rest: Any, **more: Any) -> Any:
-            out = super().call(operation, params, *rest, **more)
-            if operation == "capture":
-                out["cases"] = [CASE, {**CASE, "id": "late", "arguments": "x: float32[999]"}]
-            if operation == "check":
-                self.checked.update(params["cases"])
-            return out
-
-    def building(lab: FakeLab) -> Any:
-        whole = lab.build
-
-        def build(files: Any, cases: Any) -> Any:
-            if files is not None:
-                return whole(files, cases)
-            out: Future[Any] = Future()
-            out.set_result(evolve(whole(files, cases).result(), late=frozenset({"late"})))
-            return out
-
-        return build
-
-    ended = world.run(measured=False, measuring=lambda lab: lambda: Several(lab), build=building)
-    assert ended.counts["executed"] > 0
-    assert Several.checked == {CASE["id"]}
-    told = [event.text for event in world.named("noted")]
-    assert "Compiling the original takes too long where it gets x: float32[999]: that is left out." in told

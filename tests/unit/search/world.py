@@ -55,6 +55,7 @@ class World:
 def rows(world: World, run: str) -> dict[str, Any]:
     with world.store() as store:
         return {
+            "cases": trials.cases(store, run),
             "variants": trials.variants(store, run),
             "trials": trials.trials(store, run),
             "pulls": trials.pulls(store, run),

@@ -112,7 +112,7 @@ export interface Cluster {
 export interface Case {
   id: string;
   name: string;
-  role: "time" | "check" | "held_out";
+  role: "time" | "check" | "held_out" | "left_out";
   function: string;
   arguments: string;
   calls: number;

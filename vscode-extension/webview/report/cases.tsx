@@ -7,7 +7,7 @@ import { Columns, Section, Wide } from "./parts.tsx";
 const TIMES = ["device", "call"] as const;
 
 function role(of: Case["role"]): string {
-  return { time: l10n.t("timed"), check: l10n.t("checked"), held_out: l10n.t("held out") }[of];
+  return { time: l10n.t("timed"), check: l10n.t("checked"), held_out: l10n.t("held out"), left_out: l10n.t("left out") }[of];
 }
 
 export function CasesSection({ report }: { report: Report }) {
