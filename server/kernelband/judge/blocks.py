@@ -18,7 +18,6 @@ class Place:
     stage: Stage
     process: int
     after: int = 0
-    fresh: bool = False  # the first call of its executor: the user's program is imported in it
 
 
 @frozen
@@ -56,7 +55,7 @@ def measure(
         params: TimeParams = {"variant": candidate.variant, "cases": [c["id"] for c in left], "pairs": pairs, "profile": profile}
         if methods:
             params["methods"] = {c["id"]: methods[c["id"]] for c in left if c["id"] in methods}
-        deadline = time_deadline(left, pairs, settings) + (settings.start_s if place.fresh else 0.0)
+        deadline = time_deadline(left, pairs, settings)
         result = cast("TimeResult", executor.call("time", params, deadline, lock))
         again: list[Case] = []
         for time in result["cases"]:

@@ -24,7 +24,6 @@ def check(
     settings: Settings,
     lock: str | None = None,
     shared: bool = False,
-    fresh: bool = False,
     programs: Callable[[Case], int] | None = None,  # of each launch of a case, by the interpreter
     stress: bool = False,
 ) -> CheckResult:
@@ -57,7 +56,6 @@ def check(
         if stress:
             params["stress"] = True
         deadline = check_deadline(members, used, settings) if programs is None else interpreted_deadline(members, settings)
-        deadline += settings.start_s if fresh else 0.0
         if stress:
             recorded = [c for c in members if c.get("neighbour_of") is None]
             deadline += (STRESS_S + check_deadline(recorded, STRESSES, settings)) if recorded else 0.0

@@ -181,8 +181,7 @@ class _Final:
     def _compare(self, finalist: Finalist) -> None:
         room, cases = finalist.checks, self._checked_on()
         executor = room.enter()
-        checked = self.judge.check(executor, finalist.candidate, cases, sets=None, fresh=room.fresh, shared=self.together, stress=True)
-        room.fresh = False
+        checked = self.judge.check(executor, finalist.candidate, cases, sets=None, shared=self.together, stress=True)
         finalist.checked.append(checked)
         correctness, finalist.said = judge_check(checked)
         if correctness != "passed":
@@ -205,7 +204,7 @@ class _Final:
 
     def _prepare(self, room: Room, candidate: Candidate, cases: Sequence[Case] | None = None, *, alone: bool = False) -> None:
         cases = cases or self.judge.task.timed()
-        deadline = prepare_deadline(cases, self.judge.settings, fresh=room.fresh)
+        deadline = prepare_deadline(cases, self.judge.settings)
         room.prepare(candidate.variant, [c["id"] for c in cases], deadline, self.judge.gpu, shared=self.together and not alone)
 
     # ------------------------------------------------------------ measure

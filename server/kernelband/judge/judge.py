@@ -53,10 +53,8 @@ class Judge:
         self.shares: dict[str, float] = {}
         self.profiled: set[str] = set()
 
-    def screen(self, executor: Executor, candidate: Candidate, process: int = 0, *, fresh: bool = False) -> Verdict:
+    def screen(self, executor: Executor, candidate: Candidate, process: int = 0) -> Verdict:
         """A trial: check on all cases of role check and time, then 5 pairs per timing case, then 10 more unless it is surely slower.
-
-        ``fresh``: the executor hasn't imported the user's program yet.
 
         Raises:
             KernelBandError: what isn't the variant's fault (no GPU, a case that can't be replayed, the worker is gone).
@@ -66,7 +64,7 @@ class Judge:
         found: list[Measurement] = []
         checked: list[CheckResult] = []
         try:
-            checked.append(self.check(executor, candidate, self.task.of_role("check", "time"), sets=self.settings.check_sets, fresh=fresh))
+            checked.append(self.check(executor, candidate, self.task.of_role("check", "time"), sets=self.settings.check_sets))
             correctness, reason = judge_check(checked[-1])
             if correctness != "passed":
                 return self._verdict(candidate, Result(correctness=correctness, reason=reason, stage="screening"), [], checked, start)
@@ -116,13 +114,10 @@ class Judge:
         cases: Sequence[Case],
         *,
         sets: int | None,
-        fresh: bool = False,
         shared: bool = False,
         stress: bool = False,
     ) -> CheckResult:
-        return check(
-            executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, shared=shared, fresh=fresh, stress=stress
-        )
+        return check(executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, shared=shared, stress=stress)
 
     def measure(
         self,

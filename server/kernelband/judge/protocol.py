@@ -38,7 +38,7 @@ class Settings:
     interpreted_s: float = 30.0  # at least, for a check by the interpreter
     entry_s: float = 60.0
     least_deadline_s: float = 10.0
-    start_s: float = 30.0  # added to the first call of a fresh executor: it imports the user's program
+    start_s: float = 30.0  # where a process may have to begin anew, or what it runs be compiled
     starts_at_once: int = 16  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
     crowd_share: float = 0.25  # of the GPU's memory, that what the final's processes do at once may take
 
@@ -213,10 +213,9 @@ def interpreted_deadline(cases: Sequence[Case], settings: Settings) -> float:
     return settings.start_s + settings.interpreted_s + 60 * sum(c.get("replay_s", 1.0) for c in cases)
 
 
-def prepare_deadline(cases: Sequence[Case], settings: Settings, *, fresh: bool) -> float:
+def prepare_deadline(cases: Sequence[Case], settings: Settings) -> float:
     """Seconds for preparing a process: a few calls on each input set, beside others that do the same."""
-    start = settings.start_s if fresh else 0.0
-    return settings.least_deadline_s + start + sum(max(1, c["input_sets"]) * (1.0 + 300 * _device_s(c)) for c in cases)
+    return settings.least_deadline_s + sum(max(1, c["input_sets"]) * (1.0 + 300 * _device_s(c)) for c in cases)
 
 
 def time_deadline(cases: Sequence[Case], pairs: int, settings: Settings) -> float:

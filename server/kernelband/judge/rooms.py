@@ -28,7 +28,6 @@ class Room:
     name: str
     settings: Settings
     share: float | None = None
-    fresh: bool = True  # the user's program is not yet imported
     _executor: Executor | None = None
     _made: int = 0
     _shut: bool = False
@@ -48,12 +47,11 @@ class Room:
                 return self._executor
             executor = self._executor = self.make(self.name if self._made == 0 else f"{self.name}-{self._made}")
             self._made += 1
-            self.fresh = True
         params: PrepareParams = {"cases": []}
         if self.share is not None:
             params["share"] = self.share
         try:
-            executor.call("prepare", params, prepare_deadline((), self.settings, fresh=True))
+            executor.call("prepare", params, prepare_deadline((), self.settings))
         except KernelBandError:
             self.leave()
             raise
@@ -73,7 +71,6 @@ class Room:
         params: PrepareParams = {"variant": variant, "cases": list(cases)}
         try:
             self.enter().call("prepare", params, deadline_s, lock, shared=shared)
-            self.fresh = False
         except ExecutorFault:
             self.leave()
             raise

@@ -48,14 +48,12 @@ def judge(s: Session, attempt: Attempt) -> Verdict:
     """
     candidate = attempt.candidate
     judged = Judged(candidate.files, candidate.proposal.numerics)
+    judge = s.judge.screen if s.lab.measured else s.judge.interpret
     if not candidate.isolated:
-        executor = s.lab.measuring()
-        return s.judge.screen(executor, judged) if s.lab.measured else s.judge.interpret(executor, judged)
+        return judge(s.lab.measuring(), judged)
     executor = s.lab.fresh(f"apart-{attempt.step}-{attempt.number}")
     try:
-        if s.lab.measured:
-            return s.judge.screen(executor, judged, fresh=True)
-        return s.judge.interpret(executor, judged)
+        return judge(executor, judged)
     finally:
         executor.close()
 

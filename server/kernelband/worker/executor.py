@@ -12,6 +12,7 @@ from kernelband.worker.client import Worker
 from kernelband_worker.wire import SessionParams, VariantFiles
 
 OPEN_S = 120.0  # importing torch from a cold network disk
+IMPORT_S = 30.0  # importing the user's program, and what that imports
 
 
 class Executor:
@@ -41,6 +42,7 @@ class Executor:
         self._worker, self.name, self.role, self.gpu = worker, name, role, gpu
         self._session, self._variants, self._environment = session, variants, environment
         self._running = False
+        self._imported = False
         self._loaded: set[str] = set()
         self._lock = threading.Lock()
 
@@ -55,8 +57,9 @@ class Executor:
     ) -> dict[str, Any]:
         """Run an operation, in a fresh process if the last call ended the old one.
 
-        A variant named by ``params["variant"]`` is loaded first, within the same deadline each. With ``shared`` the lock is held beside
-        other calls of this worker that share it.
+        A variant named by ``params["variant"]`` is loaded first, within the same deadline each. The first operation of a process on cases
+        imports the user's program, for which it gets IMPORT_S more. With ``shared`` the lock is held beside other calls of this worker that
+        share it.
 
         Raises:
             ExecutorFault: it took too long, crashed or ran out of memory. The next call gets a fresh process.
@@ -65,7 +68,10 @@ class Executor:
         with self._lock:
             try:
                 self._prepare(params, deadline_s)
-                return self._worker.call(self.name, operation, params, deadline_s, lock, shared=shared)
+                limit = deadline_s if self._imported else deadline_s + IMPORT_S
+                result = self._worker.call(self.name, operation, params, limit, lock, shared=shared)
+                self._imported = self._imported or bool(params.get("cases") or params.get("case"))
+                return result
             except ExecutorFault:
                 self._running = False
                 raise
@@ -88,6 +94,7 @@ class Executor:
     def _prepare(self, params: Mapping[str, Any], deadline_s: float) -> None:
         if not self._running:
             self._loaded.clear()
+            self._imported = False
             self._worker.start_executor(self.name, self.role, self.gpu, self._environment)
             if self._session is not None:
                 self._worker.call(self.name, "session/open", self._session, OPEN_S)

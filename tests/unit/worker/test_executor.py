@@ -1,0 +1,40 @@
+"""What an operation of an executor may take."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from kernelband.errors import ExecutorFault
+from kernelband.worker import Executor
+from kernelband.worker.executor import IMPORT_S
+
+
+class FakeWorker:
+    def __init__(self) -> None:
+        self.limits: list[tuple[str, float]] = []
+        self.hangs = False
+
+    def start_executor(self, *_: Any) -> None: ...
+
+    def call(self, _name: str, operation: str, params: Any, deadline_s: float, *_: Any, **__: Any) -> dict[str, Any]:
+        self.limits.append((operation, deadline_s))
+        if self.hangs:
+            raise ExecutorFault("It hangs.", fault="timeout")
+        return {}
+
+
+def test_the_first_operation_on_cases_of_each_process_has_time_to_import_the_program() -> None:
+    worker = FakeWorker()
+    executor = Executor(cast("Any", worker), "main", "gpu")
+    for operation, params in [("prepare", {"cases": []}), ("time", {"cases": ["c"]}), ("time", {"cases": ["c"]})]:
+        executor.call(operation, params, 10.0)
+    worker.hangs = True
+    with pytest.raises(ExecutorFault):
+        executor.call("check", {"cases": ["c"]}, 10.0)
+    worker.hangs = False
+    for operation in ("check", "referee"):
+        executor.call(operation, {"case": "c"}, 10.0)
+    longer = 10.0 + IMPORT_S
+    assert [seconds for _, seconds in worker.limits] == [longer, longer, 10.0, 10.0, longer, 10.0]
