@@ -10,7 +10,8 @@ from pathlib import Path
 
 NOTEBOOK = ".ipynb"
 PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
-SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", "venv", "env", "virtualenv", "build", "dist"})
+INSTALLED = ("site-packages", "dist-packages")  # where packages lie that have nothing to do with each other
+SKIPPED = frozenset({"node_modules", *INSTALLED, "__pycache__", "venv", "env", "virtualenv", "build", "dist"})
 MAX_FOLDERS = 4000  # that a search for hosts looks into
 DEEPEST, DEEPEST_LOOSE = 30, 2  # how far below a project, and, but for packages, below a folder that is none (a script in /tmp, say)
 
@@ -32,7 +33,7 @@ def is_notebook(path: str) -> bool:
 
 def find_roots(path: str) -> tuple[str, ...]:
     """The nearest project folder of a file (pyproject.toml, setup.py, setup.cfg) and its git root. Where there is neither, the folder that
-    holds its top package, for tests may lie beside that; its own folder where it is in no package.
+    holds its top package, for tests may lie beside that (its own, where it is installed); the file's own folder where it is in no package.
 
     A ``.git`` or project file in the home folder or the file system's root doesn't count, and neither of them is taken for a project.
     """
@@ -45,7 +46,7 @@ def find_roots(path: str) -> tuple[str, ...]:
             project = at
         if (at / ".git").exists():
             return tuple(dict.fromkeys(str(r) for r in (project, at) if r is not None))
-    while project is None and is_package(folder) and not _holds_all(folder.parent):
+    while project is None and is_package(folder) and not _holds_all(folder.parent) and folder.parent.name not in INSTALLED:
         folder = folder.parent
     return (str(project or folder),)
 

@@ -60,6 +60,14 @@ def test_a_package_in_no_project_is_found_with_what_lies_beside_it(tmp_path: Pat
     assert find_roots(str(deep / "kernel.py")) == (str(tmp_path / "pkg"),)
 
 
+@pytest.mark.parametrize("name", ["site-packages", "dist-packages"])
+def test_an_installed_package_is_not_found_with_its_neighbours(tmp_path: Path, name: str) -> None:
+    make(tmp_path, f"{name}/pkg/__init__.py", f"{name}/pkg/ops/__init__.py", f"{name}/pkg/ops/k.py", f"{name}/other/__init__.py")
+    kernel = str(tmp_path / name / "pkg" / "ops" / "k.py")
+    assert find_roots(kernel) == (str(tmp_path / name / "pkg"),)
+    assert Workspace.for_file(kernel, {}).module_name(kernel) == "pkg.ops.k"
+
+
 def test_a_search_in_a_folder_that_is_no_project_stays_near(tmp_path: Path) -> None:
     make(tmp_path, "run.py", "a/x.py", "a/b/y.py", "a/b/c/z.py")
     space = Workspace([str(tmp_path)])
