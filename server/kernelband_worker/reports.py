@@ -33,7 +33,7 @@ def spread(sizes: List[Any]) -> List[Any]:
 
 
 def _problem(values: Any) -> float:
-    return prod(value for value in values if isinstance(value, (int, float)))
+    return prod(value for value in values if isinstance(value, int) and value > 1)  # a flag or a rate is no size
 
 
 def unplotted(original: Callable[..., Any], run: Callable[..., None] = run_report) -> Callable[..., Any]:

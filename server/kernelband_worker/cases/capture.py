@@ -57,7 +57,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             now = time.monotonic()
             limits = Limits(now + seconds, params.get("distinct_cases", DISTINCT), now + enough_s)
             recorder.begin(limits, runs[0] if runs else None)
-            seen, busy = recorder.has_recorded, lambda: recorder.keeping
+            seen, busy = recorder.has_recorded, lambda: recorder.keeper.busy
             outcome = entry.run(state, wanted, seconds, number, enough_s=enough_s, seen=seen, busy=busy)
             recordings = recorder.end()
             if first is None:
@@ -109,7 +109,7 @@ def _sizes(
 ) -> Dict[str, Recording]:
     """What a second entry shows that the first one didn't: its cases have one input set. That it fails is no more than a note."""
     recorder.begin(Limits(time.monotonic() + seconds, len(known) + MOST_SIZES))
-    outcome = entry.run(state, params["sizes"], seconds, busy=lambda: recorder.keeping)
+    outcome = entry.run(state, params["sizes"], seconds, busy=lambda: recorder.keeper.busy)
     found = {key: recording for key, recording in recorder.end().items() if key not in known and recording.tree is not None}
     for recording in found.values():
         recording.order += len(known)

@@ -22,7 +22,7 @@ from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
 from kernelband_worker.reports import run_report, smallest, spread
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 
 _TAIL = 8000
 _SKIPS = ("Skipped", "SkipTest")
@@ -38,6 +38,7 @@ class Failure:
     path: Optional[str]
     line: Optional[int]
     detail: str
+    memory: bool = False  # there was none left
 
     def place(self) -> str:
         """`` (FILE, line N)`` where it is known."""
@@ -53,7 +54,7 @@ class Outcome:
     output: str
     seconds: float
     importing: bool  # it was still being imported
-    missing: Optional[str] = None  # memory, without a GPU: where that stopped it
+    missing: Optional[str] = None  # memory: where that stopped it
 
 
 class _Tee(io.TextIOBase):
@@ -124,12 +125,18 @@ def run(
             if not stopped and not (isinstance(error, SystemExit) and error.code in (0, None)):
                 failure = _failure(state, error)
     importing = stopped and entry["kind"] != "script" and entry["module"] not in sys.modules
-    missing = memory.missing if memory is not None else None
-    if missing is not None and failure is not None and missing in failure.text:
-        failure = None  # on the GPU it would have gone on
-    else:
-        missing = None  # it has found a way without
+    missing = _missing(memory, failure)
+    failure = None if missing is not None else failure  # on a larger machine it would have gone on
     return Outcome(failure, stopped, tee.kept, time.monotonic() - begin, importing, missing)
+
+
+def _missing(memory: Any, failure: Optional[Failure]) -> Optional[str]:
+    """Why there is no memory for a tensor, where that is what ended the entry; it may also have found a way without."""
+    if failure is None:
+        return None
+    if memory is not None:
+        return memory.missing if memory.missing is not None and memory.missing in failure.text else None
+    return f"there is no memory left ({failure.text.splitlines()[0]})" if failure.memory else None
 
 
 def _memory(state: State) -> Any:
@@ -271,7 +278,7 @@ def _failure(state: State, error: BaseException) -> Failure:
         path, line = error.filename, error.lineno
     said = "".join(traceback.format_exception_only(type(error), error)).strip()
     lines: List[str] = [f"{path}, line {line}"] if path else []
-    return Failure(said, isinstance(error, AssertionError), path, line, "\n".join([*lines, said]))
+    return Failure(said, isinstance(error, AssertionError), path, line, "\n".join([*lines, said]), is_out_of_memory(error))
 
 
 def failure_data(failure: Failure) -> Dict[str, Any]:

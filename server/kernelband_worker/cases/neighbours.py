@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from itertools import combinations
 from math import prod
-from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Protocol, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Protocol, Set, Tuple
 
 import torch
 
@@ -155,16 +155,13 @@ class Resize:
     @classmethod
     def of(cls, case: Dict[str, Any], before: int, after: int) -> Resize:
         """Where the call passes the number of elements of some of a tensor's axes (of all, of rows times columns), that follows."""
-        shapes = [t["shape"] for t in case["tensors"]]
-        products: Dict[int, int] = {}
-        for shape in shapes:
+        meant: Dict[int, Set[int]] = {}  # a size is a length of its own, and a number that may mean two products means neither
+        for shape in (t["shape"] for t in case["tensors"]):
             for first, last in combinations(range(len(shape) + 1), 2):
                 axes = shape[first:last]
-                if len(axes) > 1 and before in axes:
-                    products.setdefault(prod(axes), prod(after if size == before else size for size in axes))
-        for size in {size for shape in shapes for size in shape}:
-            products.pop(size, None)  # it is a length of its own
-        return cls(before, after, products)
+                after_it = prod(after if size == before and len(axes) > 1 else size for size in axes)
+                meant.setdefault(prod(axes), set()).add(after_it)
+        return cls(before, after, {product: min(images) for product, images in meant.items() if len(images) == 1})
 
     def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
         for dim, size in enumerate(tensor.shape):

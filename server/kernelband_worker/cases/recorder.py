@@ -17,19 +17,16 @@ import torch
 
 from kernelband_worker.cases import arguments, effects, facts, modes, names
 from kernelband_worker.cases.following import unfollowed
+from kernelband_worker.cases.keeping import Keeper, Outputs
 from kernelband_worker.cases.launched import Launches
-from kernelband_worker.cases.provoke import NO_TIME, provoke
 from kernelband_worker.cases.recording import Limits, Open, Recording, Snapshot, StopCapture
 from kernelband_worker.cases.replay import ORIGINAL
-from kernelband_worker.cases.store import StorageRecord, Store, TreeRecord
-from kernelband_worker.cases.tensors import NotReplayable, Storages, describe, elements, same_bytes
+from kernelband_worker.cases.store import Store
+from kernelband_worker.cases.tensors import NotReplayable, Storages
 from kernelband_worker.cases.watch import Watched
 from kernelband_worker.state import State
 from kernelband_worker.wire import Function
 from kernelband_worker.wrapped import jit_function
-
-#: What a call returned, and what it left in its arguments.
-Outputs = Tuple[List[Tuple[str, torch.Tensor]], List[Tuple[str, torch.Tensor]]]
 
 
 class Recorder:
@@ -46,7 +43,7 @@ class Recorder:
         self.reached: Dict[Tuple[str, str], Function] = {}
         self.passed_over = 0  # failed assertions about results of which only a sample was computed
         self.stopped: Optional[str] = None
-        self.keeping = False  # a recording is being written down, of which half is none
+        self.keeper = Keeper(store, gpu=self.gpu)
         self.sampled = False  # role cpu: some launch left programs out
         self._limits = Limits(0.0, 0)
         self._seen: Dict[str, str] = {}  # call key -> recording key
@@ -185,7 +182,7 @@ class Recorder:
             described = facts.tensor_facts(named, [t for _, t in names.tensors_of(named)], Storages())
             snapshot.key = facts.call_key(snapshot.function, described, constants)
             if snapshot.key not in self._seen:
-                with unfollowed(self.state):
+                with self._aside():
                     self.snapshot(snapshot, tree, named, original)
         except NotReplayable as error:
             snapshot.reason = str(error)
@@ -197,13 +194,17 @@ class Recorder:
         Raises:
             NotReplayable: the tree can't be recorded.
         """
-        snapshot.pickled, snapshot.storages, tensors = arguments.dump(tree)
+        pickled, snapshot.storages, tensors = arguments.dump(tree)
         snapshot.facts = facts.tensor_facts(named, tensors, snapshot.storages)
-        snapshot.copies = [view.clone() for view in snapshot.storages.views]
+        try:
+            snapshot.copies = [view.clone() for view in snapshot.storages.views]
+        except Exception as error:  # by the program, where it has replaced that operator of torch; or there is no memory left
+            raise NotReplayable(f"its arguments can't be copied ({type(error).__name__}: {error})".splitlines()[0]) from error
         snapshot.tensors = [(f["name"], t) for f, t in zip(snapshot.facts, tensors)]
         snapshot.modes = modes.current_modes(self.gpu)
         snapshot.globals = effects.globals_print(original)
         snapshot.rng = modes.generator_states(self.gpu)
+        snapshot.pickled = pickled
 
     def finish(
         self,
@@ -240,60 +241,24 @@ class Recorder:
                 reason=before.reason,
                 outer=before.outer,
             )
-            self.recordings[key] = recording
-            if before.pickled is not None:
-                self.keeping = True
-                try:
-                    with unfollowed(self.state):
-                        self._keep(recording, before, outputs, original)
-                finally:
-                    self.keeping = False
+            try:
+                if before.pickled is not None:
+                    first = None if self._only is None else self._only[key]
+                    with self._aside():
+                        self.keeper.keep(recording, before, outputs, original, first=first, deadline=self._limits.deadline)
+            finally:  # the stop may come while the call is made again
+                self.recordings[key] = recording
             return recording
 
-    def _keep(self, recording: Recording, before: Snapshot, outputs: Outputs, original: Any) -> None:
-        assert before.storages is not None
-        assert before.pickled is not None
-        after = modes.generator_states(self.gpu)
-        rng = None if after == before.rng else self.store.put(modes.pack(before.rng))
-        records = []
-        for number, (view, copy) in enumerate(zip(before.storages.views, before.copies)):
-            if not same_bytes(view, copy):
-                recording.mutated.append(number)
-            records.append(StorageRecord(self.store.put_tensor(copy), copy.numel(), view.device.type))
-        recording.tree = TreeRecord(self.store.put(before.pickled), records, rng, before.modes)
-        recording.changed_globals = effects.globals_changed(before.globals, effects.globals_print(original))
-        if not recording.facts:
-            recording.reason = "it takes no tensors, so there is nothing to call it with"
-        elif self._only is not None:
-            recording.mutated = sorted({*recording.mutated, *self._only[recording.key].mutated})
-        self._result(recording, before, outputs)
-        known = recording.mutated or self._only is not None or not recording.facts
-        if not known and all(before.storages.find(t) is not None for _, t in (*outputs[0], *outputs[1])):
-            self._provoke(recording, before, original, alone=not any(outputs))
-            self._result(recording, before, outputs)
-
-    def _result(self, recording: Recording, before: Snapshot, outputs: Outputs) -> None:
-        """What a replay is compared with."""
-        for fact in recording.facts:
-            fact["mutated"] = fact["storage"] in recording.mutated
-        returned, left = outputs
-        given = {id(t) for _, t in returned}  # an argument that is returned is one output, as in a replay
-        written = [(f["name"], t) for f, (_, t) in zip(recording.facts, before.tensors) if f["mutated"] and id(t) not in given]
-        every = [*returned, *((f"{name} (mutated)", t) for name, t in written), *left]
-        recording.aliases = effects.aliases(every, before.tensors)
-        recording.output_bytes = sum(t.numel() * t.element_size() for _, t in every)
-        if self._only is None:  # replays are compared with the first run only; hashing and writing results takes as long as the entry
-            recording.outputs = [(n, self.store.put_tensor(elements(t)), describe(t)) for n, t in every]
-
-    def _provoke(self, recording: Recording, before: Snapshot, original: Any, *, alone: bool) -> None:
-        """What bytes don't show: whether it writes arguments that hold what it writes. ``alone``: else there is nothing to compare."""
-        recording.reason = NO_TIME if alone else None  # where the capture's own stop comes meanwhile
-        self.active = self.keeping = False  # the program runs: the stop may come
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Around work of ours: a program's operators that copy and compare here launch kernels, which aren't the entry's."""
+        was, self.active = self.active, False
         try:
-            recording.mutated, said = provoke(before, original, gpu=self.gpu, deadline=self._limits.deadline)
+            with unfollowed(self.state):
+                yield
         finally:
-            self.active = self.keeping = True
-        recording.reason = said if alone and said else None
+            self.active = was
 
     # ------------------------------------------------------------------ launches
 

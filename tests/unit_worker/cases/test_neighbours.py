@@ -67,3 +67,4 @@ def test_the_number_of_elements_follows_a_size():
     numbers = {16: 15, 16 * 16: 15 * 15, 3 * 16: 3 * 15, 6 * 3 * 16 * 16: 6 * 3 * 15 * 15, 6: 6, 3: 3, 18: 18, 250: 250}
     assert {number: change.number(number) for number in numbers} == numbers
     assert Resize.of(case((16, 16), (256,)), 16, 15).number(256) == 256  # a length of its own
+    assert Resize.of(case((256, 64), (128, 128)), 64, 65).number(128 * 128) == 128 * 128  # of the second, perhaps

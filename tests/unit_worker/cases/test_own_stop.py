@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from kernelband_worker.cases.recorder import Recorder
+from kernelband_worker.cases import entry
+from kernelband_worker.cases.store import Store
 from kernelband_worker.state import OperationFailed
 
 RING = "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
@@ -73,17 +74,28 @@ def test_once():
 
 
 def test_the_stop_waits_for_what_is_being_written_down(make, monkeypatch):
-    keep = Recorder._keep
+    put = Store.put_tensor
 
     def late(*given):
         signal.setitimer(signal.ITIMER_REAL, 0.01)
         time.sleep(0.1)
-        keep(*given)
+        return put(*given)
 
-    monkeypatch.setattr(Recorder, "_keep", late)
+    monkeypatch.setattr(Store, "put_tensor", late)
     run = make({"once.py": make().served.files["plain_function.py"] + ONCE})
     cases = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
     assert [c["replayable"] for c in cases] == [True]
+
+
+def test_a_call_that_cannot_be_written_down_is_refused_and_the_program_goes_on(make, monkeypatch):
+    def fails(*given):
+        raise TypeError("function takes exactly 25 arguments (21 given)")
+
+    monkeypatch.setattr(Store, "put_tensor", fails)
+    run = make({"once.py": make().served.files["plain_function.py"] + ONCE.replace("600", "0")})
+    (case,) = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
+    assert not case["replayable"]
+    assert "can't be copied (TypeError: function takes exactly 25 arguments (21 given))" in case["reason"]
 
 
 LARGE = """
@@ -95,6 +107,22 @@ def test_large(first=100):
 def test_only_large():
     test_large(1 << 60)
 """
+
+
+FULL = """
+
+def test_full(first=100):
+    scale(torch.ones(first, device='cuda'))
+    raise torch.cuda.OutOfMemoryError('CUDA out of memory. Tried to allocate 64 GiB')
+"""
+
+
+def test_what_ran_before_a_gpus_memory_was_used_up_counts(make, monkeypatch):
+    monkeypatch.setattr(entry, "_memory", lambda state: None)  # as beside a GPU
+    run = make({"full.py": make().served.files["plain_function.py"] + FULL})
+    (case,) = run.capture("full", "scale_kernel", ["scale"], "test_full", neighbours=False)
+    assert case["replayable"]
+    assert "The entry was stopped, for there is no memory left (torch.OutOfMemoryError: CUDA out of memory" in run.notes[0]
 
 
 def test_it_stops_where_this_machines_memory_ends(make):

@@ -21,3 +21,5 @@ def test_without_a_gpu_the_smallest_and_with_one_the_largest_too():
     assert sizes(down, ["n"], spread) == [(32,), (512,), (4096,)]
     assert sizes([(4, 100), (8, 8), (2, 2), (1, 1)], ["m", "n"], smallest) == [(1, 1), (2, 2), (8, 8)]
     assert sizes([7, 3], ["m", "n"], spread) == [(3, 3), (7, 7)]
+    flags = [(4096, False, 0.0), (64, True, 0.5), (8192, False, 0.0), (128, True, 0.0)]
+    assert sizes(flags, ["n", "causal", "dropout"], smallest) == [flags[1], flags[3], flags[0]]
