@@ -141,11 +141,14 @@ class Siblings:
         return module
 
     def _is_submodule(self, module: ModuleType, absolute: str, item: str) -> bool:
-        """Whether ``from absolute import item`` is to bind a module of the workspace that isn't bound yet.
+        """Whether ``from absolute import item`` is to bind a module of the workspace: the package may have bound the original's itself.
 
         A package may call a function as the module that it comes from: then the function is meant.
         """
-        return hasattr(module, "__path__") and not hasattr(module, item) and self.file(f"{absolute}.{item}") is not None
+        if not hasattr(module, "__path__") or self.file(f"{absolute}.{item}") is None:
+            return False
+        bound = getattr(module, item, None)
+        return bound is None or isinstance(bound, ModuleType)
 
     def _concerns(self, absolute: str, items: Sequence[str]) -> bool:
         if absolute.partition(".")[0] not in self._loader.top_level:

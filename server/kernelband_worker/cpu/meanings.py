@@ -63,23 +63,19 @@ def _any_of(first: Any, *later: Callable[[], Any]) -> Any:
 
 
 def _combined(first: Any, later: Any, *, ends: bool, combine: Callable[[Any, Any], Any]) -> Any:
-    """Of numbers as in Python; of blocks element by element, where numbers before and after them have their say, too."""
-    value, blocks = first, cast("List[Any]", [])
+    """As compiled: constants may end it, all tensors are computed, scalars too, and combined element by element; a single one is itself."""
+    value, tensors = first, cast("List[Any]", [])
     for index in range(len(later) + 1):
         value = first if index == 0 else later[index - 1]()
-        if _is_block(value):
-            blocks.append(value)
+        if isinstance(value, tl.tensor):
+            tensors.append(value)
         elif bool(value) is ends:
             return value
-    return reduce(combine, (block != 0 for block in blocks)) if blocks else value
+    return value if not tensors else tensors[0] if len(tensors) == 1 else reduce(combine, (tensor != 0 for tensor in tensors))
 
 
 def _negated(value: Any) -> Any:
-    return value == 0 if _is_block(value) else not value
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, tl.tensor) and isinstance(value.type, tl.block_type)
+    return value == 0 if isinstance(value, tl.tensor) else not value
 
 
 def _no_arguments() -> ast.arguments:

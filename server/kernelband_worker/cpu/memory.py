@@ -52,8 +52,14 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 def has_bare_pointers(arguments: Dict[str, Any]) -> bool:
     """Whether one of a launch's arguments is a pointer of the program's making, into whatever tensor it likes."""
-    bare = [value for value in arguments.values() if hasattr(value, "data_ptr") and not isinstance(value, torch.Tensor)]
-    return any(not isinstance(getattr(value, "base", None), torch.Tensor) for value in bare)
+    return any(map(_is_bare, arguments.values()))
+
+
+def _is_bare(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_bare, value))
+    described = isinstance(getattr(value, "base", None), torch.Tensor)  # TensorDescriptor, TensorWrapper
+    return hasattr(value, "data_ptr") and not isinstance(value, torch.Tensor) and not described
 
 
 @dataclass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any, Callable, Dict, List, Tuple
 
 from torch.library import fallthrough_kernel
 
-from kernelband_worker.cpu.replaced import TORCHS, Replaced
+from kernelband_worker.cpu.replaced import TORCHS, Replaced, stands
 from kernelband_worker.cpu.tensors import DeviceMode, tensors_of
 
 #: Where a kernel for one of CUDA's places is wanted here.
@@ -22,7 +23,7 @@ class Operators:
     def __init__(self, mode: DeviceMode, replaced: Replaced) -> None:
         self._mode = mode
         self._replaced = replaced
-        self._kernels: Dict[str, Dict[str, Tuple[Any, Callable[..., Any]]]] = {}
+        self._kernels: Dict[str, Dict[str, Tuple[weakref.ref[Any], Callable[..., Any]]]] = {}
 
     def registering(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """In place of ``torch.library.Library.impl``."""
@@ -35,7 +36,7 @@ class Operators:
             if library.ns in TORCHS:
                 result = original(library, op_name, fn, dispatch_key, **options)
                 if place == "CUDA":
-                    self._replaced.replace(library, op_name, self._mode.inside(fn))
+                    self._replaced.replace(library, op_name, self._mode.inside(fn), with_keyset=options.get("with_keyset", False))
                 return result
             here = _HERE.get(place, place)
             inside = self._mode.inside(fn)
@@ -44,7 +45,7 @@ class Operators:
                 original(library, op_name, inside, place, **options)
             kernels = self._kernels.setdefault(f"{library.ns}::{_plain(op_name)}/{here}", {})
             first = not _alive(kernels)
-            kernels[place] = (library, inside)
+            kernels[place] = (weakref.ref(library), inside)
             if first:  # of the operator's, or of a new one of the same name: torch takes the old one's kernels away
                 return original(library, op_name, self._choosing(kernels, here), here, **options)
             return None
@@ -67,7 +68,7 @@ class Operators:
 
 def _alive(kernels: Dict[str, Tuple[Any, Any]]) -> List[str]:
     """The places whose library still stands."""
-    return [place for place, (library, _) in kernels.items() if library.m is not None]
+    return [place for place, (library, _) in kernels.items() if stands(library)]
 
 
 def _plain(operator: Any) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, Tuple
 
+import torch
+
 _LARGE = 256 << 20  # bytes; below nobody looks
 _SHARE = 0.5  # of what is free: a reference and the results want some, too
 _SIZED = ("empty", "zeros", "ones", "full", "rand", "randn", "randint", "empty_strided")
@@ -18,7 +20,9 @@ def missing(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[st
         wanted = function(*args, **plain, device="meta")
     except Exception:  # noqa: BLE001 - whatever is wrong, the call itself will say
         return None
-    bytes_ = wanted.numel() * wanted.element_size()
+    if wanted.layout != torch.strided:
+        return None
+    bytes_ = wanted.untyped_storage().nbytes()
     free = _free() if bytes_ > _LARGE else None
     if free is None or bytes_ <= _SHARE * free:
         return None

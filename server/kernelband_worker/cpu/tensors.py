@@ -6,7 +6,9 @@ A mode sees every call of torch's API, factory functions included, without patch
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple
 
 import torch
@@ -46,6 +48,10 @@ _IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__", "__
 _OVERWRITING = ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_")
 
 
+class _Now(threading.local):
+    on_device = False
+
+
 class DeviceMode(TorchFunctionMode):
     """Active for the whole life of an executor without a GPU."""
 
@@ -57,7 +63,7 @@ class DeviceMode(TorchFunctionMode):
         self.default = _CPU  # of torch.set_default_device
         self.namespaces: Set[str] = set()  # of operators whose kernels are the program's, and run with this mode on
         self.replaces = False  # whether the program has replaced operators of torch, so that what follows is kept
-        self.on_host = False  # whether the call that torch is in computes on the host
+        self._now = _Now()
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -92,30 +98,35 @@ class DeviceMode(TorchFunctionMode):
         return result
 
     def _make_room(self, func: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        was, self.on_host = self.on_host, True  # asking for the size is no call of the program's
-        try:
-            missing = room.missing(func, args, kwargs)
-        finally:
-            self.on_host = was
+        missing = room.missing(func, args, kwargs)
         if missing is not None:
             self._memory.missing = missing
             raise torch.cuda.OutOfMemoryError(missing)
 
     def _called(self, func: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], wanted: Any) -> Any:
-        was, self.on_host = self.on_host, self._is_on_host([*tensors_of(args), *tensors_of(list(kwargs.values()))], wanted)
-        try:
+        tensors = [*tensors_of(args), *tensors_of(list(kwargs.values()))]
+        with self._computing(self._memory.following and not self._is_on_host(tensors, wanted)):
             return func(*args, **kwargs)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether torch is in a call of the program's, on this thread, that computes on the device. What is ours never is."""
+        return self._now.on_device
+
+    @contextlib.contextmanager
+    def _computing(self, on_device: bool) -> Iterator[None]:
+        was, self._now.on_device = self._now.on_device, on_device
+        try:
+            yield
         finally:
-            self.on_host = was
+            self._now.on_device = was
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the program's that torch calls from inside a call of its own: it gets the mode, which torch has left by then."""
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            if any(mode is self for mode in stack()):
-                return function(*args, **kwargs)
-            with self:
+            with self._computing(False), contextlib.nullcontext() if any(mode is self for mode in stack()) else self:
                 return function(*args, **kwargs)
 
         return called
@@ -152,7 +163,7 @@ class DeviceMode(TorchFunctionMode):
 
     def _is_on_host(self, tensors: Sequence[torch.Tensor], wanted: Any) -> bool:
         """Whether a call computes there: one of those tensors, with a device that it names."""
-        return all(map(self.is_host, tensors)) if wanted is None else wanted.type == "cpu"
+        return all(map(self.is_host, tensors)) if wanted is None else wanted.type != "cuda"
 
     def _place(self, tensor: torch.Tensor, *, host: bool) -> None:
         if host:

@@ -193,3 +193,5 @@ def test_what_the_machine_cannot_hold_is_not_made(shim, monkeypatch):
     with pytest.raises(torch.cuda.OutOfMemoryError):
         torch.zeros((30_000, 20_000), dtype=torch.uint8, device="cuda")
     assert torch.empty(300_000_000, dtype=torch.uint8, device="cuda").numel() == 300_000_000
+    assert torch.empty_strided((100_000, 100_000), (0, 0), device="cuda").numel() == 10**10  # one element in memory
+    assert torch.zeros(100_000, 100_000, layout=torch.sparse_coo, device="cuda").is_sparse

@@ -24,3 +24,9 @@ def test_and_or_and_not_are_of_each_element(program):
     assert [torch.equal(got, one.float()) for got, one in zip(out, wanted)] == [True] * len(wanted)
     assert mixed.machine.out_of_bounds == []
     assert torch.equal(mixed.module.run_words(x, x)[6], torch.zeros(4, 4))
+
+
+def test_what_a_constant_lets_through_is_itself_and_a_scalar_combines_with_a_block(program):
+    module = program("mixed").module
+    out = module.run_words_of_scalars(torch.arange(2.0, 10.0, device="cuda"), 5)
+    assert out.tolist() == [[2, 3, 4, 5, 6, 7, 8, 9], [1, 1, 1, 1, 1, 0, 0, 0], [0] * 8, [1] * 8]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 
@@ -124,6 +126,44 @@ def test_a_replaced_factory_is_told_its_device(replacing):
     assert torch.ones(2, device="cuda").tolist() == [5, 5]
     assert torch.ones(2).tolist() == [1, 1]
     assert called == ["ones"]
+
+
+def test_a_library_that_is_forgotten_replaces_nothing(shim, x):
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("relu", lambda x: x * 0 + 42, "CUDA")
+    assert torch.relu(x)[0] == 42
+    del library
+    gc.collect()
+    assert torch.relu(x).tolist() == x.tolist()
+
+
+def test_only_the_devices_tensors_with_elements_are_the_programs(replacing):
+    _, replace, called = replacing
+    replace("ones", lambda size, **options: torch.full(size, 5.0))
+    replace("relu", lambda x: torch.full(x.shape, 9.0))
+    assert torch.ones(3, device="meta").device.type == "meta"
+    assert torch.relu(torch.empty(3, device="meta")).device.type == "meta"
+    assert torch.relu(torch.eye(2, device="cuda").to_sparse()).to_dense().tolist() == [[1, 0], [0, 1]]
+    assert called == []
+
+
+def test_a_replacement_that_wants_torchs_keys_gets_some(shim, x):
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("relu", lambda keys, x: x * 0 + 42, "CUDA", with_keyset=True)
+    assert torch.relu(x)[0] == 42
+    library._destroy()
+
+
+@pytest.mark.parametrize("operator", ["any", "clone", "bitwise_not", "copy_", "zeros", "ones", "bitwise_or.Tensor"])
+def test_what_is_ours_never_calls_the_programs_operators(program, replacing, operator):
+    """After a launch of which a sample ran, masks of what is unknown are made and combined with each operation of the program's."""
+    mixed = program("mixed")
+    _, replace, called = replacing
+    y = mixed.module.run_copy(torch.arange(1.0, 64 * 200 + 1, device="cuda"))
+    replace(operator, lambda *args, **options: mixed.module.run_copy(torch.empty(64 * 200, device="cuda")))
+    z = torch.where(y * 2 > 0, y, y + 1)
+    assert mixed.machine.memory.unknown(z).sum() > 1000
+    assert called == []
 
 
 def test_copies_between_host_and_device_are_not_the_programs(replacing, x):

@@ -111,6 +111,7 @@ def test_arguments_that_triton_takes_for_pointers(program):
     mixed = program("mixed")
     x, y = torch.arange(6.0, device="cuda"), torch.arange(10.0, 16.0, device="cuda")
     assert mixed.module.run_add_behind_pointers(x, y).tolist() == [11.0, 13.0, 15.0, 17.0, 19.0, 0.0]
+    assert mixed.module.run_add_behind_pointers_in_a_tuple(x, y).tolist() == [11.0, 13.0, 15.0, 17.0, 19.0, 0.0]
     assert mixed.machine.out_of_bounds == []
 
 

@@ -93,6 +93,29 @@ def test_star_import_of_a_package_that_is_only_passed_through(load):
     assert loader.resolve(ID, served.function("vp.launcher", "host"))() == ("variant", 9, 9)
 
 
+@pytest.mark.parametrize("edited", ["kernels", "common"])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "import importlib\nglobals()['kernels'] = importlib.import_module('.kernels', __name__)\n",
+        "import importlib\ndef __getattr__(name):\n    return importlib.import_module('.' + name, __name__)\n",
+    ],
+    ids=["at once", "when asked for"],
+)
+def test_a_package_that_binds_its_modules_itself(load, bound, edited):
+    texts = {
+        "vp/__init__.py": bound,
+        "vp/common.py": "def c():\n    return 'original'\n",
+        "vp/kernels.py": "from .common import c\ndef k():\n    return c(), 'original'\n",
+        "vp/launcher.py": "from vp import kernels\ndef host():\n    return kernels.k()\n",
+    }
+    served, loader = load(texts)
+    loader.register(served.variant(ID, **{f"vp__{edited}": texts[f"vp/{edited}.py"].replace("original", "variant")}))
+    host = served.function("vp.launcher", "host")
+    assert loader.resolve(ID, host)() == (("original", "variant") if edited == "kernels" else ("variant", "original"))
+    assert loader.resolve(None, host)() == ("original", "original")
+
+
 def test_two_edited_files_and_a_circle(load):
     served, loader = load(
         {

@@ -255,6 +255,35 @@ def run_words(x, absent):
     return out
 
 
+@triton.jit
+def words_of_scalars(x_ptr, out_ptr, n, SIDE: tl.constexpr, YES: tl.constexpr):
+    at = tl.arange(0, SIDE)
+    tl.store(out_ptr + at, YES and tl.load(x_ptr + at))
+    inside = (tl.program_id(0) < 1) and (at < n)
+    tl.store(out_ptr + SIDE + at, inside.to(tl.int32))
+    outside = (n < 1) and (at < n)
+    tl.store(out_ptr + 2 * SIDE + at, outside * tl.sum(outside.to(tl.int32), axis=0))
+    tl.store(out_ptr + 3 * SIDE + at, (not (n > 9)).to(tl.int32))
+
+
+def run_words_of_scalars(x, n):
+    out = torch.full((4, 8), -1.0, device=x.device)
+    words_of_scalars[(1,)](x, out, n, SIDE=8, YES=True)
+    return out
+
+
+@triton.jit
+def copied(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+def run_copy(x):
+    out = torch.empty_like(x)
+    copied[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+    return out
+
+
 class Pointer:
     """What Triton takes for a pointer: an address and a dtype, without the tensor."""
 
@@ -276,4 +305,17 @@ class Holder(Pointer):
 def run_add_behind_pointers(x, y):
     out = torch.zeros_like(x)
     add[(1,)](Holder(x), Pointer(y, 1), Pointer(out), x.numel() - 1, BLOCK=64)
+    return out
+
+
+@triton.jit
+def add_of_tuple(pointers, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    added = tl.load(pointers[0] + at, mask=at < n) + tl.load(pointers[1] + at, mask=at < n)
+    tl.store(pointers[2] + at, added, mask=at < n)
+
+
+def run_add_behind_pointers_in_a_tuple(x, y):
+    out = torch.zeros_like(x)
+    add_of_tuple[(1,)]((Holder(x), Pointer(y, 1), Pointer(out)), x.numel() - 1, BLOCK=64)
     return out
