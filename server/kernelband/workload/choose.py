@@ -45,7 +45,7 @@ def choose(workspace: Workspace, program: Program, named: str | None, *, measure
         raise WorkloadError(_nothing(workspace, program, None), kind="no_entry")
     there = there or look(workspace, program)
     path = program.kernel.place.path
-    functions = sorted((f for f in there.functions if f.reaches), key=lambda f: (f.report, not f.near, _rank(f, measured), f.nearness))
+    functions = sorted((f for f in there.functions if f.reaches), key=lambda f: (f.report, not f.near, *_rank(f, measured), f.nearness))
     found = [f.entry for f in functions] or [f.entry for f in there.scripts]
     if not found:  # what its own files test, though by no name that leads to the kernel
         found = [f.entry for f in sorted((f for f in there.functions if not f.report), key=lambda f: _rank(f, measured))]
@@ -140,10 +140,9 @@ def _copy(workspace: Workspace, program: Program) -> str:
     return ""
 
 
-def _rank(found: Found, measured: bool) -> int:
-    if measured:
-        return 1 if found.is_test else 0
-    return 0 if found.is_test else 1
+def _rank(found: Found, measured: bool) -> tuple[bool, bool]:
+    """Where a GPU measures, benchmarks first, but for those of other kernels that come by this one."""
+    return (found.of_others, found.is_test) if measured else (False, not found.is_test)
 
 
 def _varied(found: list[Entry]) -> list[Entry]:

@@ -45,6 +45,7 @@ class Found:
     steps: float = 0.0
     likeness: tuple[float, float] = (0.0, 0.0)  # of its file's name, then of its own, to the kernel's module
     apart: int = 0  # folders between it and the kernel
+    of_others: bool = False  # it says what it is about, and nothing of that is in the kernel's names
 
     @property
     def is_test(self) -> bool:
@@ -96,6 +97,7 @@ def look(workspace: Workspace, program: Program) -> Entries:
                 near=path in own,
                 likeness=(likeness.of_file(path), likeness.of_name(f.entry["name"], f.marks)),
                 apart=far_apart(path, kernel),
+                of_others=likeness.has_nothing_of(path, f.entry["name"], f.marks),
             )
             for f in found
         ]
@@ -140,7 +142,8 @@ def entries_of(workspace: Workspace, path: str, leads: Leads | None = None, *, b
         pytest = "pytest" in block.decorators or (needed and block.name.startswith("test"))
         if not needed or pytest or report:
             kind = "pytest" if pytest else "callable"
-            weighed = _weighed(steps, block, backward)
+            called = needed and not block.decorators and any(f"{block.name}(" in b.text for b in blocks if b is not block)
+            weighed = _weighed(steps, block, backward) + (UNLIKELY if called else 0.0)  # it is given its arguments there, not by pytest
             entry = _entry(kind, module, path, block.name)
             yield Found(entry, steps is not None, report=report, steps=weighed, marks=_marks(block))
 

@@ -13,9 +13,9 @@ from kernelband.source.model import Program
 # fmt: off
 GENERIC = frozenset((
     "test", "tests", "bench", "benchmark", "benchmarks", "check", "correctness", "accuracy", "op", "ops", "kernel", "kernels", "triton",
-    "src", "lib", "python", "layer", "layers", "module", "modules", "function", "functions", "functional", "fn", "forward", "backward",
-    "fwd", "bwd", "utils", "util", "common", "init", "py", "impl", "main", "example", "examples", "speed", "perf", "the", "and", "of",
-    "it",
+    "src", "lib", "python", "layer", "layers", "module", "modules", "function", "functions", "functional", "func", "fn", "forward",
+    "backward", "fwd", "bwd", "utils", "util", "common", "init", "py", "impl", "main", "example", "examples", "speed", "perf", "the", "and", "of",
+    "it", "run",
 ))
 #: Marks of pytest and its plugins, which say nothing of what is tested.
 _OF_PYTEST = frozenset((
@@ -53,6 +53,11 @@ class Likeness:
         """
         said = [words(each) for each in (name, *(mark for mark in marks if mark not in _OF_PYTEST))]
         return max((self._shared(each) for each in said), default=0.0)
+
+    def has_nothing_of(self, path: str, name: str, marks: Iterable[str]) -> bool:
+        """Whether the names of an entry and its file say what they are about, and it is nothing of the kernel's."""
+        stem = Path(path).stem
+        return bool(words(stem) | words(name)) and not (self.of_file(path) or self.of_name(stem) or self.of_name(name, marks))
 
     def _shared(self, said: frozenset[str]) -> float:
         same = said & self.own.keys()

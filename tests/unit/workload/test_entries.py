@@ -45,6 +45,21 @@ def test_a_test_before_a_benchmark_unless_a_gpu_measures(tmp_path: Path) -> None
     assert choose_proof(workspace, program, measured)["name"] == "test_add"
 
 
+@pytest.mark.parametrize(("file", "first"), [("bench_add", "bench"), ("run_benchmark", "bench"), ("bench_attention", "test_add")])
+def test_a_benchmark_of_something_else_comes_after_the_kernels_own_test(tmp_path: Path, file: str, first: str) -> None:
+    uses = "from kernel import add\n\n\ndef "
+    texts = {"kernel": KERNEL, file: f"{uses}bench():\n    add(1)\n", "test_add": f"{uses}test_add():\n    add(1)\n"}
+    workspace, program, _ = write(tmp_path, **texts)
+    assert choose_entry(workspace, program, None, measured=True)["name"] == first
+    assert choose_entry(workspace, program, None)["name"] == "test_add"
+
+
+def test_what_its_own_file_calls_with_arguments_is_less_likely_a_test(tmp_path: Path) -> None:
+    text = "\ndef test_add(args):\n    add(args)\n\ndef test_it(x):\n    add(x)\n\nif __name__ == '__main__':\n    test_add(1)\n"
+    workspace, program, _ = write(tmp_path, kernel=KERNEL + text)
+    assert choose_entry(workspace, program, None)["name"] == "test_it"
+
+
 def test_only_what_leads_to_the_kernel_counts(tmp_path: Path) -> None:
     text = KERNEL + "\ndef helper():\n    return Adder.apply(1)\n\ndef test_other():\n    assert 1\n\ndef test_it():\n    helper()\n"
     workspace, program, _ = write(tmp_path, kernel=text)
