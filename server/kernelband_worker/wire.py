@@ -225,7 +225,8 @@ class CaptureParams(TypedDict, total=False):
     entry: Entry
     kernel: Function
     hosts: List[Function]  # host functions known to launch it, innermost first
-    seconds: float  # cap for each run of the entry, until something is recorded
+    seconds: float  # cap for each run of the entry, until something is recorded; importing its module is left aside
+    at_most_s: float  # that with importing; as many unless said
     within_s: float  # for all of it: what is recorded and replayed by then must do
     distinct_cases: int  # stop there
     input_sets: int

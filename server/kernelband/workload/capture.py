@@ -50,6 +50,7 @@ def capture_cases(
     predicting: bool = False,
     sizes: Entry | None = None,
     entry_s: float = ENTRY_S,
+    at_most_s: float = ENTRY_S,
     within_s: float = WITHIN_S,
 ) -> Captured:
     """Run the entry and record how the program calls the kernel.
@@ -63,7 +64,8 @@ def capture_cases(
         brief: only what compiling and traffic need: one input set, no neighbouring sizes, fewer programs.
         predicting: nothing will be measured: one input set, and fewer programs.
         sizes: an entry with larger sizes, that is run once as well.
-        entry_s: seconds within which the entry must have launched the kernel.
+        entry_s: seconds within which the entry must have launched the kernel, once what it needs is imported.
+        at_most_s: those with importing.
         within_s: seconds for recording and replaying, as far as that is possible.
 
     Raises:
@@ -80,6 +82,7 @@ def capture_cases(
         "kernel": function(program.kernel.place),
         "hosts": [function(h.place) for h in program.hosts if h.kind != "module"],
         "seconds": entry_s,
+        "at_most_s": at_most_s,
         "within_s": within_s,
         "distinct_cases": DISTINCT_CASES,
         "input_sets": 1 if brief or predicting else INPUT_SETS,
@@ -87,7 +90,7 @@ def capture_cases(
         "neighbours": not brief,
         "sizes": sizes,
     }
-    deadline = entry_s + within_s + AROUND_S
+    deadline = at_most_s + within_s + AROUND_S
     result, elsewhere = capture_somewhere(executor, params, deadline, lock)
     cases = tuple(c for c in result["cases"] if c["replayable"])
     refused = tuple(c for c in result["cases"] if not c["replayable"])

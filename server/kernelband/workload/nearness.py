@@ -14,8 +14,8 @@ from kernelband.source.model import Program
 GENERIC = frozenset((
     "test", "tests", "bench", "benchmark", "benchmarks", "check", "correctness", "accuracy", "op", "ops", "kernel", "kernels", "triton",
     "src", "lib", "python", "layer", "layers", "module", "modules", "function", "functions", "functional", "func", "fn", "forward",
-    "backward", "fwd", "bwd", "utils", "util", "common", "init", "py", "impl", "main", "example", "examples", "speed", "perf", "the", "and", "of",
-    "it", "run",
+    "backward", "fwd", "bwd", "utils", "util", "common", "init", "py", "impl", "main", "example", "examples", "speed", "perf", "the",
+    "and", "of", "it", "run",
 ))
 #: Marks of pytest and its plugins, which say nothing of what is tested.
 _OF_PYTEST = frozenset((

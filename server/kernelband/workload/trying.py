@@ -36,7 +36,7 @@ def capture_first(
     """The capture of the first entry that launches the kernel; ``Captured.entry`` says which.
 
     Each further try takes a fresh process, and all of them together take no longer than one entry may: as long as others wait, one of them
-    gets half of what is left.
+    gets half of what is left, importing left aside: the next one would have to import the same.
 
     Args:
         executor: as of ``capture_cases``, and ``workspace``, ``program``, ``lock``, ``brief`` and ``predicting``, too.
@@ -78,6 +78,7 @@ def capture_first(
                 predicting=predicting,
                 sizes=larger,
                 entry_s=seconds,
+                at_most_s=left,
                 within_s=max(LEAST_S, within_s - (time.monotonic() - begin)),
             )
         except (WorkloadError, ExecutorFault) as error:

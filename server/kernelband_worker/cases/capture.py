@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional
 
 from kernelband_worker.cases import choose, entry
 from kernelband_worker.cases.accept import accept, ranks
+from kernelband_worker.cases.alarm import Alarm
 from kernelband_worker.cases.build import build
 from kernelband_worker.cases.faults import Faults, told
 from kernelband_worker.cases.following import unfollowed
@@ -39,6 +40,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     """
     begin = time.monotonic()
     seconds, programs = params.get("seconds", SECONDS), params.get("programs", PROGRAMS)
+    at_most = max(seconds, params.get("at_most_s", seconds))
     within = params.get("within_s", INPUT_SETS * seconds)
     end = begin + within
     store = open_store(state)
@@ -55,10 +57,9 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         for number in range(max(1, input_sets)):
             enough_s = RECORDING * (end - time.monotonic())
             now = time.monotonic()
-            limits = Limits(now + seconds, params.get("distinct_cases", DISTINCT), now + enough_s)
+            limits = Limits(now + at_most, params.get("distinct_cases", DISTINCT), now + enough_s)
             recorder.begin(limits, runs[0] if runs else None)
-            seen, busy = recorder.has_recorded, lambda: recorder.keeper.busy
-            outcome = entry.run(state, wanted, seconds, number, enough_s=enough_s, seen=seen, busy=busy)
+            outcome = entry.run(state, wanted, _alarm(recorder, seconds, at_most, enough_s), number)
             recordings = recorder.end()
             if first is None:
                 first = outcome
@@ -104,12 +105,16 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
+def _alarm(recorder: Recorder, seconds: float, at_most: float, enough_s: float) -> Alarm:
+    return Alarm(seconds, at_most=at_most, enough_s=enough_s, seen=recorder.has_recorded, busy=lambda: recorder.keeper.busy)
+
+
 def _sizes(
     state: State, recorder: Recorder, params: Dict[str, Any], known: Dict[str, Recording], notes: List[str], *, seconds: float
 ) -> Dict[str, Recording]:
     """What a second entry shows that the first one didn't: its cases have one input set. That it fails is no more than a note."""
     recorder.begin(Limits(time.monotonic() + seconds, len(known) + MOST_SIZES))
-    outcome = entry.run(state, params["sizes"], seconds, busy=lambda: recorder.keeper.busy)
+    outcome = entry.run(state, params["sizes"], Alarm(seconds, busy=lambda: recorder.keeper.busy))
     found = {key: recording for key, recording in recorder.end().items() if key not in known and recording.tree is not None}
     for recording in found.values():
         recording.order += len(known)
@@ -204,7 +209,7 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
         raise OperationFailed(f"The entry {name} can't be recorded here: {outcome.missing}. Name one with smaller inputs.", "entry_failed")
     if outcome.stopped:
         late = "was still being imported after" if outcome.importing else f"didn't launch {kernel} within"
-        raise OperationFailed(f"The entry {name} {late} {params.get('seconds', SECONDS):.0f} s: name a quicker entry.", "never_launches")
+        raise OperationFailed(f"The entry {name} {late} {outcome.seconds:.0f} s: name a quicker entry.", "never_launches")
     raise OperationFailed(f"The entry {name} never launches {kernel}: {recorder.launched.instead(params['kernel'])}", "never_launches")
 
 

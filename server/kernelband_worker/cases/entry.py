@@ -8,25 +8,24 @@ import inspect
 import io
 import os
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from kernelband_worker.cases import seeds
+from kernelband_worker.cases.alarm import Alarm
 from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
 from kernelband_worker.reports import run_report, smallest, spread
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 
+IMPORTING_S = 20.0  # that an entry which is a proof may take for that, besides
 _TAIL = 8000
 _SKIPS = ("Skipped", "SkipTest")
-_LOOK_S = 0.2  # how often it is asked whether something was seen
 
 
 @dataclass
@@ -82,18 +81,8 @@ class _Tee(io.TextIOBase):
         return sys.__stderr__.fileno()
 
 
-def run(
-    state: State,
-    entry: Dict[str, Any],
-    seconds: float,
-    number: int = 0,
-    *,
-    enough_s: Optional[float] = None,
-    seen: Callable[[], bool] = lambda: True,
-    busy: Callable[[], bool] = lambda: False,
-) -> Outcome:
-    """Run the entry once. ``number`` above 0 shifts its seeds. The main thread is interrupted after ``seconds``, or from ``enough_s`` on
-    as soon as something was ``seen``, but not while the recorder is ``busy``.
+def run(state: State, entry: Dict[str, Any], alarm: Alarm, number: int = 0) -> Outcome:
+    """Run the entry once, unless the alarm interrupts it. ``number`` above 0 shifts its seeds.
 
     Raises:
         OperationFailed: the entry isn't there, needs arguments, or pytest is missing.
@@ -106,8 +95,8 @@ def run(
     with _scratch(), contextlib.redirect_stdout(tee), contextlib.redirect_stderr(tee), seeds.shifted(number):
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
-            with _alarm(seconds, seconds if enough_s is None else enough_s, seen, busy):
-                _action(state, entry)()  # importing its module takes of the same seconds
+            with alarm.set():
+                _action(state, entry, alarm)()
                 _synchronize(state)
         except StopCapture:
             stopped = True
@@ -157,7 +146,7 @@ def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         state.opened.impersonate(params["variant"])
     seconds = params.get("seconds", 60.0)
     with watching(Watched()), observe(state, lambda _event: None, programs=0):
-        outcome = run(state, params["entry"], seconds)
+        outcome = run(state, params["entry"], Alarm(seconds, at_most=seconds + IMPORTING_S))
     reason = None
     if outcome.missing is not None:
         reason = f"The entry {params['entry']['name']} can't be run here: {outcome.missing}."
@@ -171,7 +160,7 @@ def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
 # ---------------------------------------------------------------------- the three kinds
 
 
-def _action(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
+def _action(state: State, entry: Dict[str, Any], alarm: Alarm) -> Callable[[], Any]:
     if entry["kind"] == "script":
         return lambda: state.opened.run_main(entry["module"])
     if entry["kind"] == "pytest":
@@ -183,8 +172,9 @@ def _action(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
             )
         from kernelband_worker.cases.pytest_entry import run_node
 
-        return lambda: run_node(state, entry)
-    return _callable(state, entry)
+        return lambda: run_node(state, entry, alarm)
+    with alarm.importing():
+        return _callable(state, entry)
 
 
 def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
@@ -224,30 +214,6 @@ def _scratch() -> Iterator[None]:
         os.chdir(before)
         sys.argv[:] = argv
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float, enough_s: float, seen: Callable[[], bool], busy: Callable[[], bool]) -> Iterator[None]:
-    """Raise StopCapture in the main thread as ``run`` says. On Windows and other threads the executor's deadline must do."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    end = time.monotonic() + seconds
-
-    def ring(*_: Any) -> None:
-        left = end - time.monotonic()
-        if not busy() and (left <= 0 or seen()):
-            raise StopCapture("time")
-        signal.setitimer(signal.ITIMER_REAL, _LOOK_S if left <= 0 else min(left, _LOOK_S))
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(min(seconds, enough_s), 0.001))
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _synchronize(state: State) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
+from kernelband_worker.cases.alarm import Alarm
 from kernelband_worker.state import OperationFailed, State
 
 
@@ -51,22 +51,29 @@ class _Plugin:
             self.skipped.append(str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "skipped")
 
 
-def run_node(state: State, entry: Dict[str, Any]) -> None:
+def run_node(state: State, entry: Dict[str, Any], alarm: Alarm) -> None:
     """Run the node; what its test raises is raised.
 
     Raises:
         OperationFailed: pytest finds no such node, or it is skipped.
     """
     pytest = importlib.import_module("pytest")
-    plugin = _Plugin(pytest, partial(state.opened.original, entry["module"]))
+
+    def load() -> Any:
+        with alarm.importing():
+            return state.opened.original(entry["module"])
+
+    plugin = _Plugin(pytest, load)
     stand_in = Path.cwd() / Path(entry["path"]).name
     stand_in.write_text("")
     Path("empty.ini").write_text("[pytest]\n")
     environment = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
     node = f"{stand_in}::{entry['name']}"
     arguments = [node, "-q", "-s", "-x", "-p", "no:cacheprovider", "-c", "empty.ini", "--rootdir", str(Path.cwd())]
+    with alarm.importing():
+        conftests = _conftests(state, entry["module"])
     try:
-        code = pytest.main(arguments, plugins=[plugin, *_conftests(state, entry["module"])])
+        code = pytest.main(arguments, plugins=[plugin, *conftests])
     finally:
         os.environ.update(environment)
     if plugin.error is not None:

@@ -52,6 +52,14 @@ def test_of_a_slow_import_it_is_said(make, kind):
         make({"slow_one.py": text}).capture("slow_one", "scale_kernel", ["scale"], "test_scale", kind, seconds=1.0)
 
 
+@pytest.mark.parametrize("kind", ["callable", "pytest"])
+def test_importing_is_left_aside_from_the_seconds_of_an_entry(make, kind):
+    text = make().served.files["plain_function.py"] + "\nimport time\ntime.sleep(1.1)\n"
+    run = make({"slow_one.py": text})
+    cases = run.capture("slow_one", "scale_kernel", ["scale"], "test_scale", kind, seconds=1.0, at_most_s=250.0, input_sets=1)
+    assert cases[0]["replayable"]
+
+
 @pytest.mark.parametrize("how", ["import pytest; pytest.skip('no disk')", "import unittest; raise unittest.SkipTest('no disk')"])
 def test_a_test_that_skips_itself_does_not_fail(make, how):
     with pytest.raises(OperationFailed, match=r"doesn't run: it skips itself \(no disk\)"):
