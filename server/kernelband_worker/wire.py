@@ -453,6 +453,7 @@ class CheckParams(TypedDict, total=False):
 class TrafficParams(TypedDict, total=False):
     variant: Optional[str]
     cases: List[str]
+    within_s: float  # after which no further case is begun
     programs: int
 
 

@@ -99,6 +99,7 @@ def prepare(
             on_log=said,
             on_waiting=waiting,
             warm=True,
+            counts=not options.edited,  # an edit is measured, whatever it moves: counting took half of its minute
         )
     try:  # a GPU shows more in a benchmark, the interpreter in a test
         choice = choose(workspace, program, options.entry, measured=lab.measured, there=first.there)

@@ -34,6 +34,7 @@ IMPORT_S = 120.0  # a cold torch
 MOST_COUNTERS = 8
 GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on a busy machine they would wait for all others
 COUNT_S = 10.0
+COUNTED_S, ORIGINAL_COUNTED_S = 5.0, 15.0  # beside a GPU, after which no further case is counted: what is known of some must do
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
 SPECIALISE_S = 60.0  # the original: the program is imported in it
@@ -58,6 +59,7 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
+        self._counts = True
         self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
         self._environment: Environment | None = None
@@ -76,8 +78,10 @@ class WorkerLab:
         on_log: Callable[[str, str], None],
         on_waiting: Callable[[LockWaiting], None] | None = None,
         warm: bool = False,
+        counts: bool = True,
     ) -> WorkerLab:
         """Start the worker, look at what it has, and open its first executor. ``warm`` starts the compile pool too, in the background.
+        ``counts``: beside a GPU what is built is also counted.
 
         Raises:
             WorkerError: it can't be reached or used.
@@ -87,6 +91,7 @@ class WorkerLab:
         command = WorkerCommand.of(worker, python)
         lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed)
         try:
+            lab._counts = counts
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
             if warm and lab.measured and lab._pool is not None:  # without a GPU the cores are busy interpreting
                 lab._pool.warm()
@@ -119,7 +124,7 @@ class WorkerLab:
         self._pool = CompilePool(
             self._worker, self._session, variants=self._files, deadline_s=COMPILE_S, nice=GIVE_WAY if gpu is not None else 0
         )
-        if gpu is not None:
+        if gpu is not None and self._counts:
             size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] // 3))
             self._counters = CompilePool(self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu")
 
@@ -225,7 +230,9 @@ class WorkerLab:
 
     def count(self, files: VariantFiles | None, cases: Sequence[str]) -> Future[TrafficResult]:
         """By executors of their own beside a GPU, else by those that compile: cores are few there, and a torch more takes seconds."""
-        params = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
+        params: dict[str, Any] = {"variant": files["id"] if files is not None else None, "cases": list(cases)}
+        if self._counters is not None:
+            params["within_s"] = ORIGINAL_COUNTED_S if files is None else COUNTED_S
         seconds = SPECIALISE_S if files is None else COUNT_S if self._counters is not None else INTERPRET_S
         if self._counters is not None:
             job = self._counters.submit(params, operation="traffic", deadline_s=seconds)

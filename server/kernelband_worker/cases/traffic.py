@@ -6,6 +6,7 @@ come from the allocator, which costs no memory.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any, Dict, List
 
@@ -26,8 +27,11 @@ def traffic(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     """
     state = _interpreting(state)
     found: Dict[str, List[Dict[str, Any]]] = {}
+    end = time.monotonic() + params.get("within_s", float("inf"))
     with unfollowed(state):
         for case in params["cases"]:
+            if found and time.monotonic() > end:
+                break
             found[case] = _of(state, case, params)
     return {"launches": found}
 

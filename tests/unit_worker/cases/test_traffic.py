@@ -100,4 +100,5 @@ def test_one_that_compiles_counts_the_same(make):
     compiling = replace(run.state, role="compile", cases={}, kept={})
     before = specialise(compiling, asked)
     assert traffic(compiling, asked) == traffic(compiling, asked) == traffic(run.state, asked)
+    assert list(traffic(run.state, {**asked, "within_s": 0.0})["launches"]) == cases[:1]  # no time for another
     assert specialise(compiling, asked) == before
