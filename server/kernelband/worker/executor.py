@@ -68,7 +68,7 @@ class Executor:
         with self._lock:
             try:
                 self._prepare(params, deadline_s)
-                limit = deadline_s if self._imported else deadline_s + IMPORT_S
+                limit = deadline_s if self._imported or self._session is None else deadline_s + IMPORT_S  # without one there is no program
                 result = self._worker.call(self.name, operation, params, limit, lock, shared=shared)
                 self._imported = self._imported or bool(params.get("cases") or params.get("case"))
                 return result

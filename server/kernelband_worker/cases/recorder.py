@@ -11,7 +11,7 @@ import inspect
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 
@@ -49,6 +49,7 @@ class Recorder:
         self._seen: Dict[str, str] = {}  # call key -> recording key
         self._only: Optional[Dict[str, Recording]] = None
         self._open: Dict[int, List[Open]] = {}
+        self._ours: Set[int] = set()  # threads that do work of ours
         self._lock = threading.RLock()
 
     def begin(self, limits: Limits, only: Optional[Dict[str, Recording]] = None) -> None:
@@ -74,7 +75,7 @@ class Recorder:
 
         @functools.wraps(original)
         def recorded(*args: Any, **kwargs: Any) -> Any:
-            if not self.active or inspect.isgeneratorfunction(original) or inspect.iscoroutinefunction(original):
+            if not self._listening or inspect.isgeneratorfunction(original) or inspect.iscoroutinefunction(original):
                 return original(*args, **kwargs)
             return self._call(function, original, args, kwargs)
 
@@ -143,7 +144,7 @@ class Recorder:
 
     def launching(self, kernel: Any, grid: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], run: Callable[[], Any]) -> Any:
         """``kernel[grid](*args, **kwargs)`` as written: recorded by itself when no recorded host function is running."""
-        if not self.active or self.inside or not self._is_target(kernel) or not self._recordable():
+        if not self._listening or self.inside or not self._is_target(kernel) or not self._recordable():
             return run()
         self.check_stop()
         inner = jit_function(kernel)
@@ -253,18 +254,22 @@ class Recorder:
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
         """Around work of ours: a program's operators that copy and compare here launch kernels, which aren't the entry's."""
-        was, self.active = self.active, False
+        self._ours.add(threading.get_ident())
         try:
             with unfollowed(self.state):
                 yield
         finally:
-            self.active = was
+            self._ours.discard(threading.get_ident())
+
+    @property
+    def _listening(self) -> bool:
+        return self.active and threading.get_ident() not in self._ours
 
     # ------------------------------------------------------------------ launches
 
     def on_launch(self, event: Any) -> None:
         """After each launch that Triton makes while the entry runs."""
-        if not self.active:
+        if not self._listening:
             return
         described = facts.launch_facts(event, self.kernel)
         with self._lock:

@@ -76,7 +76,7 @@ RESULT = (
             'of_role("check", "time")',
             "test_checks_see_everything_that_there_is",
         ),
-        ("all input sets are checked", "cases, sets=None, fresh", "cases, sets=1, fresh", "test_checks_see_everything_that_there_is"),
+        ("all input sets are checked", "cases, sets=None, shared", "cases, sets=1, shared", "test_checks_see_everything_that_there_is"),
         (
             "finalists are stressed",
             "shared=self.together, stress=True",
