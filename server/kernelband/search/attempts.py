@@ -48,12 +48,12 @@ def judge(s: Session, attempt: Attempt) -> Verdict:
     """
     candidate = attempt.candidate
     judged = Judged(candidate.files, candidate.proposal.numerics)
-    judge = s.judge.screen if s.lab.measured else s.judge.interpret
+    execute = s.judge.screen if s.lab.measured else s.judge.interpret
     if not candidate.isolated:
-        return judge(s.lab.measuring(), judged)
+        return execute(s.lab.measuring(), judged)
     executor = s.lab.fresh(f"apart-{attempt.step}-{attempt.number}")
     try:
-        return judge(executor, judged)
+        return execute(executor, judged)
     finally:
         executor.close()
 

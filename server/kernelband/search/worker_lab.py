@@ -46,8 +46,8 @@ class WorkerLab:
     ``measured`` is decided by what is there: a GPU of the worker's machine, unless another one is named.
     """
 
-    def __init__(self, worker: Worker, workspace: Workspace, seed: int) -> None:
-        self._worker, self._workspace = worker, workspace
+    def __init__(self, worker: Worker, workspace: Workspace, seed: int, *, counts: bool) -> None:
+        self._worker, self._workspace, self._counts = worker, workspace, counts
         self._variants: dict[str, VariantFiles] = {}
         self._main: Executor | None = None
         scratch = worker.hello["scratch"]
@@ -59,7 +59,6 @@ class WorkerLab:
             "seed": seed,
         }
         self._pool: CompilePool | None = None
-        self._counts = True
         self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
         self._environment: Environment | None = None
@@ -89,9 +88,8 @@ class WorkerLab:
         """
         named = find_device(gpu) if gpu is not None else None
         command = WorkerCommand.of(worker, python)
-        lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed)
+        lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed, counts=counts)
         try:
-            lab._counts = counts
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
             if warm and lab.measured and lab._pool is not None:  # without a GPU the cores are busy interpreting
                 lab._pool.warm()

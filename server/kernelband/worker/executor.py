@@ -12,7 +12,7 @@ from kernelband.worker.client import Worker
 from kernelband_worker.wire import SessionParams, VariantFiles
 
 OPEN_S = 120.0  # importing torch from a cold network disk
-IMPORT_S = 30.0  # importing the user's program, and what that imports
+PROGRAM_S = 30.0  # importing the user's program, and what that imports
 
 
 class Executor:
@@ -58,8 +58,8 @@ class Executor:
         """Run an operation, in a fresh process if the last call ended the old one.
 
         A variant named by ``params["variant"]`` is loaded first, within the same deadline each. The first operation of a process on cases
-        imports the user's program, for which it gets IMPORT_S more. With ``shared`` the lock is held beside other calls of this worker that
-        share it.
+        imports the user's program, for which it gets PROGRAM_S more. With ``shared`` the lock is held beside other calls of this worker
+        that share it.
 
         Raises:
             ExecutorFault: it took too long, crashed or ran out of memory. The next call gets a fresh process.
@@ -68,7 +68,8 @@ class Executor:
         with self._lock:
             try:
                 self._prepare(params, deadline_s)
-                limit = deadline_s if self._imported or self._session is None else deadline_s + IMPORT_S  # without one there is no program
+                to_import = self._session is not None and not self._imported
+                limit = deadline_s + (PROGRAM_S if to_import else 0.0)
                 result = self._worker.call(self.name, operation, params, limit, lock, shared=shared)
                 self._imported = self._imported or bool(params.get("cases") or params.get("case"))
                 return result

@@ -40,7 +40,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     """
     begin = time.monotonic()
     seconds, programs = params.get("seconds", SECONDS), params.get("programs", PROGRAMS)
-    at_most = max(seconds, params.get("at_most_s", seconds))
+    at_most = params.get("at_most_s", seconds)
     within = params.get("within_s", INPUT_SETS * seconds)
     end = begin + within
     store = open_store(state)

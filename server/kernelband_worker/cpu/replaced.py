@@ -7,7 +7,7 @@ below autograd as a kernel of the device does, calls the program's for what a ca
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -39,8 +39,7 @@ class Replaced:
     def call(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], again: TorchDispatchMode) -> Any:
         """What the device computes for that operator; what its kernel calls is dispatched ``again``, as there."""
         held = self._kernels.get(operator.name().rpartition("::")[2])
-        here = self._mode.on_device and all(map(_lies_here, tensors_of([args, *kwargs.values()])))
-        if held is None or not stands(held[0]) or not here:
+        if held is None or not stands(held[0]) or not self._mode.on_device or not _lie_here([*args, *kwargs.values()]):
             return operator(*args, **kwargs)
         if isinstance(kwargs.get("device"), torch.device):
             kwargs = {**kwargs, "device": DEVICE}
@@ -54,9 +53,9 @@ def stands(library: weakref.ref[Any]) -> bool:
     return getattr(library(), "m", None) is not None
 
 
-def _lies_here(tensor: torch.Tensor) -> bool:
-    """Not a sparse one, or one without elements: for those torch looks elsewhere than among CUDA's kernels."""
-    return tensor.device.type == "cpu" and tensor.layout == torch.strided
+def _lie_here(values: List[Any]) -> bool:
+    """Whether no tensor is sparse or without elements: for those torch looks elsewhere than among CUDA's kernels."""
+    return all(tensor.device.type == "cpu" and tensor.layout == torch.strided for tensor in tensors_of(values))
 
 
 class _Dispatching(TorchDispatchMode):

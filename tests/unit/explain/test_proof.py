@@ -22,7 +22,7 @@ from kernelband.explain.proofshape import Proof, StressLine, World
 from kernelband.explain.prove import ground, prove
 from kernelband.hardware import find_device
 from kernelband.history import Store, runs, this_process
-from kernelband.history.records import CaseRow
+from kernelband.history.records import LEFT_OUT, CaseRow
 from kernelband.judge.protocol import PROTOCOL
 from kernelband.judge.result import Ratio
 from kernelband.search.against import given_edit
@@ -145,6 +145,7 @@ def test_a_case_is_known_wherever_its_folder_lies(worlds: dict[bool, tuple[given
     other = evolve(row, id="e" * 8, facts={**row.facts, "arguments": "x: float32[101]"})
     assert hashes(moved) == [proof.cases[0].hash]
     assert len({*hashes(row, moved, other), proof.cases[0].hash}) == 3, "alike, but two cases"
+    assert hashes(row, evolve(other, role=LEFT_OUT)) == hashes(row), "what the run did without is not proven"
 
 
 @pytest.mark.parametrize("allowed", [("exact",), ("exact", "reassociates"), ("exact", "reassociates", "lowers_precision")])

@@ -8,7 +8,7 @@ import pytest
 
 from kernelband.errors import ExecutorFault
 from kernelband.worker import Executor
-from kernelband.worker.executor import IMPORT_S
+from kernelband.worker.executor import PROGRAM_S
 
 
 class FakeWorker:
@@ -38,6 +38,6 @@ def test_the_first_operation_on_cases_of_each_process_has_time_to_import_the_pro
     worker.hangs = False
     for operation in ("check", "referee"):
         executor.call(operation, {"case": "c"}, 10.0)
-    longer = 10.0 + IMPORT_S
+    longer = 10.0 + PROGRAM_S
     executor.close()
     assert [seconds for operation, seconds in worker.limits if operation != "session/open"] == [longer, longer, 10.0, 10.0, longer, 10.0]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sys
 import textwrap
 import time
+from types import SimpleNamespace
 
 import pytest
+import torch
 
-from kernelband_worker.cases import entry
+from kernelband_worker.cases import alarm, entry, keeping
 from kernelband_worker.cases.store import Store
+from kernelband_worker.cases.tensors import same_bytes
 from kernelband_worker.state import OperationFailed
 
 RING = "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
@@ -52,12 +56,28 @@ def test_of_a_slow_import_it_is_said(make, kind):
         make({"slow_one.py": text}).capture("slow_one", "scale_kernel", ["scale"], "test_scale", kind, seconds=1.0)
 
 
+#: An import that takes a hundred seconds by the clock that is looked at, and an alarm that rings before anything was recorded.
+LONG = "\nfrom kernelband_worker.cases import alarm\nalarm.time.late += 100.0\n\ndef test_late():\n    import signal, time\n    {ring}"
+LONG += "    end = time.monotonic() + 0.1\n    while time.monotonic() < end:\n        pass\n    test_scale()\n"
+
+
+@pytest.fixture
+def late(make, monkeypatch):
+    clock = SimpleNamespace(late=0.0)
+    clock.monotonic = lambda: time.monotonic() + clock.late
+    monkeypatch.setattr(alarm, "time", clock)
+    return make({"slow_one.py": make().served.files["plain_function.py"] + LONG.format(ring=RING)})
+
+
 @pytest.mark.parametrize("kind", ["callable", "pytest"])
-def test_importing_is_left_aside_from_the_seconds_of_an_entry(make, kind):
-    text = make().served.files["plain_function.py"] + "\nimport time\ntime.sleep(1.1)\n"
-    run = make({"slow_one.py": text})
-    cases = run.capture("slow_one", "scale_kernel", ["scale"], "test_scale", kind, seconds=1.0, at_most_s=250.0, input_sets=1)
+def test_importing_is_left_aside_from_the_seconds_of_an_entry(late, kind):
+    cases = late.capture("slow_one", "scale_kernel", ["scale"], "test_late", kind, seconds=90.0, at_most_s=250.0, input_sets=1)
     assert cases[0]["replayable"]
+
+
+def test_but_not_for_longer_than_all_of_it_may_take(late):
+    with pytest.raises(OperationFailed, match="test_late didn't launch scale_kernel within"):
+        late.capture("slow_one", "scale_kernel", ["scale"], "test_late", seconds=90.0, at_most_s=95.0)
 
 
 @pytest.mark.parametrize("how", ["import pytest; pytest.skip('no disk')", "import unittest; raise unittest.SkipTest('no disk')"])
@@ -93,6 +113,48 @@ def test_the_stop_waits_for_what_is_being_written_down(make, monkeypatch):
     run = make({"once.py": make().served.files["plain_function.py"] + ONCE})
     cases = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
     assert [c["replayable"] for c in cases] == [True]
+
+
+def test_what_the_device_cannot_compare_is_compared_on_the_host(make, monkeypatch):
+    compared = []
+
+    def same(a, b):
+        compared.append(a)
+        if len(compared) == 1:
+            raise TypeError("function takes exactly 25 arguments (21 given)")
+        return same_bytes(a, b)
+
+    monkeypatch.setattr(keeping, "same_bytes", same)
+    run = make({"once.py": make().served.files["plain_function.py"] + ONCE.replace("600", "0")})
+    (case,) = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
+    assert case["replayable"]
+
+
+def test_arguments_that_cannot_be_copied_are_refused_and_the_program_goes_on(make, monkeypatch):
+    def fails(*given, **options):
+        raise TypeError("function takes exactly 25 arguments (21 given)")
+
+    run = make({"once.py": make().served.files["plain_function.py"] + ONCE.replace("600", "0")})
+    monkeypatch.setattr(torch.Tensor, "clone", fails)
+    (case,) = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
+    assert not case["replayable"]
+    assert case["reason"] == "its arguments can't be copied (TypeError: function takes exactly 25 arguments (21 given))"
+
+
+def test_launches_of_our_own_copies_are_not_the_entrys(make, monkeypatch):
+    """A program may have replaced the operators by which its arguments are copied and compared."""
+    run = make({"once.py": make().served.files["plain_function.py"] + ONCE.replace("600", "0")})
+    put = Store.put_tensor
+
+    def launching(store, tensor):
+        sys.modules["once"].scale(torch.ones(7, device="cuda"))
+        return put(store, tensor)
+
+    monkeypatch.setattr(Store, "put_tensor", launching)
+    (case,) = run.capture("once", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
+    assert case["replayable"]
+    assert case["calls"] == 1
+    assert len(case["launches"]) == 1
 
 
 def test_a_call_that_cannot_be_written_down_is_refused_and_the_program_goes_on(make, monkeypatch):

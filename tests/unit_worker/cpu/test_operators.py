@@ -137,6 +137,16 @@ def test_a_library_that_is_forgotten_replaces_nothing(shim, x):
     assert torch.relu(x).tolist() == x.tolist()
 
 
+def test_an_operator_of_a_forgotten_library_can_be_made_anew(shim):
+    for by in (1, 2):
+        library = torch.library.Library("kernelband_tests_forgotten", "DEF")
+        library.define("more(Tensor x) -> Tensor")
+        library.impl("more", lambda x, by=by: x + by, "CUDA")
+        assert torch.ops.kernelband_tests_forgotten.more(torch.zeros(1, device="cuda")).item() == by
+        del library
+        gc.collect()
+
+
 def test_only_the_devices_tensors_with_elements_are_the_programs(replacing):
     _, replace, called = replacing
     replace("ones", lambda size, **options: torch.full(size, 5.0))
