@@ -46,7 +46,8 @@ class World:
         self.file.write_text(text)
         asked = options or given_edit(self.options(), None)
 
-        def start(workspace: Any, **_: Any) -> Any:
+        def start(workspace: Any, *, counts: bool, **_: Any) -> Any:
+            assert not counts, "what an edit moves is not interpreted for"
             self.labs.append(lab(workspace, measured))
             return self.labs[-1]
 

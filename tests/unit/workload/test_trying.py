@@ -28,10 +28,12 @@ class Answering:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[str, float]] = []
+        self.at_most: list[float] = []
         self.restarts = 0
 
     def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> dict[str, Any]:
         self.asked.append((params["entry"]["name"], params["seconds"]))
+        self.at_most.append(params["at_most_s"])
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -96,6 +98,7 @@ def test_nobody_waits_longer_than_for_one(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError):
         capture(tmp_path, executor, "test_a", "test_b", seconds=40.0)
     assert [round(seconds) for _, seconds in executor.asked] == [20, 40]  # the first answered at once
+    assert [round(seconds) for seconds in executor.at_most] == [40, 40], "with importing all that is left"
 
 
 def test_recording_may_take_a_third_of_a_runs_seconds() -> None:

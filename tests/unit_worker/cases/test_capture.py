@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -297,6 +298,41 @@ def test_a_torn_write_leaves_no_case(tmp_path):
         store.get("0" * 64)
     with pytest.raises(OperationFailed, match="isn't in the store"):
         store.load("nothing")
+
+
+REPLACING = """
+
+@triton.jit
+def copy_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+def cloned(x, memory_format=None):
+    CLONED.append(x)
+    y = torch.zeros(x.shape, dtype=x.dtype, device=x.device)
+    copy_kernel[(triton.cdiv(x.numel(), 64),)](x.view(-1), y.view(-1), x.numel(), BLOCK=64)
+    return y
+
+
+CLONED = []
+
+
+def entry():
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("clone", cloned, "CUDA")
+    try:
+        scale(torch.arange(1.0, 64 * 500 + 1, device="cuda"))
+    finally:
+        library._destroy()
+"""
+
+
+def test_what_is_recorded_is_copied_by_torch_whatever_the_program_replaced(make):
+    run = make({"replacing.py": make().served.files["plain_function.py"] + REPLACING})
+    (case,) = run.capture("replacing", "scale_kernel", ["scale"], "entry", input_sets=1, neighbours=False)
+    assert case["replayable"], case["reason"]
+    assert sys.modules["replacing"].CLONED == []
 
 
 def test_assertions_about_a_sample_are_passed_over(make):
