@@ -10,6 +10,7 @@ import platform
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Tuple
@@ -46,6 +47,8 @@ class Supervisor:
     ) -> None:
         self._reader, self._writer = reader, frames.Writer(writer)
         self._scratch, self._archive, self._executor, self._marker = scratch, archive, executor, marker
+        self._temporary = scratch / "tmp"
+        self._temporary.mkdir(mode=0o700)
         self._guardian = guardian
         self._blobs = Blobs(scratch / "blobs")
         self.locks = lock.Shared()
@@ -249,6 +252,9 @@ class Supervisor:
             if visible and int(gpu) >= len(visible):
                 raise BadRequestError(f"There is no GPU {gpu} here: CUDA_VISIBLE_DEVICES names {len(visible)}.")
             out["CUDA_VISIBLE_DEVICES"] = visible[int(gpu)].strip() if visible else str(int(gpu))
+        # A compiler that is killed leaves its files behind, so what is temporary here goes with the scratch folder. Inductor's is a cache.
+        out.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"torchinductor_{system.user()}"))
+        out["TMPDIR"] = str(self._temporary)
         out.update({str(k): str(v) for k, v in (params.get("environment") or {}).items()})
         out[self._marker[0]] = self._marker[1]
         return out

@@ -79,7 +79,8 @@ async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Pa
     ptxas.chmod(0o755)
     home.file.write_text(home.file.read_text() + LEAVES)
     word = str(tmp_path)
-    marks = {MARK: word, "TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
+    (temporary := tmp_path / "tmp").mkdir()
+    marks = {MARK: word, "TMPDIR": str(temporary), "TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
     async with editor(home, PROFILES[0], trials=3, env=marks) as ed:
         ed.open()
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]
@@ -95,6 +96,7 @@ async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Pa
         gone = await cancelled(ed, run, lambda: descendants(word) or [p for p in everybody if is_alive(p.pid)])
         end = await ed.ended(run)
         assert (end.state, end.headline) == ("interrupted", "stopped")
+        assert not list(temporary.iterdir()), "a compiler that is killed leaves its files in TMPDIR"
     print(f"cancel: all of {len(everybody)} processes gone after {1e3 * gone:.0f} ms")
 
 
