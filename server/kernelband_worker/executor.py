@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, cast
 from kernelband_worker import frames, nursery, system
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.streams import take_streams
-from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, ErrorData
+from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, THREADS, ErrorData
 
 #: Operation -> "module:function", imported at first use. A function takes (State, params) and returns the result.
 OPERATIONS: Mapping[str, str] = {
@@ -60,13 +60,22 @@ def main(operations: Mapping[str, str] = OPERATIONS) -> None:
     faulthandler.enable()
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1)  # at a deadline: where it hangs, into the log
-    system.be_nice(int(os.environ.pop(NICE, "0")))
-    if role == "cpu":  # on a busy machine threads that wait for each other make products of small tiles a hundred times slower
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for descriptor in connection:
-        if nursery.leave_behind(descriptor, parent, (reader, writer), _modules(role, operations)):
-            reader, writer = take_streams()  # here goes on whoever the nursery has forked
+        born = nursery.leave_behind(descriptor, parent, (reader, writer), _modules(role, operations))
+        if born is not None:  # here goes on whoever the nursery has forked
+            role, (reader, writer) = born, take_streams()
+    system.be_nice(int(os.environ.pop(NICE, "0")))
+    _compute_on(int(os.environ.pop(THREADS, "0")))
     Executor(role, reader, writer, operations).run()
+
+
+def _compute_on(threads: int) -> None:
+    """At most so many threads; 0 leaves it to the libraries, which read their variables when they are imported."""
+    torch = sys.modules.get("torch")
+    if threads and torch is not None:
+        torch.set_num_threads(threads)
+    elif threads:
+        os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)))
 
 
 def _modules(role: str, operations: Mapping[str, str]) -> List[str]:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any, Container, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union, cast
 
 from kernelband_worker import system
+from kernelband_worker.wire import NICE, THREADS
 
 #: In the environment of an executor and of all that it starts: which one it is.
 MARK = "KERNELBAND_EXECUTOR"
@@ -35,9 +36,11 @@ _DIGITS = 7
 _OF_NURSERIES = "nursery"  # in place of the digits
 assert len(_OF_NURSERIES) == _DIGITS
 
-# What executors of one kind need not have in common. CUDA reads the second when it is initialised, which it never is in a nursery.
-_OWN = (MARK, "CUDA_VISIBLE_DEVICES")
-_READY = b"ready"
+# What executors of one kind need not have in common. CUDA reads the second when it is initialised, which it never is in a nursery; an
+# executor heeds the others after it was forked.
+_OWN = (MARK, "CUDA_VISIBLE_DEVICES", NICE, THREADS)
+_COMING, _READY = b"coming", b"ready"
+_READY_S = 5.0  # it imports modules of ours, a third of a second's work, before the first executor's calls are answered or while they are
 _BIRTH_S = 5.0  # a fork takes milliseconds, but on a busy machine it waits for its turn
 _ORDER_BYTES = 1 << 16
 _MOST_KINDS = 4  # each holds the memory of an executor that has just begun
@@ -83,7 +86,8 @@ Process = Union["subprocess.Popen[bytes]", Forked]
 
 
 class Nurseries:
-    """Starts executors, from the nursery of their kind once there is one. Those of a kind have role and environment in common.
+    """Starts executors, from the nursery of their kind once there is one. Those of a kind have their environment in common, and whether
+    they are for a GPU.
 
     Use it in the main thread: PR_SET_PDEATHSIG follows the *thread* that started a process.
     """
@@ -100,10 +104,12 @@ class Nurseries:
             OSError: a process can't be started.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kind = frozenset({("", role), *((name, value) for name, value in environment.items() if name not in _OWN)})
+        kind = frozenset(
+            {("", "gpu" if role == "gpu" else "host"), *((name, value) for name, value in environment.items() if name not in _OWN)}
+        )
         nursery = self._nurseries.get(kind)
         if nursery is not None and nursery.is_ready():
-            forked = nursery.fork(environment, folder)
+            forked = nursery.fork(role, environment, folder)
             if forked is not None:
                 self._losses.pop(kind, None)
                 return forked
@@ -144,29 +150,40 @@ class _Nursery:
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(_BIRTH_S)
         self._connection = connection
-        self._ready = self.lost = False
+        self._patience_s = _READY_S
+        self._coming = self._ready = self.lost = False
 
     def close(self) -> None:
         """It ends when it sees that."""
         self._connection.close()
 
     def is_ready(self) -> bool:
-        """Whether it can fork now. Doesn't wait for it."""
-        if not self._ready and not self.lost and _speaks(self._connection.fileno(), 0):
-            try:
-                self._ready = self._connection.recv(len(_READY)) == _READY
-            except OSError:
-                self._ready = False
-            self.lost = not self._ready
+        """Whether it can fork now. Waits for it once, when the libraries are imported, and not while they are."""
+        if not self._coming and not self.lost:
+            self._coming = self._hears(_COMING, 0)
+        if self._coming and not self._ready and not self.lost:
+            self._ready = self._hears(_READY, self._patience_s)
+            self._patience_s = 0.0
         return self._ready
 
-    def fork(self, environment: Mapping[str, str], folder: Path) -> Optional[Forked]:
+    def _hears(self, word: bytes, seconds: float) -> bool:
+        """Whether it says that within the time. It is lost if it ends or says anything else."""
+        if not _speaks(self._connection.fileno(), seconds):
+            return False
+        try:
+            heard = self._connection.recv(len(word)) == word
+        except OSError:
+            heard = False
+        self.lost = not heard
+        return heard
+
+    def fork(self, role: str, environment: Mapping[str, str], folder: Path) -> Optional[Forked]:
         """An executor; None if that fails, and the nursery is lost.
 
         Raises:
             OSError: there can't be more pipes.
         """
-        order = {"environment": {name: environment.get(name) for name in _OWN}, "folder": str(folder)}
+        order = {"role": role, "environment": {name: environment.get(name) for name in _OWN}, "folder": str(folder)}
         (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr), (birth, born) = _pipes(4)
         try:
             socket.send_fds(self._connection, [json.dumps(order).encode()], [stdin, stdout, stderr, born])
@@ -214,7 +231,7 @@ def _close(*descriptors: int) -> None:
 # ---------------------------------------------------------------- in the first executor, the nursery and those from it
 
 
-def leave_behind(connection: int, parent: int, streams: Iterable[IO[bytes]], modules: Iterable[str]) -> bool:
+def leave_behind(connection: int, parent: int, streams: Iterable[IO[bytes]], modules: Iterable[str]) -> Optional[str]:
     """Import the libraries and make a nursery of this kind. Call before anything of the user's is imported and a thread is started.
 
     What goes wrong with the import is said by the operation that needs it; what goes wrong with the nursery concerns nobody.
@@ -226,23 +243,23 @@ def leave_behind(connection: int, parent: int, streams: Iterable[IO[bytes]], mod
         modules: what executors import besides, sooner or later.
 
     Returns:
-        False in the process that called this. True in each executor that the nursery forks later: it has standard streams of its own.
+        None in the process that called this. Its role in each executor that the nursery forks later: it has standard streams of its own.
     """
     from kernelband_worker.environment import require_ahead
 
     with socket.socket(fileno=connection) as supervisor:
         own = os.environ[MARK]
         if not require_ahead() or threading.active_count() > 1 or not system.overwrite_variable(MARK, _of_nursery(own)):
-            return False
+            return None
+        supervisor.send(_COMING)
         if not _fork_child_of(parent):  # it never has the mark of this executor, whose end would be its own
             system.overwrite_variable(MARK, own)
-            return False
+            return None
         try:
             _settle(streams, modules)
-            _serve(supervisor, parent)
+            return _serve(supervisor, parent)
         except BaseException:  # noqa: BLE001  # the caller's loop isn't for a nursery, nor for an executor that is half born
             os._exit(1)
-    return True
 
 
 def _settle(streams: Iterable[IO[bytes]], modules: Iterable[str]) -> None:
@@ -261,16 +278,17 @@ def _settle(streams: Iterable[IO[bytes]], modules: Iterable[str]) -> None:
         os._exit(1)
 
 
-def _serve(supervisor: socket.socket, parent: int) -> None:
-    """Fork an executor for each order; comes back in those only."""
+def _serve(supervisor: socket.socket, parent: int) -> str:
+    """Fork an executor for each order; comes back in those only, with their role."""
     supervisor.send(_READY)
     while True:
         order, descriptors, _, _ = socket.recv_fds(supervisor, _ORDER_BYTES, 4)
         if not order:
             os._exit(0)  # the supervisor has left
         if _fork_child_of(parent):
-            _be_born(json.loads(order), descriptors)
-            return
+            told: Dict[str, Any] = json.loads(order)
+            _be_born(told, descriptors)
+            return str(told["role"])
         _close(*descriptors)  # if there can't be another process, that is how the supervisor sees it
 
 

@@ -45,6 +45,7 @@ from typing import Any, Dict, List, Optional, TypedDict
 
 PROTOCOL = 1
 NICE = "KERNELBAND_NICE"  # in the environment of an executor that gives way to other processes: by how much
+THREADS = "KERNELBAND_THREADS"  # on how many threads an executor's libraries may compute, if not on as many as they like
 
 # JSON-RPC error codes of the worker; ``data`` is ErrorData.
 OPERATION_FAILED = -32001  # a sentence for the user; the executor lives on

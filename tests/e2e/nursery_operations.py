@@ -104,5 +104,6 @@ def computes(state: State, params: dict[str, Any]) -> dict[str, Any]:
         "product": float((ones @ ones).sum()),
         "torch": float(torch.rand(1, dtype=torch.float64)),
         "numpy": float(numpy.random.rand()),
+        "threads": torch.get_num_threads(),
         "kernel threads": len(os.listdir("/proc/self/task")),
     }

@@ -24,19 +24,21 @@ import numpy.random
 __version__ = "2.7.1"
 class default_generator:
     seed = staticmethod(lambda: None)
+set_num_threads = lambda number: None
 class cuda:
     is_available = is_initialized = staticmethod(lambda: False)
 """
 LIBRARIES = {
     "triton/__init__.py": b"__version__ = '3.6.0'\n",
-    **{f"kernelband_worker/{name}.py": b"" for name in ("loader", "triton_versions", "cpu/device")},
+    **{f"kernelband_worker/{name}.py": b"" for name in ("triton_versions", "cpu/device")},
 }
 NURSERY_OPERATIONS = {**OPERATIONS, "nursery_operations.py": (HERE / "nursery_operations.py").read_bytes()}
 
 
-def command(torch: str = TORCH) -> WorkerCommand:
-    """A worker with that torch, which hears out where an executor hangs."""
-    extra = {**PATIENT.extra, **NURSERY_OPERATIONS, **LIBRARIES, "torch/__init__.py": torch.encode()}
+def command(torch: str = TORCH, loader: str = "") -> WorkerCommand:
+    """A worker with that torch, which hears out where an executor hangs; ``loader`` is what a nursery imports before it is ready."""
+    texts = {"torch/__init__.py": torch, "kernelband_worker/loader.py": loader}
+    extra = {**PATIENT.extra, **NURSERY_OPERATIONS, **LIBRARIES, **{path: text.encode() for path, text in texts.items()}}
     return WorkerCommand((), sys.executable, executor="nursery_operations", extra=extra)
 
 
@@ -96,9 +98,24 @@ def test_another_gpu_but_no_other_environment(start: StartWorker, monkeypatch: p
         told = forked(worker, "a", "gpu", gpu)
         assert (told["environment"].get("CUDA_VISIBLE_DEVICES", "none"), told["to libraries"]) == (seen, seen)
     assert len(nurseries(worker)) == 1
-    for role, environment in [("cpu", {}), ("gpu", {"TRITON_DEBUG": "1"}), ("gpu", {"KERNELBAND_NICE": "2"})]:
+    for role, environment in [("cpu", {}), ("gpu", {"TRITON_DEBUG": "1"})]:
         worker.start_executor("b", role, environment=environment)
         assert not worker.call("b", "told", {}, 60)["forked"]
+
+
+def test_whoever_comes_after_the_first_answer_is_forked_with_a_role_and_a_priority_of_its_own(start: StartWorker) -> None:
+    own = {"KERNELBAND_NICE": "3", "KERNELBAND_THREADS": "1"}
+    alone, shared = start(command()), start(command(loader="import time\ntime.sleep(0.5)\n"))
+    alone.start_executor("a", "compile", environment=own)
+    first = alone.call("a", "told", {}, 60)
+    shared.start_executor("a", "cpu")
+    shared.call("a", "told", {}, 60)
+    shared.start_executor("b", "compile", environment=own)
+    second = shared.call("b", "told", {}, 60)
+    assert second["forked"]
+    of_the_worker = {"parent": 0, "path": []}
+    assert {**second["like any other"], **of_the_worker} == {**first["like any other"], **of_the_worker}
+    assert len(nurseries(shared)) == 1
 
 
 def test_no_two_draw_the_same(start: StartWorker) -> None:
@@ -164,6 +181,9 @@ def test_with_the_libraries_themselves(start: StartWorker, worker_python: str) -
         assert len({one[name] for one in found}) == 4, f"the same random numbers of {name}"
     assert {one["product"] for one in found} == {400 * 400 * 400.0}
     assert len({one["kernel threads"] for one in found}) == 1
+    worker.start_executor("one of a pool", "compile", environment={"KERNELBAND_THREADS": "1"})
+    one = worker.call("one of a pool", "computes", {}, 120)
+    assert (one["forked"], one["threads"]) == (True, 1)
 
 
 # ---------------------------------------------------------------- ended like any other

@@ -17,15 +17,11 @@ from attrs import field, frozen
 from kernelband.errors import WorkerError
 from kernelband.worker.client import Worker
 from kernelband.worker.executor import Executor
-from kernelband_worker.wire import NICE, SessionParams, VariantFiles
+from kernelband_worker.wire import NICE, THREADS, SessionParams, VariantFiles
 
 START_S = 120.0  # importing torch, many times at once
 MOST_WARM = 16  # each takes some 350 MB
 DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
-
-# One thread each: the pool is the parallelism.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
 
 #: The turn of a job for which somebody waits.
 NOW = 0
@@ -76,7 +72,7 @@ class CompilePool:
         self._closed = False
         self._idle = 0  # threads that wait or are about to, less jobs that nobody has taken yet
         self._threads: list[threading.Thread] = []
-        environment = {**_ENVIRONMENT, NICE: str(nice)}
+        environment = {NICE: str(nice), THREADS: "1"}  # the pool is the parallelism
         self._executors = [
             Executor(worker, f"{name}-{index}", role, session=session, variants=variants, environment=environment)
             for index in range(self.size)

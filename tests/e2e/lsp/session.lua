@@ -58,12 +58,17 @@ local function lenses()
   return titles
 end
 
+-- Neovim looks whenever something has come, so after each answer: without a pause of our own it asks as fast as the server answers.
 local function until_lens(pattern, milliseconds)
-  local found
+  local found, asked = {}, 0
   check(vim.wait(milliseconds, function()
+    if vim.loop.now() - asked < 100 then
+      return false
+    end
     found = lenses()
+    asked = vim.loop.now()
     return string.find(table.concat(found, "|"), pattern) ~= nil
-  end, 200), "a lens like " .. pattern .. ", not " .. vim.inspect(found))
+  end, 20), "a lens like " .. pattern .. ", not " .. vim.inspect(found))
   table.insert(seen.lenses, found)
   return found
 end
