@@ -35,7 +35,8 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
     refusal = server.trust.refusal(path)
     if refusal:
         raise UsageError(refusal)
-    snapshot = server.index.latest(uri)
+    document = server.documents.find(uri)
+    snapshot = await server.index.fresh(uri, document.version or 0) if document is not None else None
     if snapshot is not None and snapshot.problem:
         raise SourceError(snapshot.problem)
     with_ = await means(server, uri, kernel)
