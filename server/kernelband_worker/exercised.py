@@ -5,13 +5,27 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from triton.runtime.jit import JITFunction
 
 from kernelband_worker.state import State
 
 _Place = Tuple[str, str]  # module, qualname
+
+
+@contextlib.contextmanager
+def profiled(by: Optional[Callable[[Any, str, Any], Any]]) -> Iterator[None]:
+    """Inside, Python's profiler on this thread is that one, or none: what was is put back."""
+    before: Any = sys.getprofile()
+    sys.setprofile(by)
+    try:
+        yield
+    finally:
+        if before is None or callable(before):
+            sys.setprofile(before)
+        else:
+            before.enable()  # cProfile's, which is no function
 
 
 def edited(state: State, variant: str) -> Set[_Place]:
@@ -75,17 +89,13 @@ class Reached:
     @contextlib.contextmanager
     def profiling(self) -> Iterator[None]:
         """Note every Python function that is called inside the block, on this thread."""
-        before = sys.getprofile()
 
         def note(frame: Any, event: str, _: Any) -> None:
             if event == "call":
                 self._codes.add(frame.f_code)
 
-        sys.setprofile(note)
-        try:
+        with profiled(note):
             yield
-        finally:
-            sys.setprofile(before)
 
     def places(self) -> Set[_Place]:
         """What ran, of the workspace's functions."""

@@ -31,6 +31,7 @@ class Language:
         self.builder = builder
         self._bodies: Dict[int, Tuple[JITFunction[Any], Callable[..., Any]]] = {}
         self._libdevice = {module.__name__: module for module in libdevice.modules()}
+        self._patches: List[Tuple[Any, str, Any, Any]] = []  # place, name, what it was and what it is while a launch is interpreted
 
     @contextlib.contextmanager
     def patched(self) -> Iterator[None]:
@@ -39,20 +40,24 @@ class Language:
         places += [getattr(tl.core, name) for name in ("tensor_descriptor_base", "condition") if hasattr(tl.core, name)]
         before = [(place, dict(vars(place))) for place in places]
         try:
-            interpreter.interpreter_builder = self.builder
-            if hasattr(interpreter, "TritonSemantic"):  # from 3.4 on
-                interpreter.interpreter_semantic = interpreter.TritonSemantic(self.builder)
-            interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-            self._patch_more()
+            self._patch(before)
             yield
         finally:
-            for place, held in before:
-                for name, value in list(vars(place).items()):
-                    old = held.get(name, _MISSING)
-                    if old is _MISSING:
-                        delattr(place, name)
-                    elif old is not value:
-                        setattr(place, name, old)
+            for place, name, old, _ in _changes(before):
+                delattr(place, name) if old is _MISSING else setattr(place, name, old)
+
+    def _patch(self, before: List[Tuple[Any, Dict[str, Any]]]) -> None:
+        """As the last time where nobody has changed anything since: Triton's own way looks at every name there is, for milliseconds."""
+        if self._patches and all(vars(place).get(name, _MISSING) is old for place, name, old, _ in self._patches):
+            for place, name, _, new in self._patches:
+                setattr(place, name, new)
+            return
+        interpreter.interpreter_builder = self.builder
+        if hasattr(interpreter, "TritonSemantic"):  # from 3.4 on
+            interpreter.interpreter_semantic = interpreter.TritonSemantic(self.builder)
+        interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+        self._patch_more()
+        self._patches = list(_changes(before))
 
     def _patch_more(self) -> None:
         # What is patched has no such attributes, or others, as far as a type checker can see.
@@ -139,6 +144,15 @@ class Language:
         for name, value in list(scope.items()):
             if callable(value) and getattr(value, "__module__", None) in self._libdevice:
                 scope[name] = libdevice.interpreted(getattr(value, "__name__", name), self.builder.evaluated)
+
+
+def _changes(before: List[Tuple[Any, Dict[str, Any]]]) -> Iterator[Tuple[Any, str, Any, Any]]:
+    """Place, name, what it was and what it is now."""
+    for place, held in before:
+        for name, value in list(vars(place).items()):
+            old = held.get(name, _MISSING)
+            if old is not value:
+                yield place, name, old, value
 
 
 def _is_sum(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:

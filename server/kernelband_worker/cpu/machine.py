@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from kernelband_worker.cpu.guard import Launch, Outside, sites
 from kernelband_worker.cpu.language import Language
 from kernelband_worker.cpu.memory import Memory, has_bare_pointers, regions_of
 from kernelband_worker.cpu.traffic import Counter, Traffic
+from kernelband_worker.exercised import profiled
 from kernelband_worker.sources import real_path
 from kernelband_worker.state import OperationFailed, State
 
@@ -81,13 +81,8 @@ class Machine:
         for hook in kernel.pre_run_hooks:
             hook(**arguments)
         # A check's profiler wants to know of the functions around a launch; inside, it would hear of a hundred calls for each operation.
-        profiler = sys.getprofile()
-        sys.setprofile(None)
-        try:
-            with self._alone(), torch._C.DisableTorchFunction():
-                return self._launch(kernel, arguments, grid, programs)
-        finally:
-            sys.setprofile(profiler)
+        with profiled(None), self._alone(), torch._C.DisableTorchFunction():
+            return self._launch(kernel, arguments, grid, programs)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -28,7 +28,7 @@ def softmax(x):
 
 def test_softmax():
     torch.manual_seed(0)
-    for shape in ((32, 100), (24, 256), (16, 512)):
+    for shape in ((8, 100), (6, 256), (5, 512)):
         x = torch.randn(shape, device=DEVICE)
         torch.testing.assert_close(softmax(x), torch.softmax(x, dim=1))
 
