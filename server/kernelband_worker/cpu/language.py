@@ -31,33 +31,40 @@ class Language:
         self.builder = builder
         self._bodies: Dict[int, Tuple[JITFunction[Any], Callable[..., Any]]] = {}
         self._libdevice = {module.__name__: module for module in libdevice.modules()}
-        self._patches: List[Tuple[Any, str, Any, Any]] = []  # place, name, what it was and what it is while a launch is interpreted
+        self._unpatched: List[Dict[str, Any]] = []  # what the patched places held when the patches were made
+        self._patches: List[Tuple[Any, str, Any]] = []
 
     @contextlib.contextmanager
     def patched(self) -> Iterator[None]:
         """``tl`` interprets inside the block."""
-        places = [tl, tl.core, tl.math, tl.tensor, tl.dtype, interpreter, JITFunction, *self._libdevice.values()]
+        places: List[Any] = [tl, tl.core, tl.math, tl.tensor, tl.dtype, interpreter, *self._libdevice.values()]
         places += [getattr(tl.core, name) for name in ("tensor_descriptor_base", "condition") if hasattr(tl.core, name)]
-        before = [(place, dict(vars(place))) for place in places]
+        places.append(JITFunction)
+        before = [dict(vars(place)) for place in places]
+        wrapped = before[:-1]  # what a JIT function has of its own, its ``run`` in an observed block say, is in no patch
         try:
-            self._patch(before)
+            if _same(wrapped, self._unpatched):
+                for place, name, value in self._patches:
+                    setattr(place, name, value)
+            else:  # the first launch, or the program has replaced something there since
+                self._patch()
+                self._patches = [(place, *change) for place, held in zip(places, before) for change in _changes(place, held)]
+                self._unpatched = wrapped
             yield
         finally:
-            for place, name, old, _ in _changes(before):
-                delattr(place, name) if old is _MISSING else setattr(place, name, old)
+            for place, held in zip(places, before):
+                for name, _ in _changes(place, held):
+                    if name in held:
+                        setattr(place, name, held[name])
+                    else:
+                        delattr(place, name)
 
-    def _patch(self, before: List[Tuple[Any, Dict[str, Any]]]) -> None:
-        """As the last time where nobody has changed anything since: Triton's own way looks at every name there is, for milliseconds."""
-        if self._patches and all(vars(place).get(name, _MISSING) is old for place, name, old, _ in self._patches):
-            for place, name, _, new in self._patches:
-                setattr(place, name, new)
-            return
+    def _patch(self) -> None:
         interpreter.interpreter_builder = self.builder
         if hasattr(interpreter, "TritonSemantic"):  # from 3.4 on
             interpreter.interpreter_semantic = interpreter.TritonSemantic(self.builder)
         interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
         self._patch_more()
-        self._patches = list(_changes(before))
 
     def _patch_more(self) -> None:
         # What is patched has no such attributes, or others, as far as a type checker can see.
@@ -146,13 +153,14 @@ class Language:
                 scope[name] = libdevice.interpreted(getattr(value, "__name__", name), self.builder.evaluated)
 
 
-def _changes(before: List[Tuple[Any, Dict[str, Any]]]) -> Iterator[Tuple[Any, str, Any, Any]]:
-    """Place, name, what it was and what it is now."""
-    for place, held in before:
-        for name, value in list(vars(place).items()):
-            old = held.get(name, _MISSING)
-            if old is not value:
-                yield place, name, old, value
+def _changes(place: Any, held: Dict[str, Any]) -> List[Tuple[str, Any]]:
+    """The attributes of a place that aren't what it held."""
+    return [(name, value) for name, value in vars(place).items() if held.get(name, _MISSING) is not value]
+
+
+def _same(now: List[Dict[str, Any]], before: List[Dict[str, Any]]) -> bool:
+    """Whether those are the same names, with the same objects."""
+    return len(now) == len(before) and all(a.keys() == b.keys() and all(b[name] is a[name] for name in a) for a, b in zip(now, before))
 
 
 def _is_sum(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:

@@ -32,7 +32,7 @@ def softmax(x):
 
 def test_it():
     torch.manual_seed(0)
-    softmax(torch.randn(6, 100, device="cuda"))
+    softmax(torch.randn(2, 100, device="cuda"))
 """
 )
 
@@ -75,7 +75,7 @@ def layer_norm(x, weight, bias, eps=1e-5):
 
 def test_it():
     torch.manual_seed(0)
-    layer_norm(torch.randn(6, 100, device="cuda"), torch.ones(100, device="cuda"), torch.zeros(100, device="cuda"))
+    layer_norm(torch.randn(2, 100, device="cuda"), torch.ones(100, device="cuda"), torch.zeros(100, device="cuda"))
 """
 )
 
@@ -138,7 +138,7 @@ def rms_norm(x, w):
 
 def test_it():
     torch.manual_seed(0)
-    x = torch.rand(6, 2048, device="cuda").to(torch.bfloat16)
+    x = torch.rand(2, 2048, device="cuda").to(torch.bfloat16)
     rms_norm(x, torch.rand(2048, device="cuda").to(torch.bfloat16) + 0.5)
 """
 )
@@ -167,7 +167,7 @@ def row_sum(x):
 
 def test_it():
     torch.manual_seed(0)
-    row_sum(torch.randn(12, 4096, device="cuda", dtype=torch.float16))
+    row_sum(torch.randn(4, 4096, device="cuda", dtype=torch.float16))
 """
 )
 
@@ -202,7 +202,7 @@ def test_it():
     matmul(torch.randn(SHAPE_A, device="cuda", dtype=torch.float16), torch.randn(SHAPE_B, device="cuda", dtype=torch.float16))
 """
 )
-LONG_MATMUL = MATMUL.replace("SHAPE_A", "16, 1024").replace("SHAPE_B", "1024, 16")
+LONG_MATMUL = MATMUL.replace("SHAPE_A", "16, 1024").replace("SHAPE_B", "1024, 16").replace("BLOCK_K=32", "BLOCK_K=128")
 SQUARE_MATMUL = MATMUL.replace("SHAPE_A", "24, 24").replace("SHAPE_B", "24, 24")
 
 GATHER = (
@@ -224,7 +224,7 @@ def gather(pages, table):
 
 
 def test_it():
-    gather(torch.randn(24, 48, device="cuda"), torch.arange(20, device="cuda", dtype=torch.int32))
+    gather(torch.randn(24, 48, device="cuda"), torch.arange(5, device="cuda", dtype=torch.int32))
 """
 )
 
@@ -284,7 +284,7 @@ WRONG = [
     ("rms_norm", "no eps", [("n + 1e-6", "n")], "tiny values"),
     ("rms_norm", "an eighth of the columns left out", [(RMS_SUM, RMS_EIGHTH)], None),
     ("row_sum", "sums in half precision", [*HALF_SUMS, (".to(tl.float32)", "")], None),
-    ("long_matmul", "sums in half precision", [*HALF_SUMS, ("tl.dot(a, b)", "tl.dot(a, b).to(tl.float16)")], None),
+    ("long_matmul", "sums in half precision", [*HALF_SUMS, ("tl.dot(a, b)", "tl.dot(a, b).to(tl.float16)"), ("K=128", "K=32")], None),
     ("square_matmul", "rows taken for columns", [("c, mask=(rows[:, None] < M)", "c, mask=(rows[:, None] < N)")], "unequal sizes"),
     ("square_matmul", "a stride of another size", [("rows[:, None] * K", "rows[:, None] * N")], "unequal sizes"),
     ("gather", "no table", [("tl.load(table_ptr + slot)", "slot")], "tables permuted"),
@@ -301,7 +301,6 @@ RIGHT = [
     ("softmax", "powers of two, scaled first", [("tl.exp(x - m)", "tl.exp2(x * 1.4426950408889634 - m * 1.4426950408889634)")]),
     ("softmax", "a larger block", [("BLOCK=triton.next_power_of_2(x.shape[1])", "BLOCK=2 * triton.next_power_of_2(x.shape[1])")]),
     ("softmax", "a reciprocal", [("p / total", "p * (1 / total)")]),
-    ("softmax", "eight warps", [("_2(x.shape[1]))", "_2(x.shape[1]), num_warps=8)")]),
     ("layer_norm", "merged moments", [(MOMENTS, CHAN)]),
     ("layer_norm", "rsqrt", [("1 / tl.sqrt(var + eps)", "tl.rsqrt(var + eps)")]),
     (
@@ -317,7 +316,7 @@ RIGHT = [
     ("one_pass", "two passes, which is better", [(ONE_PASS, MOMENTS)]),
     ("one_pass", "merged moments, which is better", [(ONE_PASS, CHAN)]),
     ("rms_norm", "another block", [("BLOCK=1024", "BLOCK=512")]),
-    ("long_matmul", "another block", [("BLOCK_K=32", "BLOCK_K=128")]),
+    ("long_matmul", "another block", [("BLOCK_K=128", "BLOCK_K=64")]),
     ("square_matmul", "another block", [("BLOCK_K=32", "BLOCK_K=16")]),
     ("gather", "a larger block", [("BLOCK=triton", "BLOCK=2 * triton")]),
     ("masked", "another block", [("BLOCK=64", "BLOCK=128"), ("n, 64", "n, 128")]),

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from kernelband_worker.cases.faults import Faults, more, told
+from tests.unit_worker.cases.conftest import Run
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
 
@@ -159,21 +160,22 @@ MORE = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def run(request, make):
-    """A capture of one program."""
+@pytest.fixture(scope="module")
+def run(request, shim, tmp_path_factory):
+    """A capture of one program. What the original gives is kept for all variants of it."""
     name = request.param
-    made = make({"prog.py": PROGRAMS[name][0]})
+    made = Run(shim, tmp_path_factory.mktemp("store"), {"prog.py": PROGRAMS[name][0]})
     made.capture("prog", f"{name}_kernel" if name != "total" else "sum_kernel", [name], "test_it")
-    return made
+    yield made
+    made.loader.uninstall()
 
 
-def edited(run, edits):
-    text = run.served.files["prog.py"]
+def edited(run, edits, module="prog"):
+    text = run.served.files[f"{module}.py"]
     for old, new in edits:
         assert old in text
         text = text.replace(old, new, 1)
-    return run.variant("edited", ("prog", run.served.files["prog.py"], text))
+    return run.variant(f"{len(run.served.blobs)}", (module, run.served.files[f"{module}.py"], text))
 
 
 @pytest.mark.parametrize(("run", "says"), [(name, says) for name, (_, says) in PROGRAMS.items()], indirect=["run"])
@@ -223,10 +225,10 @@ def test_its_own_faults_are_no_reason_to_leave_neighbours_and_stress_out(run):
     ],
 )
 def test_where_two_runs_of_the_original_differ_nothing_is_said_of_a_variant(make, edits, verdicts):
-    run = make({"prog.py": RESTLESS})
-    run.capture("prog", "double_kernel", ["double"], "test_it", neighbours=False, input_sets=1)
-    run.loader.original("prog").order = itertools.count()
-    result = run.check(edited(run, edits), input_sets=[0])
+    run = make({"restless.py": RESTLESS})
+    run.capture("restless", "double_kernel", ["double"], "test_it", neighbours=False, input_sets=1)
+    run.loader.original("restless").order = itertools.count()
+    result = run.check(edited(run, edits, "restless"), input_sets=[0])
     assert {(case["ok"], case["comparable"]) for case in result["cases"]} == verdicts
     assert all(case["ok"] or case["comparable"] or "the original itself" in case["reason"] for case in result["cases"])
     assert all(case["deterministic"] for case in result["cases"])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import pytest
+
+from kernelband_worker.cases import alarm
 
 PROGRAM = """
 import torch
@@ -300,8 +305,12 @@ def test_a_stop_meanwhile_leaves_what_was_recorded(make):
     assert [c["replayable"] for c in cases] == [True, True]
 
 
-def test_a_stop_meanwhile_is_said(make):
-    run = make({"prog.py": PROGRAM + SLOW.replace('    relu_(torch.randn(300, device="cuda"))\n', "")})
+def test_a_stop_meanwhile_is_said(make, monkeypatch):
+    """While nothing is recorded yet, all of the time must be up: the program puts the alarm's clock on."""
+    monkeypatch.setattr(alarm, "time", SimpleNamespace(monotonic=time.monotonic))
+    late = "from kernelband_worker.cases import alarm\n        alarm.time.monotonic = lambda: time.monotonic() + 300.0\n        time.sleep"
+    program = SLOW.replace('    relu_(torch.randn(300, device="cuda"))\n', "").replace("time.sleep", late)
+    run = make({"prog.py": PROGRAM + program})
     cases = run.capture("prog", "relu_kernel", ["slow_relu_"], "test_slow", neighbours=False, input_sets=1, seconds=250.0)
     assert [(c["replayable"], c["reason"]) for c in cases] == [
         (False, NOTHING.format(" as they were recorded, and there was no time to try it with other values"))

@@ -8,35 +8,18 @@ import sys
 import torch
 import triton.language as tl
 
-from kernelband_worker.cpu.builder import Builder
-from kernelband_worker.cpu.language import Language
 
-
-def test_each_time_as_the_first_and_what_was_replaced_in_between_counts(monkeypatch):
-    language = Language(Builder())
-    exp, names = tl.exp, dict(vars(tl.core))
-    for _ in range(2):
-        with language.patched():
-            assert tl.exp is not exp
-        assert tl.exp is exp
-        assert dict(vars(tl.core)) == names
-    called = []
-
-    @tl.core.builtin
-    def mine(x, _semantic=None):
-        called.append(_semantic)
-        return x
-
-    monkeypatch.setattr(tl, "exp", mine)
-    for _ in range(2):
-        with language.patched():
-            assert tl.exp(3) == 3
-        assert tl.exp is mine
-    assert None not in called
+def test_what_is_replaced_in_it_counts_from_the_next_launch_on_until_it_is_put_back(program, monkeypatch):
+    softmax = program("softmax_tutorial").module.softmax
+    x = torch.randn(2, 8, device="cuda")
+    before = dict(vars(tl))
+    wanted = softmax(x)
+    monkeypatch.setattr(tl, "exp", lambda x: x * 0 + 1)
+    assert torch.equal(softmax(x), torch.full((2, 8), 0.125))
     monkeypatch.undo()
-    with language.patched():
-        assert tl.exp is not exp
-    assert tl.exp is exp
+    for _ in range(2):
+        assert torch.equal(softmax(x), wanted)
+        assert [name for name, value in vars(tl).items() if before.get(name) is not value] == []
 
 
 def test_a_program_may_profile_itself(program):
