@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -119,14 +120,25 @@ def test_an_edit_that_fits_nowhere_or_twice_is_refused() -> None:
 # ------------------------------------------------------------ the table of defences
 
 
+@cache
+def dumped(file: str) -> str:
+    """The tree of a file of the product."""
+    return ast.dump(ast.parse((ROOT / "server" / file).read_text(encoding="utf-8")))
+
+
+@cache
+def functions_of(path: str) -> frozenset[str]:
+    """What a file of tests defines."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+
+
 @pytest.mark.parametrize("defence", DEFENCES, ids=lambda defence: f"{defence.file}, {defence.name}")
 def test_a_defence_can_be_switched_off_and_its_test_is_there(defence: Defence) -> None:
     """That the test fails then is a matter of ``make stress``."""
-    whole = (ROOT / "server" / defence.file).read_text(encoding="utf-8")
-    assert ast.dump(ast.parse(defence.text)) != ast.dump(ast.parse(whole))
+    assert ast.dump(ast.parse(defence.text)) != dumped(defence.file)
     path, _, name = defence.test.partition("::")
-    tests = {n.name for n in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))) if isinstance(n, ast.FunctionDef)}
-    assert name.partition("[")[0] in tests
+    assert name.partition("[")[0] in functions_of(path)
 
 
 def test_no_defence_is_there_twice() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 STEPS = 100  # a bisection of doubles needs about 60; Newton mostly 3
 
 
+@lru_cache(maxsize=1024)  # comparisons of as many samples ask for the same
 def t_quantile(probability: float, degrees: float) -> float:
     """The value that a t-distributed variable stays below with ``probability``.
 

@@ -20,6 +20,7 @@ import psutil
 from attrs import frozen
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests.e2e.workbench.quiet import BUILT_IN, QUIET, STILL, plain_environment
 from tests.e2e.workbench.screen import Screen
 
 #: Names the processes of a workbench, whatever sessions and groups they are in.
@@ -30,28 +31,6 @@ SERVING = ("out/node/entry", "--type=ptyHost", "--type=fileWatcher")
 KEPT = "cookies,file_systems,indexeddb,local_storage,service_workers,cache_storage"
 #: Seconds that a program may take here to do what takes it one: reached on failure only, whatever else the machine does.
 PATIENCE_S = 120
-#: Nothing that a person would close first, and nothing that asks a server elsewhere.
-QUIET: dict[str, Any] = {
-    "workbench.startupEditor": "none",
-    "workbench.secondarySideBar.defaultVisibility": "hidden",
-    "workbench.tips.enabled": False,
-    "workbench.editor.useModal": "off",
-    "workbench.enableExperiments": False,
-    "workbench.reduceMotion": "on",  # without a GPU each picture of a movement is drawn by the processor
-    "editor.smoothScrolling": False,
-    "editor.quickSuggestions": "off",  # of words, which a slow machine shows late: Enter would take one
-    "editor.wordBasedSuggestions": "off",
-    "chat.disableAIFeatures": True,
-    "extensions.autoCheckUpdates": False,
-    "extensions.autoUpdate": False,
-    "extensions.ignoreRecommendations": True,
-    "git.openRepositoryInParentFolders": "never",
-    "telemetry.telemetryLevel": "off",
-    "editor.cursorBlinking": "solid",
-    "editor.minimap.enabled": False,
-    "files.autoSave": "off",  # as on the desktop; a browser's default is another
-    "security.workspace.trust.untrustedFiles": "open",
-}
 
 
 @frozen
@@ -60,6 +39,11 @@ class Programs:
 
     node: Path
     entry: Path
+
+    @property
+    def built_in(self) -> Path:
+        """The folder of the extensions that VS Code brings along."""
+        return self.entry.parents[2] / "lib" / "vscode" / "extensions"
 
     def run(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([str(self.node), str(self.entry), *arguments], start_new_session=True, **options)
@@ -90,11 +74,16 @@ class Workbench:
             self.extensions.mkdir()
         else:
             shutil.copytree(extensions, self.extensions)
+        self.built_in = folder / "built-in"
+        self.built_in.mkdir()
+        for name in BUILT_IN:
+            (self.built_in / name).symlink_to(programs.built_in / name)
+            assert (self.built_in / name / "package.json").exists(), f"VS Code has no extension {name}"
         self.config = folder / "config.yaml"
         self.config.write_text("auth: none\n")
         self.said = folder / "code-server.txt"
         self.mark = uuid.uuid4().hex
-        self.env = {**_plain_environment(), "HOME": str(self.home), MARK: self.mark, **(env or {})}
+        self.env = {**plain_environment(), "HOME": str(self.home), MARK: self.mark, **(env or {})}
         for name in ("CONFIG", "DATA", "CACHE", "STATE"):
             self.env[f"XDG_{name}_HOME"] = str(folder / "xdg" / name.lower())
         self.settings: dict[str, Any] = {}
@@ -147,6 +136,7 @@ class Workbench:
         """Start code-server."""
         switches = ["--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check"]
         switches += ["--disable-getting-started-override", *([] if self.trust else ["--disable-workspace-trust"])]
+        switches += ["--builtin-extensions-dir", str(self.built_in)]
         self.address = ""
         with self.said.open("wb") as out:
             self.process = self.programs.run(*self._folders, *switches, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
@@ -164,6 +154,7 @@ class Workbench:
         """Another window, in the same browser profile."""
         if self.context is None:
             self.context = self.browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+            self.context.add_init_script(STILL)
             self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=self.address)
         query = {"folder" if workspace.is_dir() else "workspace": str(workspace)}
         if files:
@@ -289,14 +280,6 @@ class Workbench:
     def remove(self) -> None:
         """The profile of a test that passed: some tens of MB."""
         shutil.rmtree(self.folder)
-
-
-def _plain_environment() -> dict[str, str]:
-    """A user's: no virtual environment of the tests, nothing of KernelBand's or of the editor that this may run in."""
-    ours = ("XDG_", "KERNELBAND", "VIRTUAL_ENV", "CONDA", "VSCODE", "PYTHON", "PYTEST", "npm_")
-    keep = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    keep["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return {**keep, "OMP_NUM_THREADS": "1"}
 
 
 def _serves(process: psutil.Process) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -72,12 +73,22 @@ def spoil(text, ways):
     return text
 
 
+@pytest.fixture(scope="module")
+def plain_keys(tmp_path_factory):
+    """The keys of all proposals for an example as it is, by its name."""
+
+    @cache
+    def keys(name):
+        plain = example(name, tmp_path_factory.mktemp("plain"))
+        return {p.key for p in everything(plain, example_facts(name, plain))}
+
+    return keys
+
+
 @pytest.mark.parametrize(("name", "ways"), SPOILED, ids=lambda x: x if isinstance(x, str) else ", ".join(x))
-def test_formatting_changes_nothing(name, ways, tmp_path):
-    plain = example(name, tmp_path)
+def test_formatting_changes_nothing(name, ways, tmp_path, plain_keys):
     program = program_of(spoil((EXAMPLES / f"{name}.py").read_text(), ways), tmp_path, "spoiled.py")
-    wanted = {p.key for p in everything(plain, example_facts(name, plain))}
-    assert {p.key for p in check(program, example_facts(name, program))} == wanted
+    assert {p.key for p in check(program, example_facts(name, program))} == plain_keys(name)
 
 
 LAUNCHES = {

@@ -25,7 +25,7 @@ def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool
             return stands_for(module, at, node.value, kernel)
         case ast.Attribute():
             first = next(n.id for n in ast.walk(node) if isinstance(n, ast.Name)) if _dotted(node) else ""
-            return node.attr == name and (bool(owner) or first in _imported(module))
+            return node.attr == name and (bool(owner) or first in module.imported)
         case ast.Call(args=[ast.expr() as inside]) if wraps(node):
             return stands_for(module, at, inside, kernel)
         case ast.Name():
@@ -38,7 +38,7 @@ def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool
                 return plain and stands_for(module, bound[0], bound[0].value, kernel)
             if bound and not isinstance(bound[0], FunctionNode):
                 return False
-            return len(bound) <= 1 and _imported(module).get(node.id, node.id) == name
+            return len(bound) <= 1 and module.imported.get(node.id, node.id) == name
         case _:
             return False
 
@@ -54,12 +54,6 @@ def _dotted(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
-
-
-def _imported(module: Module) -> dict[str, str]:
-    """What a name that the module imports is called where it comes from; of modules their dotted name."""
-    imports = (n for n in ast.walk(module.tree) if isinstance(n, ast.Import | ast.ImportFrom))
-    return {a.asname or a.name.partition(".")[0]: a.name for n in imports for a in n.names}
 
 
 def _parameters(function: FunctionNode) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
@@ -35,6 +35,12 @@ class Module:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         return cls(path, text, tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)})
+
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """What a name that the module imports is called where it comes from; of modules their dotted name."""
+        imports = (n for n in self.parents if isinstance(n, ast.Import | ast.ImportFrom))
+        return {a.asname or a.name.partition(".")[0]: a.name for n in imports for a in n.names}
 
     @property
     def newline(self) -> str:

@@ -168,9 +168,22 @@ class At:
         return Proposal(self.strategy, self.move, parameters, patch, numerics, what, why) if patch.files else None
 
 
+#: The view that was read last, with what it is of: all moves of a program ask for it, one after the other.
+_LAST: list[tuple[Program, Facts, View | None]] = []
+
+
+def _view(program: Program, facts: Facts) -> View | None:
+    for of, given, view in tuple(_LAST):
+        if of is program and given is facts:
+            return view
+    view = View.read(program, facts)
+    _LAST[:] = [(program, facts, view)]
+    return view
+
+
 def moving(strategy: str, move: str, body: Callable[[At], Iterable[Proposal | None]], program: Program, facts: Facts) -> Iterator[Proposal]:
     """Proposals that ``body`` makes of the program's view, without the holes; nothing when there is no view."""
-    view = View.read(program, facts)
+    view = _view(program, facts)
     if view is not None:
         for proposal in body(At(view, strategy, move)):
             if proposal is not None:
