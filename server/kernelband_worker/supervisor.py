@@ -24,6 +24,8 @@ from kernelband_worker.wire import EXECUTOR_MISSING, OPERATION_FAILED, PROTOCOL,
 
 _RELAYED = ("module/find", "module/names", "blob/get")
 _ROLES = ("gpu", "cpu", "compile")
+#: The path of a socket has at most 107 bytes, and multiprocessing makes its own in TMPDIR, in folders of such names.
+_LONGEST_TMPDIR = 107 - len("/pymp-01234567/listener-01234567")
 
 
 class BadRequestError(Exception):
@@ -254,9 +256,10 @@ class Supervisor:
             if visible and int(gpu) >= len(visible):
                 raise BadRequestError(f"There is no GPU {gpu} here: CUDA_VISIBLE_DEVICES names {len(visible)}.")
             out["CUDA_VISIBLE_DEVICES"] = visible[int(gpu)].strip() if visible else str(int(gpu))
-        # A compiler that is killed leaves its files behind, so what is temporary here goes with the scratch folder. Inductor's is a cache.
-        out.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"torchinductor_{system.user()}"))
-        out["TMPDIR"] = str(self._temporary)
+        if len(str(self._temporary)) <= _LONGEST_TMPDIR:
+            # A compiler that is killed leaves its files behind, so what is temporary goes with the scratch folder. Inductor's is a cache.
+            out.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"torchinductor_{system.user()}"))
+            out["TMPDIR"] = str(self._temporary)
         out.update({str(k): str(v) for k, v in (params.get("environment") or {}).items()})
         out[self._marker[0]] = self._marker[1]
         return out

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +45,15 @@ def one_search(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> 
 def searched(one_search: Searched) -> Home:
     """A home whose history holds that search, as nobody has touched it."""
     return one_search.again()
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A new TMPDIR, so short that a worker's programs have theirs inside its folder."""
+    with tempfile.TemporaryDirectory(prefix="kb-", dir="/tmp") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", None)  # asked anew
+        yield Path(folder)
 
 
 class Files:

@@ -37,6 +37,20 @@ def test_scratch_honours_tmpdir(start: StartWorker, tmp_path: Path, monkeypatch:
     assert Path(start().hello["scratch"]).parent == tmp_path
 
 
+def test_a_programs_temporary_files_go_with_the_scratch_folder_unless_its_sockets_would_not_fit_there(
+    start: StartWorker, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for longer, inside in ((temporary, True), (temporary / ("long" * 15), False)):
+        longer.mkdir(exist_ok=True)
+        monkeypatch.setenv("TMPDIR", str(longer))
+        worker = start()
+        worker.start_executor("a", "cpu")
+        told = worker.call("a", "facts", {}, 60)["environment"]
+        assert told["TMPDIR"] == (f"{worker.hello['scratch']}/tmp" if inside else str(longer))
+        assert ("TORCHINDUCTOR_CACHE_DIR" in told) == inside
+        assert not inside or Path(told["TORCHINDUCTOR_CACHE_DIR"]).parent == longer
+
+
 def test_two_hundred_calls_at_once_come_back_each_to_its_own(worker: Worker) -> None:
     futures = [worker.submit("a", "echo", {"n": n}, 20) for n in range(200)]
     assert [f.result(60)["params"]["n"] for f in futures] == list(range(200))

@@ -74,7 +74,7 @@ class Child(asyncio.SubprocessProtocol):
         self.log: deque[str] = deque(maxlen=LOG_LINES)
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
-        self._marker = secrets.token_hex(16)
+        self._marker = secrets.token_hex(8)
         self._transport: asyncio.SubprocessTransport | None = None
         self._begun: asyncio.Future[None] = self._loop.create_future()  # started, or never will be
         self._exited: asyncio.Future[None] = self._loop.create_future()

@@ -73,14 +73,13 @@ async def cancelled(ed: Editor, run: str, left: Callable[[], object]) -> float:
 
 
 @pytest.mark.asyncio
-async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Path) -> None:
+async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Path, temporary: Path) -> None:
     ptxas = tmp_path / "ptxas"
     ptxas.write_text(PTXAS)
     ptxas.chmod(0o755)
     home.file.write_text(home.file.read_text() + LEAVES)
     word = str(tmp_path)
-    (temporary := tmp_path / "tmp").mkdir()
-    marks = {MARK: word, "TMPDIR": str(temporary), "TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
+    marks = {MARK: word, "TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
     async with editor(home, PROFILES[0], trials=3, env=marks) as ed:
         ed.open()
         run = (await ed.command("optimize", ed.uri, "scale_kernel"))["run"]

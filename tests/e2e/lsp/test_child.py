@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,16 +23,14 @@ TEXT = (ROOT / "examples" / NAME).read_text().replace("(2**23, 2**24)", "(2**13,
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace with the example, and a home that holds nothing; the folder for temporary files is ``tmp``."""
+def world(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with the example, and a home that holds nothing."""
     for name in [n for n in os.environ if n.startswith(("XDG_", "KERNELBAND", "VIRTUAL_ENV", "CONDA"))]:
         monkeypatch.delenv(name)
-    for name in ("home", "work", "tmp"):
+    for name in ("home", "work"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setattr("tempfile.tempdir", None)  # asked anew
     (tmp_path / "work" / NAME).write_text(TEXT)
     return tmp_path
 
@@ -50,11 +49,11 @@ async def until(live: LiveRun, condition: Callable[[], object], seconds: float =
         await asyncio.sleep(0.02)
 
 
-def there(world: Path, pattern: str) -> list[Path]:
+def there(pattern: str) -> list[Path]:
     """What is in the folder for temporary files now; folders are being filled and removed meanwhile."""
     while True:
         with contextlib.suppress(FileNotFoundError):
-            return list((world / "tmp").glob(pattern))
+            return list(Path(tempfile.gettempdir()).glob(pattern))
 
 
 async def nobody(marker: str, seconds: float = 120.0) -> None:
@@ -93,7 +92,7 @@ async def test_a_predicted_run_of_an_unsaved_buffer(world: Path, worker_python: 
     assert headlines[-1] in ("likely faster", "no candidate")
     assert not any("×" in h for h in headlines)
     await nobody(marker)
-    assert os.listdir(world / "tmp") == []
+    assert os.listdir(tempfile.gettempdir()) == []
     with Store.read(world / "history.db") as store:
         row = runs.find(store, live.id)
         assert (row.id, row.state, row.kernel, row.reason) == (live.id, "finished", "add_kernel", live.reason)
@@ -112,7 +111,7 @@ async def test_stopped_in_the_middle_nobody_is_left_and_it_goes_on_later(world: 
     await registry.cancel(live.id)
     await nobody(marker)
     assert (live.state, live.headline) == ("interrupted", "stopped")
-    assert os.listdir(world / "tmp") == []
+    assert os.listdir(tempfile.gettempdir()) == []
     with Store.read(world / "history.db") as store:
         row = runs.find(store, live.id)
         kept = len(trials.trials(store, row.id))
@@ -140,9 +139,9 @@ async def test_stopped_before_anything_is_known(
     registry = Runs(lambda _: "")
     text = f"{TEXT}\nimport time\ntime.sleep(600)\n"  # the program runs until it is stopped
     live = registry.start(request(world, worker_python, text=text))
-    await until(live, lambda: there(world, folders))
+    await until(live, lambda: there(folders))
     marker = child_of(registry, live).marker
     await registry.cancel(live.id)
     await nobody(marker)
     assert live.state == "interrupted"
-    assert os.listdir(world / "tmp") == []
+    assert os.listdir(tempfile.gettempdir()) == []
