@@ -56,6 +56,15 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+def endless_ptxas(folder: Path) -> Path:
+    """Triton's ptxas, that never ends."""
+    ptxas = folder / "ptxas"
+    version = "case \"$*\" in *--version*) echo 'Cuda compilation tools, release 12.8, V12.8.93'; exit 0;; esac"
+    ptxas.write_text(f"#!/bin/sh\n{version}\nexec sleep 600\n")
+    ptxas.chmod(0o755)
+    return ptxas
+
+
 class Files:
     """A workspace in memory: modules by name, content by hash."""
 

@@ -17,6 +17,7 @@ from kernelband.source.workspace import Workspace
 from kernelband.worker import Worker, WorkerCommand
 from kernelband.worker.executor import Executor
 from kernelband.worker.pool import CompilePool
+from tests.e2e.conftest import endless_ptxas
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TARGETS = "a100,a10,l4,h100,b200,rtx5090,mi300x,mi355x"  # sm_80/86/89/90/100/120, gfx942/950
@@ -119,56 +120,35 @@ def test_every_target_is_compiled_once(bench: Bench) -> None:
         assert before.seen.facts["code_hash"] == after.seen.facts["code_hash"]
 
 
-SAMPLE = Path(__file__).parents[1] / "unit_worker" / "compiler" / "sample_kernels.py"
-SLOW = """
-
-
-def host(x, y):
-    import torch
-
-    out = torch.empty(x.shape[0], y.shape[1], device=x.device, dtype=torch.float16)
-    sizes = {"BM": 256, "BN": 512, "BK": 64, "ACTIVATION": None}
-    strides = (*x.stride(), *y.stride(), *out.stride())
-    # No register file holds this tile: ptxas works on it for minutes.
-    matmul[(1,)](x, y, out, x.shape[0], y.shape[1], x.shape[1], *strides, num_warps=4, num_stages=2, **sizes)
-    return out
-
-
-def test_slow():
-    import torch
-
-    host(torch.randn(256, 64, device="cuda", dtype=torch.float16), torch.randn(64, 512, device="cuda", dtype=torch.float16))
-"""
-
-
-def test_a_tile_that_holds_the_assembler_is_ended_at_its_deadline(worker_python: str, tmp_path: Path) -> None:
-    path = tmp_path / "slow_tile.py"
-    path.write_text(SAMPLE.read_text() + SLOW)
-    bench = Bench(worker_python, path, "matmul", "test_slow", compilers=1)
+def test_an_assembler_that_never_ends_is_ended_at_its_deadline(worker_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ptxas = endless_ptxas(tmp_path)
+    for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+        monkeypatch.setenv(name, str(ptxas))
+    path = EXAMPLES / "vector_add.py"
+    bench = Bench(worker_python, path, *_kernel(path), compilers=1)
     try:
         cases = bench.captured["cases"]
         specs = bench.executor.call("specialise", {"variant": None, "cases": [cases[0]["id"]]}, 60.0)
         params = {"variant": None, "launch": specs["launches"][0], "target": find_device("a100").target}
-        bench.pool.submit({"variant": None, "cases": [cases[0]["id"]]}, operation="specialise", deadline_s=120.0)  # warms one executor up
-        future = bench.pool.submit(params, deadline_s=6.0)
+        mark = f"KERNELBAND_SCRATCH={bench.worker.hello['scratch']}".encode()
+        future = bench.pool.submit(params, deadline_s=20.0)
+        while not (running := [p for p in Path("/proc").glob("[0-9]*") if _sleeps(p, mark)]) and not future.done():
+            time.sleep(0.1)
+        assert running
         with pytest.raises(ExecutorFault) as caught:
             future.result(200)
         assert caught.value.fault == "timeout"
-        mark = f"KERNELBAND_SCRATCH={bench.worker.hello['scratch']}".encode()
         end = time.monotonic() + 60
-        while (running := [p for p in Path("/proc").glob("[0-9]*") if _assembles(p, mark)]) and time.monotonic() < end:
+        while (running := [p for p in Path("/proc").glob("[0-9]*") if _sleeps(p, mark)]) and time.monotonic() < end:
             time.sleep(0.1)
         assert running == []
     finally:
         bench.close()
 
 
-def _assembles(process: Path, mark: bytes) -> bool:
-    """Whether it is an assembler of the worker with that mark in its environment."""
+def _sleeps(process: Path, mark: bytes) -> bool:
+    """Whether it is such an assembler, of the worker with that mark in its environment."""
     try:
-        if mark not in (process / "environ").read_bytes().split(b"\0"):
-            return False
-        words = (process / "cmdline").read_bytes().split(b"\0")
-        return words[0].endswith((b"/ptxas", b"/ptxas-blackwell")) and b"--gpu-name=sm_80" in words
+        return mark in (process / "environ").read_bytes().split(b"\0") and b"sleep\x00600" in (process / "cmdline").read_bytes()
     except OSError:
         return False

@@ -1,11 +1,10 @@
 """The executor of a rehearsal: the real operations on the interpreter, on the host's clock. Runs in the worker.
 
-KERNELBAND_REHEARSED_WITHOUT names one defence that is switched off, so that a test can show which cheat it is there for.
+A session's id names one defence that is switched off, so that a test can show which cheat it is there for; or none.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -63,7 +62,8 @@ def _ready(state: State) -> State:
 
     if "time" not in state.kept:
         state.kept["time"] = host.bench()
-        WITHOUT[os.environ.pop("KERNELBAND_REHEARSED_WITHOUT", "")]()
+        assert state.session is not None
+        WITHOUT[state.session["id"]]()
     return state
 
 

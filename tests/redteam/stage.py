@@ -91,18 +91,9 @@ class Stage:
         return final(judge, make, [Candidate(files, "reassociates")]).verdicts[0]
 
     def _executor(self, base: Program, name: str, without: str = "") -> Executor:
-        session: SessionParams = {**self._session, "store": f"{self.worker.hello['scratch']}/{base.name}"}
+        session: SessionParams = {**self._session, "id": without, "store": f"{self.worker.hello['scratch']}/{base.name}"}
         role, gpu = ("gpu", 0) if self.gpu else ("cpu", None)
-        environment = {"KERNELBAND_REHEARSED_WITHOUT": without} if without else None
-        return Executor(
-            self.worker,
-            name,
-            role,
-            gpu=gpu,
-            session=session,
-            variants=lambda variant: self._variants[variant],
-            environment=environment,
-        )
+        return Executor(self.worker, name, role, gpu=gpu, session=session, variants=lambda variant: self._variants[variant])
 
     def _capture(self, base: Program) -> Captured:
         if base.name not in self._captured:

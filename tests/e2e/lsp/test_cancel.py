@@ -15,7 +15,7 @@ from lsprotocol import types
 
 from tests.e2e import sshd as server
 from tests.e2e.cli_world import Home
-from tests.e2e.conftest import is_alive
+from tests.e2e.conftest import endless_ptxas, is_alive
 from tests.e2e.lsp.editor import LONG_S, PROFILES, Editor, editor
 
 MARK = "KERNELBAND_TEST_CANCEL"  # in the environment of the server, so in that of all that comes of it
@@ -25,8 +25,6 @@ import subprocess
 
 subprocess.Popen(["sleep", "600"], start_new_session=True)
 """
-#: Triton's ptxas, that never ends.
-PTXAS = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, release 12.8, V12.8.93'; exit 0;; esac\nexec sleep 600\n"
 
 
 def descendants(word: str) -> list[psutil.Process]:
@@ -74,9 +72,7 @@ async def cancelled(ed: Editor, run: str, left: Callable[[], object]) -> float:
 
 @pytest.mark.asyncio
 async def test_what_left_its_session_and_a_ptxas_go_too(home: Home, tmp_path: Path, temporary: Path) -> None:
-    ptxas = tmp_path / "ptxas"
-    ptxas.write_text(PTXAS)
-    ptxas.chmod(0o755)
+    ptxas = endless_ptxas(tmp_path)
     home.file.write_text(home.file.read_text() + LEAVES)
     word = str(tmp_path)
     marks = {MARK: word, "TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}

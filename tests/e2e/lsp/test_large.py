@@ -14,7 +14,7 @@ from tests.e2e.lsp.editor import PROFILES, Editor, editor
 #: Kernels in a spelling that takes long to be sure of.
 HEAD = "import triton\nimport triton.language as tl\nfrom triton import jit\n"
 KERNEL = "\n\n@jit\ndef kernel_{file}_{number}(x, n, BLOCK: tl.constexpr):\n    tl.store(x + tl.arange(0, BLOCK), tl.load(x) * n - 1)\n"
-FILES, EACH = 120, 100
+FILES, EACH = 120, 50
 
 
 async def listed(ed: Editor) -> int:
