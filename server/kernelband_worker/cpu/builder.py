@@ -45,8 +45,8 @@ class Builder(InterpreterBuilder):
 
     def __init__(self) -> None:
         super().__init__()
-        # A quarter of the time, for an assertion that only ``debug`` makes: a GPU's integers wrap.
-        self.options = replace(self.options, sanitize_overflow=False)
+        if getattr(self.options, "sanitize_overflow", False):  # a quarter of the time, for an assertion that only ``debug`` makes
+            self.options = replace(self.options, sanitize_overflow=False)
         self.launch: Optional[Launch] = None
         self._masked = True  # whether the access at hand has a mask in the source
 
