@@ -166,10 +166,10 @@ def test_no_gpu_or_another_one(machine: Machine) -> None:
 
 def test_it_takes_too_long(machine: Machine) -> None:
     proof = proven(machine)
-    machine.slow_s = 5.0
+    machine.slow_s = 250.0
     start = time.monotonic()
     done = machine.run("check", proof, "--seconds", "0.3")
-    assert (done.exit_code, time.monotonic() - start < 4.0) == (11, True)
+    assert (done.exit_code, time.monotonic() - start < 100.0) == (11, True)
     assert "more than 0.3 s" in done.stderr
     assert machine.run("check", proof, "--seconds", "0").exit_code == 2
 
