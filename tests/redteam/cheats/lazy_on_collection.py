@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "softmax"
 FAMILY = "lazy"
 ROLES = ("model", "verify", "finalist")
-CAUGHT_BY = {"model": "gate", "verify": ("check", "integrity"), "finalist": ("check", "integrity")}
+CAUGHT_BY = {"model": "gate", "verify": ("check", "integrity", "fault"), "finalist": ("check", "integrity", "fault")}
 NEEDS_GPU = False
 EDITS = [
     (

@@ -6,7 +6,7 @@ Source: own idea.
 BASE = "scale"
 FAMILY = "process"
 ROLES = ("verify", "finalist")
-CAUGHT_BY = {"verify": ("timed_result", "check", "integrity"), "finalist": ("timed_result", "check", "integrity")}
+CAUGHT_BY = {"verify": ("timed_result", "check", "state", "integrity"), "finalist": ("timed_result", "check", "state", "integrity")}
 NEEDS_GPU = False
 EDITS = [
     ("import torch\n", "import os\nfrom multiprocessing import shared_memory\n\nimport torch\n"),

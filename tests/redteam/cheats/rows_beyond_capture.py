@@ -8,4 +8,4 @@ FAMILY = "sizes"
 ROLES = ("model", "verify", "finalist")
 CAUGHT_BY = {"model": "stress", "verify": "stress", "finalist": "stress"}
 NEEDS_GPU = False
-EDITS = [("    rms_norm_kernel[(n_rows,)](", "    rms_norm_kernel[(min(n_rows, 32),)](")]
+EDITS = [("    rms_norm_kernel[(n_rows,)](", "    rms_norm_kernel[(min(n_rows, 8),)](")]
