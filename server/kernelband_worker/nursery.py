@@ -40,7 +40,7 @@ assert len(_OF_NURSERIES) == _DIGITS
 # executor heeds the others after it was forked.
 _OWN = (MARK, "CUDA_VISIBLE_DEVICES", NICE, THREADS)
 _COMING, _READY = b"coming", b"ready"
-_READY_S = 5.0  # it imports modules of ours, a third of a second's work, before the first executor's calls are answered or while they are
+_READY_S = 5.0  # importing our own modules takes it a third of a second
 _BIRTH_S = 5.0  # a fork takes milliseconds, but on a busy machine it waits for its turn
 _ORDER_BYTES = 1 << 16
 _MOST_KINDS = 4  # each holds the memory of an executor that has just begun

@@ -41,15 +41,15 @@ class Language:
         places += [getattr(tl.core, name) for name in ("tensor_descriptor_base", "condition") if hasattr(tl.core, name)]
         places.append(JITFunction)
         before = [dict(vars(place)) for place in places]
-        wrapped = before[:-1]  # what a JIT function has of its own, its ``run`` in an observed block say, is in no patch
+        compared = before[:-1]  # what a JIT function has of its own, its ``run`` in an observed block say, is in no patch
         try:
-            if _same(wrapped, self._unpatched):
+            if _same(compared, self._unpatched):
                 for place, name, value in self._patches:
                     setattr(place, name, value)
             else:  # the first launch, or the program has replaced something there since
                 self._patch()
                 self._patches = [(place, *change) for place, held in zip(places, before) for change in _changes(place, held)]
-                self._unpatched = wrapped
+                self._unpatched = compared
             yield
         finally:
             for place, held in zip(places, before):

@@ -30,7 +30,8 @@ def test_a_program_may_profile_itself(program):
         profiler.enable()
         try:
             y = softmax.module.softmax(x)
-            assert sys.getprofile() in (profiler, None)  # none from Python 3.12 on, where it has a way of its own
+            if sys.version_info < (3, 12):  # from there on it has a way of its own, which nobody switches off
+                assert sys.getprofile() is profiler, "it goes on after the launch"
         finally:
             profiler.disable()
     assert torch.allclose(y.cpu(), torch.softmax(x.cpu(), 1))
