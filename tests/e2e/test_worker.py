@@ -51,6 +51,17 @@ def test_a_programs_temporary_files_go_with_the_scratch_folder_unless_its_socket
         assert not inside or Path(told["TORCHINDUCTOR_CACHE_DIR"]).parent == longer
 
 
+@pytest.mark.parametrize(("role", "blas"), [("compile", "1"), ("cpu", "1"), ("gpu", None)])
+def test_libraries_imported_later_compute_on_as_many_threads_as_are_allowed(
+    start: StartWorker, monkeypatch: pytest.MonkeyPatch, role: str, blas: str | None
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    worker = start()
+    worker.start_executor("a", role, environment={"KERNELBAND_THREADS": "3"})
+    told = worker.call("a", "facts", {}, 60)["environment"]
+    assert [told.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")] == ["3", "3", blas]
+
+
 def test_two_hundred_calls_at_once_come_back_each_to_its_own(worker: Worker) -> None:
     futures = [worker.submit("a", "echo", {"n": n}, 20) for n in range(200)]
     assert [f.result(60)["params"]["n"] for f in futures] == list(range(200))

@@ -28,6 +28,7 @@ class Notebook:
 
     def start_executor(self, name: str, role: str, gpu: int | None, environment: Mapping[str, str] | None) -> None:
         assert role == "compile"
+        assert environment == {"KERNELBAND_NICE": "0", "KERNELBAND_THREADS": "1"}, "the pool is the parallelism"
         with self._lock:
             self.started.append(name)
 
