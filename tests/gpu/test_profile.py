@@ -5,6 +5,8 @@ Run with the worker's Python: PYTHONPATH=server python -m pytest -s tests/gpu/te
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -132,6 +134,20 @@ def test_an_unknown_metric_is_an_answer_not_a_crash(tmp_path, ncu):
     assert ran
     print(profile_ncu.failure(text) if not profile_ncu.read(text) else profile_ncu.read(text))
     assert not {"sm", "dram", "us"} & profile_ncu.facts(profile_ncu.read(text)).keys()
+
+
+def test_torchs_profiler_leaves_its_compiler_alone():
+    """Which takes seconds to import, in each process that watches."""
+    program = (
+        "import sys, torch; from kernelband_worker.measure.activity import device_profile\n"
+        "x = torch.ones(9, device='cuda')\n"
+        "with device_profile() as profile: x.mul_(2); torch.cuda.synchronize()\n"
+        "print(len(profile.function_events), 'torch._inductor' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+    seen, imported = done.stdout.split()[-2:]
+    assert int(seen) >= 1
+    assert imported == "False"
 
 
 def test_torchs_profiler_times_the_kernel_alone(tmp_path):

@@ -192,7 +192,7 @@ def _by_torch(state: State, side: Any, case: Dict[str, Any]) -> List[KernelProfi
             side.call()
             torch.cuda.synchronize()
         call: Dict[str, float] = {}
-        for event in profiler.events() or []:
+        for event in profiler.function_events or []:
             if event.device_type == DeviceType.CUDA and event.name in targets:
                 call[event.name] = call.get(event.name, 0.0) + event.time_range.elapsed_us()
         for name, us in call.items():

@@ -42,5 +42,5 @@ def measured_share(side: Side, case: Case) -> Optional[float]:
     with device_profile() as profiler:
         side.call()
         torch.cuda.synchronize()
-    events = profiler.events() or []
+    events = profiler.function_events or []
     return share_of(((e.name, e.time_range.elapsed_us()) for e in events if e.device_type == DeviceType.CUDA), case)

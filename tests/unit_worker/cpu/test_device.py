@@ -188,8 +188,15 @@ def test_amd():
 
 def test_what_the_machine_cannot_hold_is_not_made(shim, monkeypatch):
     monkeypatch.setattr("kernelband_worker.cpu.room._free", lambda: 1_000_000_000)
-    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"1\.0 GB are free, and one of 0\.6 GB isn't made"):
-        torch.randn(150_000_000, device="cuda", generator=torch.Generator(device="cuda"))
+    for make in (
+        lambda: torch.randn(150_000_000, device="cuda", generator=torch.Generator(device="cuda")),
+        lambda: torch.rand(size=(300, 1_000_000), dtype=torch.float16, device="cuda"),
+        lambda: torch.randint(2, (75_000, 1000), device="cuda"),
+        lambda: torch.randint(low=-5, high=5, size=(150_000_000,), dtype=torch.int32, device="cuda"),
+    ):
+        with pytest.raises(torch.cuda.OutOfMemoryError, match=r"1\.0 GB are free, and one of 0\.6 GB isn't made"):
+            make()
+    assert torch.randint(2, (7,), dtype=torch.int8, device="cuda").shape == (7,)
     with pytest.raises(torch.cuda.OutOfMemoryError):
         torch.zeros((30_000, 20_000), dtype=torch.uint8, device="cuda")
     assert torch.empty(300_000_000, dtype=torch.uint8, device="cuda").numel() == 300_000_000
