@@ -94,6 +94,8 @@ class Proving:
         check = ["check", str(proof), "--seconds", str(self.context.options.check_seconds)]
         checked, check_s = self._say(check)
         found |= {"check": checked.code, "check_said": last(checked, "message"), "check_s": check_s}
+        if checked.code:
+            found["pairs"] = json.loads(proof.read_text(encoding="utf-8"))["pairs"]
         file.write_text(changed(self.text, self.kernel), encoding="utf-8")
         refused, _ = self._say(check)
         return found | {"changed": refused.code, "changed_said": last(refused, "message")}
