@@ -176,7 +176,9 @@ def work(state: State, replay: ReplayCase) -> Dict[str, Any]:
         replay.call(None, prepared)
         torch.cuda.synchronize()
     found = sorted(
-        (e.time_range.start, e.time_range.end, e.name) for e in profile.function_events or () if e.device_type == torch.autograd.DeviceType.CUDA
+        (e.time_range.start, e.time_range.end, e.name)
+        for e in profile.function_events or ()
+        if e.device_type == torch.autograd.DeviceType.CUDA
     )
     if not found:
         return {}

@@ -30,7 +30,7 @@ def missing(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[st
 
 
 def _on_meta(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> torch.Tensor:
-    """What the call makes, without its memory. Random numbers as an empty tensor: their own meta form imports sympy, a third of a second."""
+    """What the call makes, without its memory. Random numbers as an empty tensor: their own meta form imports sympy, 0.3 s."""
     if function.__name__ == "randint":  # (high, size) or (low, high, size)
         size = kwargs.pop("size", None)
         bounds = ("low", "high")
