@@ -272,7 +272,7 @@ def test_scratch_folders_of_the_dead_are_swept(start: StartWorker, tmp_path: Pat
 def test_a_pool_replaces_the_one_that_hangs(start: StartWorker) -> None:
     worker = start()
     with CompilePool(worker, {"id": "s"}, size=2, deadline_s=8.0, nice=7) as pool:
-        jobs = [pool.submit({"n": n}, operation="spin" if n == 3 else "facts") for n in range(8)]
+        jobs = [pool.submit({}, operation="spin", deadline_s=1.0) if n == 3 else pool.submit({}, operation="facts") for n in range(8)]
         results = [job.exception(120) or job.result() for job in jobs]
         assert isinstance(results[3], ExecutorFault)
         assert results[3].fault == "timeout"

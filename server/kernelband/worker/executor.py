@@ -68,8 +68,8 @@ class Executor:
         with self._lock:
             try:
                 self._prepare(params, deadline_s)
-                to_import = self._session is not None and not self._imported
-                limit = deadline_s + (PROGRAM_S if to_import else 0.0)
+                has_program = self._session is not None and bool(self._session.get("top_level"))
+                limit = deadline_s + (PROGRAM_S if has_program and not self._imported else 0.0)
                 result = self._worker.call(self.name, operation, params, limit, lock, shared=shared)
                 self._imported = self._imported or bool(params.get("cases") or params.get("case"))
                 return result

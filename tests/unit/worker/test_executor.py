@@ -29,7 +29,7 @@ class FakeWorker:
 
 def test_the_first_operation_on_cases_of_each_process_has_time_to_import_the_program() -> None:
     worker = FakeWorker()
-    executor = Executor(cast("Any", worker), "main", "gpu", session=cast("Any", {}))
+    executor = Executor(cast("Any", worker), "main", "gpu", session={"id": "s", "top_level": ["program"]})
     for operation, params in [("prepare", {"cases": []}), ("time", {"cases": ["c"]}), ("time", {"cases": ["c"]})]:
         executor.call(operation, params, 10.0)
     worker.hangs = True
@@ -41,3 +41,9 @@ def test_the_first_operation_on_cases_of_each_process_has_time_to_import_the_pro
     longer = 10.0 + PROGRAM_S
     executor.close()
     assert [seconds for operation, seconds in worker.limits if operation != "session/open"] == [longer, longer, 10.0, 10.0, longer, 10.0]
+
+
+def test_without_a_program_there_is_nothing_to_import() -> None:
+    worker = FakeWorker()
+    Executor(cast("Any", worker), "main", "cpu", session={"id": "s", "top_level": []}).call("environment", {}, 10.0)
+    assert ("environment", 10.0) in worker.limits
