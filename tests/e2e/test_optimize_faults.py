@@ -66,7 +66,7 @@ def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Itera
     options = Options(str(home.file), trials=len(EDITS), python=worker_python)
     with pytest.MonkeyPatch.context() as patience:  # an interpreter is given minutes before it counts as hanging; here it does hang
         patience.setattr("kernelband.search.worker_lab.INTERPRET_S", 3.0)
-        patience.setattr("kernelband.search.worker_lab.COMPILE_S", 20.0)
+        patience.setattr("kernelband.search.worker_lab.COMPILE_S", 12.0)
         patience.setattr("kernelband.judge.check.interpreted_deadline", pace)
         ended = optimize(options, Path(home.db), lambda _: None, author=Saboteur())
     assert ended.state == "finished"
