@@ -121,9 +121,9 @@ unit-extension: ## the extension's pure parts
 unit-worker: ## the worker's insides
 	PYTHONPATH=server .worker/bin/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit_worker
 
-unit-worker-newest: ## the same on the newest Triton, without a minute of what hangs on our own comparing only
+unit-worker-newest: ## the same on the newest Triton, without what hangs on our own comparing, judging and stopping only
 	PYTHONPATH=server .worker-newest/bin/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit_worker \
-		$(addprefix --ignore tests/unit_worker/cases/test_,stress.py hidden.py tolerances.py rounding.py)
+		$(addprefix --ignore tests/unit_worker/cases/test_,stress.py hidden.py tolerances.py rounding.py turns.py defences.py provoke.py own_stop.py)
 
 e2e: ## real processes
 	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(E2E_JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu tests/redteam/test_final.py -m "not stress" \

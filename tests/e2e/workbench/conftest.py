@@ -26,10 +26,12 @@ from tests.e2e.searched import SCALE_WITH_BENCH
 from tests.e2e.workbench.workbench import Programs, Workbench
 
 ROOT = Path(__file__).parents[3]
-#: As root, without a GPU; the last: a page that asks another machine is told that there is none.
+#: As root, without a GPU. Pages live for seconds, so what they run isn't worth being optimised. The last: one that asks another machine is
+#: told that there is none.
 SWITCHES = (
     "--no-sandbox",
     "--disable-gpu",
+    "--js-flags=--no-opt --no-maglev",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -70,7 +72,7 @@ def programs() -> Programs:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=SWITCHES)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=SWITCHES)
         yield browser
         browser.close()
 

@@ -30,7 +30,7 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=SWITCHES)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=SWITCHES)
         workbench = Workbench(find_programs(), browser, Path(folder))
         workbench.install(ROOT / "vscode-extension" / "dist" / "kernelband.vsix")
         workbench.configure(
