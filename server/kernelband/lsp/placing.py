@@ -20,6 +20,7 @@ from kernelband.lsp.silences import Quiet
 from kernelband.source import Workspace, between, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
 from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 from kernelband.source.tree import BOM
+from kernelband.source.workspace import MOST_FILES
 
 ProgramOf = Callable[[Mapping[str, str]], Program]
 MODULE, TOP = "module", "the top level"  # kind of a host that is no function, and its name for people
@@ -28,7 +29,7 @@ MODULE, TOP = "module", "the top level"  # kind of a host that is no function, a
 class Texts(Workspace):
     """A workspace in which only the texts given may launch a kernel. Modules between them are still looked up on the disk."""
 
-    def files(self, near: str, limit: int = 5000) -> Iterator[str]:
+    def files(self, near: str, limit: int = MOST_FILES) -> Iterator[str]:
         """The texts, ``near`` first."""
         yield from sorted(self._overlays, key=lambda p: (p != near, p))[:limit]
 

@@ -30,6 +30,7 @@ from kernelband_worker.wire import ModuleFile
 
 NEVER_SERVED = frozenset({"torch", "triton", "numpy", "kernelband_worker"})  # the worker's own; a folder of that name must not hide them
 SOURCE_FOLDERS = ("src",)
+MOST_FILES = 10_000  # that are looked through for one kernel
 
 
 class Workspace:
@@ -257,11 +258,10 @@ class Workspace:
         return sorted(n for n in names if n.isidentifier() and n not in NEVER_SERVED)
 
     # ------------------------------------------------------------ files
-    def files(self, near: str, limit: int = 5000) -> Iterator[str]:
-        """Python files of the workspace, those beside ``near`` first, then by folder from the root down; at most ``limit``."""
+    def files(self, near: str, limit: int = MOST_FILES) -> Iterator[str]:
+        """Python files of the workspace: those of the folder of ``near`` and below, then of each folder above; at most ``limit``."""
         seen: set[str] = set()
-        start = str(Path(real(near)).parent)
-        for root in (start, *self.roots):
+        for root in (*map(str, Path(real(near)).parents), *self.roots):
             if not self._inside(root):
                 continue
             for path in (

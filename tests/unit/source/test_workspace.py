@@ -76,6 +76,12 @@ def test_a_search_in_a_folder_that_is_no_project_stays_near(tmp_path: Path) -> N
     assert [Path(p).name for p in space.files(str(tmp_path / "a/x.py"))] == ["x.py", "y.py", "z.py", "run.py", "setup.py"]
 
 
+def test_the_nearest_files_are_looked_through_first(tmp_path: Path) -> None:
+    make(tmp_path, "setup.py", "a/1.py", "b/2.py", "b/c/3.py", "b/c/d/4.py", "b/e/5.py", "z/6.py")
+    found = [Path(p).stem for p in Workspace([str(tmp_path)]).files(str(tmp_path / "b/c/3.py"), limit=6)]
+    assert found == ["3", "4", "2", "5", "setup", "1"]
+
+
 # ---------------------------------------------------------------- names
 
 
