@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -202,3 +204,13 @@ def test_what_the_machine_cannot_hold_is_not_made(shim, monkeypatch):
     assert torch.empty(300_000_000, dtype=torch.uint8, device="cuda").numel() == 300_000_000
     assert torch.empty_strided((100_000, 100_000), (0, 0), device="cuda").numel() == 10**10  # one element in memory
     assert torch.zeros(100_000, 100_000, layout=torch.sparse_coo, device="cuda").is_sparse
+
+
+def test_to_ask_how_large_it_is_imports_nothing_large():
+    asks = (
+        "import sys, torch; from kernelband_worker.cpu.room import missing\n"
+        "missing(torch.randn, (3, 4), {}); missing(torch.rand, (3,), {}); missing(torch.randint, (0, 5, (3,)), {})\n"
+        "print(torch.__name__, 'sympy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.split() == ["torch", "False"]
