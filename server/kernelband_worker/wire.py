@@ -647,6 +647,7 @@ class PrepareParams(TypedDict, total=False):
     variant: Optional[str]  # None: the original
     cases: List[str]  # none: only the process itself
     share: float  # of the free GPU memory, for inputs and again for results that stay on the device; decided by the first call
+    release: bool  # let go of what is kept on the device, first: others need the memory
 
 
 class _ProfileParamsMore(TypedDict, total=False):

@@ -53,10 +53,25 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
         KernelBandError: what isn't a variant's fault.
     """
     judge.task.timed()
-    settings, chosen = judge.settings, candidates[: judge.settings.finalists]
+    chosen = candidates[: judge.settings.finalists]
     shared = [i for i, c in enumerate(chosen) if c.ours]
     groups = [*([shared] if shared else []), *([i] for i, c in enumerate(chosen) if not c.ours)]
-    together = can_work_together(judge.task, judge.device, settings, 1 + len(groups))
+    if can_work_together(judge.task, judge.device, judge.settings, 1 + len(groups)):
+        try:
+            return _final(judge, make_executor, chosen, groups, together=True)
+        except ExecutorFault as fault:
+            if fault.fault != "oom":
+                raise
+        judge.tell("The GPU's memory ran out, perhaps because others use it. Final verification begins again with fewer processes.")
+        return _final(judge, lambda name: make_executor(f"{name}-again"), chosen, groups, together=False)
+    return _final(judge, make_executor, chosen, groups, together=False)
+
+
+def _final(
+    judge: Judge, make_executor: MakeExecutor, chosen: Sequence[Candidate], groups: Sequence[Sequence[int]], *, together: bool
+) -> FinalReport:
+    """``groups``: the candidates that share a process each round. ``together``: as in ``_Final``."""
+    settings = judge.settings
     share = SHARE / (settings.processes * (1 + len(groups)) if together else 2 + len(groups))
 
     def rooms(name: str) -> list[Room]:
@@ -79,7 +94,7 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
 
 @define
 class _Final:
-    """``together``: there is room for all processes to be there at once. Else those of a round come and go, and nobody shares the GPU."""
+    """``together``: there seems to be room for all processes at once. Else those of a round come and go, and nobody shares the GPU."""
 
     judge: Judge
     crew: Crew
@@ -158,6 +173,7 @@ class _Final:
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None
                 self._check(finalist)
+                self._crowded(finalist)
         self._hide()
         self.crew.together([self.hidden.room.leave, *(f.checks.leave for f in self.finalists)])  # and lets its memory go
 
@@ -253,7 +269,9 @@ class _Final:
         """An original that dies is replaced once: the program is known to run."""
         finalist = next((f for f in self.finalists if f.name == seat.name), None)
         if finalist is not None:
-            return self._attempt(finalist, seat.room, step)
+            went_on = self._attempt(finalist, seat.room, step)
+            self._crowded(finalist)
+            return went_on
         try:
             doubt = step()
         except ExecutorFault as fault:
@@ -263,6 +281,15 @@ class _Final:
         if doubt is not None:
             raise HardwareError(f"Nothing can be measured here: {doubt.reason}", kind="unsupported")
         return True
+
+    def _crowded(self, finalist: Finalist) -> None:
+        """What was screened and runs out of memory among so many processes isn't to blame for it.
+
+        Raises:
+            ExecutorFault: it did: the final must be done with fewer.
+        """
+        if self.together and finalist.result is not None and finalist.result.fault == "oom":
+            raise ExecutorFault(finalist.result.reason, fault="oom", kind="out_of_memory")
 
     def _believe(self, doubts: Sequence[Doubt]) -> None:
         """Doubts of results of timed calls, or of clocks."""

@@ -71,8 +71,10 @@ class Lab(Protocol):
         """
         ...
 
-    def stop_compiling(self) -> None:
-        """What is compiled or interpreted is given up, in the background, and nothing more is begun: the final needs the cores."""
+    def make_way(self, lock: str | None) -> None:
+        """For the final, which needs the cores and the GPU's memory: what is compiled or interpreted is given up, in the background, and
+        nothing more is begun; the measuring executor lets go of the inputs that it keeps. ``lock``: of the GPU.
+        """
         ...
 
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:

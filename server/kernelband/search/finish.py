@@ -112,7 +112,7 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
     if choice is not None:
         ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}
         candidates[0] = evolve(candidates[0], dispatch=complement.dispatch(s, choice, ids))
-    s.lab.stop_compiling()
+    s.lab.make_way(s.judge.gpu)
     with s.journal.during("final"):
         report = final(s.judge, s.lab.fresh, candidates)
     if any(verdict.result.verified for verdict in report.verdicts):

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
-from kernelband.errors import WorkerError
+from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.hardware import Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
 from kernelband.search.building import Build
@@ -22,6 +22,7 @@ from kernelband_worker.wire import (
     Environment,
     Gpu,
     LockWaiting,
+    PrepareParams,
     SessionParams,
     SpecialiseResult,
     TrafficResult,
@@ -37,6 +38,7 @@ COUNT_S = 10.0
 COUNTED_S, ORIGINAL_COUNTED_S = 5.0, 15.0  # beside a GPU, after which no further case is counted: what is known of some must do
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
+RELEASE_S = 60.0  # the GPU may be another run's first
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
 
@@ -186,12 +188,16 @@ class WorkerLab:
         session = self._session if session is None else session
         return Executor(self._worker, name, role, gpu=0 if role == "gpu" else None, session=session, variants=self._files)
 
-    def stop_compiling(self) -> None:
+    def make_way(self, lock: str | None) -> None:
         """A search may end with a minute of compiling ahead of it: while that went on, a final's processes took 8 s to start instead of 5
         (16 cores, H100). Killing them all takes a moment, for which nobody waits.
         """
         for pool in self._pools():
             threading.Thread(target=pool.close, daemon=True, name="stop compiling").start()
+        if self.measured and self.measuring().running:
+            with contextlib.suppress(ExecutorFault):  # who dies of it holds nothing any more
+                release: PrepareParams = {"cases": [], "release": True}
+                self.measuring().call("prepare", release, RELEASE_S, lock, shared=True)
 
     def close(self) -> None:
         """End the worker with all its processes."""

@@ -77,6 +77,11 @@ class Executor:
                 self._running = False
                 raise
 
+    @property
+    def running(self) -> bool:
+        """Whether the next call finds a process."""
+        return self._running
+
     def restart(self) -> None:
         """Make the next call start a fresh process: for measurements that must not share one."""
         with self._lock:

@@ -91,6 +91,29 @@ def test_memory_that_runs_out_again_is_a_fault():
     assert final(judge(), pool, [candidate()]).verdicts[0].result.fault == "oom"
 
 
+@pytest.mark.parametrize("who", ["original-2", "final-0-2"])
+def test_memory_that_others_took_since_is_no_fault_either(who):
+    """What a GPU's memory seems to have room for may be another run's by now: once more, with the processes of one round at a time."""
+    short = {"turn": died("oom")}
+    pool = Pool({"v": 1.3}, **dict.fromkeys((who, f"{who}-1"), short))
+    heard = []
+    report = final(judge(tell=heard.append), pool, [candidate()])
+    assert report.verdicts[0].result.verified
+    assert any("memory ran out" in said for said in heard)
+    again = [n for n in pool.made if n.endswith("-again") and not n.startswith("proof")]
+    assert again
+    assert not any(True in pool.made[n].shared for n in again)
+    assert pool.ended
+
+
+def test_memory_that_runs_out_in_a_round_of_its_own_is_a_fault():
+    pool = Pool({"a": 1.3, "b": 1.3}, **{"*": only("b", died("oom"), "turn")})
+    report = final(judge(), pool, [candidate(n) for n in "ab"])
+    assert [(v.result.fault, v.result.verified) for v in report.verdicts] == [("none", True), ("oom", False)]
+    with pytest.raises(ExecutorFault):
+        final(judge(), Pool({"v": 1.3}, **{"*": only(None, died("oom"), "turn")}), [candidate()])
+
+
 def test_a_wrong_finalist_is_not_timed():
     pool = Pool({"a": 1.3, "b": 1.3}, **{"check-0": {"check": wrong("It differs on a held-out case.")}})
     report = final(judge(), pool, [candidate("a"), candidate("b")])

@@ -256,7 +256,7 @@ class FakeLab:
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""
 
-    def stop_compiling(self) -> None:
+    def make_way(self, lock: str | None) -> None:
         self.compiling = False
 
     def build(self, files: Any, cases: Sequence[Any]) -> Future[Built]:

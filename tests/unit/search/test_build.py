@@ -24,6 +24,7 @@ class Opened:
     def __init__(self):
         self.hello = {"scratch": "/scratch/run", "cpus": 4}
         self.sessions = {}
+        self.calls = []
 
     def start_executor(self, *_):
         pass
@@ -31,7 +32,8 @@ class Opened:
     def stop_executor(self, *_):
         pass
 
-    def call(self, name, operation, params, *_, **__):
+    def call(self, name, operation, params, _deadline_s, lock=None, *, shared=False):
+        self.calls.append((name, operation, params, lock, shared))
         if operation == "session/open":
             self.sessions[name] = params
         return {"gpus": []}
@@ -108,9 +110,16 @@ def test_facts_are_in_the_order_of_the_launches(lab):
     assert tuple(out.result(0).facts) == ("first", "second", "third")
 
 
-def test_compiling_ends_when_it_is_told_to(lab):
-    lab.stop_compiling()
+def test_compiling_ends_and_memory_is_released_for_the_final(lab):
+    lab.gpu = object()  # as where there is one
+    lab.measuring().call("check", {}, 1.0)
+    lab.make_way("GPU-1")
     assert lab.compilers.closed.wait(10)
+    assert lab.worker.calls[-1] == ("main", "prepare", {"cases": [], "release": True}, "GPU-1", True)
+    before = len(lab.worker.calls)
+    lab.faulted()
+    lab.make_way("GPU-1")
+    assert len(lab.worker.calls) == before  # nobody is there, and nobody is started for it
 
 
 def test_all_jobs_of_a_variant_have_its_turn(lab):

@@ -49,6 +49,18 @@ def test_memory_that_runs_out_lets_go_of_what_was_kept(executor, monkeypatch):
     assert "contents" not in executor.kept
 
 
+def test_what_is_kept_is_released_for_others(executor, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(True))
+    prepare(executor, {"cases": [], "share": 0.5})
+    executor.kept["inputs"].get("c1", 0, 10, object)
+    executor.kept["contents"] = {"c1": object()}
+    prepare(executor, {"cases": [], "release": True})
+    assert executor.kept["inputs"].held_bytes == 0
+    assert "contents" not in executor.kept
+    assert given_back
+
+
 @pytest.mark.parametrize("role", ["cpu", "compile"])
 def test_other_roles_prepare_nothing(role):
     with pytest.raises(OperationFailed) as raised:
