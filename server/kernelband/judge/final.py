@@ -56,15 +56,20 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
     chosen = candidates[: judge.settings.finalists]
     shared = [i for i, c in enumerate(chosen) if c.ours]
     groups = [*([shared] if shared else []), *([i] for i, c in enumerate(chosen) if not c.ours)]
-    if can_work_together(judge.task, judge.device, judge.settings, 1 + len(groups)):
+    together = can_work_together(judge.task, judge.device, judge.settings, 1 + len(groups))
+    for tries, pause_s in enumerate(judge.settings.pauses_s):
         try:
-            return _final(judge, make_executor, chosen, groups, together=True)
+            return _final(judge, _again(make_executor, tries), chosen, groups, together=together and not tries)
         except ExecutorFault as fault:
             if fault.fault != "oom":
                 raise
         judge.tell("The GPU's memory ran out, perhaps because others use it. Final verification begins again with fewer processes.")
-        return _final(judge, lambda name: make_executor(f"{name}-again"), chosen, groups, together=False)
-    return _final(judge, make_executor, chosen, groups, together=False)
+        time.sleep(pause_s)
+    return _final(judge, _again(make_executor, len(judge.settings.pauses_s)), chosen, groups, together=False)
+
+
+def _again(make_executor: MakeExecutor, tries: int) -> MakeExecutor:
+    return lambda name: make_executor(f"{name}-again-{tries}" if tries else name)
 
 
 def _final(

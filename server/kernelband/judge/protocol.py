@@ -40,6 +40,7 @@ class Settings:
     least_deadline_s: float = 10.0
     start_s: float = 30.0  # where a process may have to begin anew, or what it runs be compiled
     starts_at_once: int = 16  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
+    pauses_s: tuple[float, ...] = (5.0, 15.0, 30.0)  # before a final that ran out of memory begins again: another run's may end meanwhile
     crowd_share: float = 0.25  # of the GPU's memory, that what the final's processes do at once may take
 
 

@@ -9,9 +9,11 @@ import time
 import pytest
 
 from kernelband.errors import ExecutorFault, KernelBandError
-from kernelband.judge import final
+from kernelband.judge import Settings, final
 from tests.unit.judge.pools import PATIENCE_S, Pool, candidate, judge, of_a_variant, wrong
 from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
+
+HASTY = Settings(pauses_s=(0.0, 0.0))
 
 
 def only(variant, fault, operation):
@@ -86,9 +88,9 @@ def test_memory_that_runs_out_beside_others_is_no_fault_yet():
 
 def test_memory_that_runs_out_again_is_a_fault():
     pool = Pool({"v": 1.3}, **{"*": {"check": died("oom")}})
-    assert final(judge(), pool, [candidate()]).verdicts[0].result.fault == "oom"
+    assert final(judge(settings=HASTY), pool, [candidate()]).verdicts[0].result.fault == "oom"
     pool = Pool({"v": 1.3}, **{"*": {"entry_run": of_a_variant(died("oom"))}})
-    assert final(judge(), pool, [candidate()]).verdicts[0].result.fault == "oom"
+    assert final(judge(settings=HASTY), pool, [candidate()]).verdicts[0].result.fault == "oom"
 
 
 @pytest.mark.parametrize("who", ["original-2", "final-0-2"])
@@ -97,21 +99,24 @@ def test_memory_that_others_took_since_is_no_fault_either(who):
     short = {"turn": died("oom")}
     pool = Pool({"v": 1.3}, **dict.fromkeys((who, f"{who}-1"), short))
     heard = []
-    report = final(judge(tell=heard.append), pool, [candidate()])
+    report = final(judge(tell=heard.append, settings=HASTY), pool, [candidate()])
     assert report.verdicts[0].result.verified
     assert any("memory ran out" in said for said in heard)
-    again = [n for n in pool.made if n.endswith("-again") and not n.startswith("proof")]
+    again = [n for n in pool.made if "-again-1" in n and not n.startswith("proof")]
     assert again
+    assert not [n for n in pool.made if "-again-2" in n]
     assert not any(True in pool.made[n].shared for n in again)
     assert pool.ended
 
 
 def test_memory_that_runs_out_in_a_round_of_its_own_is_a_fault():
     pool = Pool({"a": 1.3, "b": 1.3}, **{"*": only("b", died("oom"), "turn")})
-    report = final(judge(), pool, [candidate(n) for n in "ab"])
+    report = final(judge(settings=HASTY), pool, [candidate(n) for n in "ab"])
     assert [(v.result.fault, v.result.verified) for v in report.verdicts] == [("none", True), ("oom", False)]
+    pool = Pool({"v": 1.3}, **{"*": only(None, died("oom"), "turn")})
     with pytest.raises(ExecutorFault):
-        final(judge(), Pool({"v": 1.3}, **{"*": only(None, died("oom"), "turn")}), [candidate()])
+        final(judge(settings=HASTY), pool, [candidate()])
+    assert {n.rpartition("-again-")[2] for n in pool.made if "-again-" in n} >= {"1", "2"}
 
 
 def test_a_wrong_finalist_is_not_timed():
