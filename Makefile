@@ -13,7 +13,7 @@ LONGEST := e2e workbench
 # Test processes of a stage, and stages side by side: the tests wait more than they compute, those of e2e most of all.
 JOBS ?= $(shell nproc)
 E2E_JOBS ?= $(shell [ $(JOBS) -gt 1 ] && echo $$(($(JOBS) + 2)) || echo 1)
-SIDE ?= $(shell [ $(JOBS) -gt 1 ] && echo 2 || echo 1)
+SIDE ?= $(shell [ $(JOBS) -gt 1 ] && echo 3 || echo 1)
 PYTEST := -m pytest -q --junitxml
 RESULTS := .cache/test
 VSIX := vscode-extension/dist/kernelband.vsix
@@ -125,8 +125,9 @@ unit-worker-newest: ## the same on the newest Triton, without what hangs on our 
 	PYTHONPATH=server .worker-newest/bin/python $(PYTEST) $(RESULTS)/$@.xml -n $(JOBS) tests/unit_worker \
 		$(addprefix --ignore tests/unit_worker/cases/test_,stress.py hidden.py tolerances.py rounding.py turns.py defences.py provoke.py own_stop.py)
 
+# A file is one process's, and the first of these takes longest: in the end all others would wait for it.
 e2e: ## real processes
-	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(E2E_JOBS) --dist loadfile --no-loadscope-reorder tests/e2e tests/gpu tests/redteam/test_final.py -m "not stress" \
+	$(BIN)/python $(PYTEST) $(RESULTS)/$@.xml -n $(E2E_JOBS) --dist loadfile --no-loadscope-reorder tests/redteam/test_final.py tests/e2e tests/gpu -m "not stress" \
 		--ignore tests/e2e/extension --ignore tests/e2e/workbench
 
 e2e-extension: ## what the .vsix holds, and its server on every Python that is found
