@@ -63,7 +63,7 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
         except ExecutorFault as fault:
             if fault.fault != "oom":
                 raise
-        judge.tell("The GPU's memory ran out, perhaps because others use it. Final verification begins again with fewer processes.")
+        judge.tell("The GPU's memory ran out, perhaps because others use it. Final verification begins again, one round at a time.")
         time.sleep(pause_s)
     return _final(judge, _again(make_executor, len(judge.settings.pauses_s)), chosen, groups, together=False)
 

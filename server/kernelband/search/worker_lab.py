@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
-from kernelband.errors import ExecutorFault, WorkerError
+from kernelband.errors import KernelBandError, WorkerError
 from kernelband.hardware import Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
 from kernelband.search.building import Build
@@ -195,7 +195,7 @@ class WorkerLab:
         for pool in self._pools():
             threading.Thread(target=pool.close, daemon=True, name="stop compiling").start()
         if self.measured and self.measuring().running:
-            with contextlib.suppress(ExecutorFault):  # who dies of it holds nothing any more
+            with contextlib.suppress(KernelBandError):  # what can't release it keeps it: the final goes on all the same
                 release: PrepareParams = {"cases": [], "release": True}
                 self.measuring().call("prepare", release, RELEASE_S, lock, shared=True)
 

@@ -93,10 +93,10 @@ def test_memory_that_runs_out_again_is_a_fault():
     assert final(judge(settings=HASTY), pool, [candidate()]).verdicts[0].result.fault == "oom"
 
 
-@pytest.mark.parametrize("who", ["original-2", "final-0-2"])
-def test_memory_that_others_took_since_is_no_fault_either(who):
+@pytest.mark.parametrize(("who", "operation"), [("original-2", "turn"), ("final-0-2", "turn"), ("check-0", "check")])
+def test_memory_that_others_took_since_is_no_fault_either(who, operation):
     """What a GPU's memory seems to have room for may be another run's by now: once more, with the processes of one round at a time."""
-    short = {"turn": died("oom")}
+    short = {operation: died("oom")}
     pool = Pool({"v": 1.3}, **dict.fromkeys((who, f"{who}-1"), short))
     heard = []
     report = final(judge(tell=heard.append, settings=HASTY), pool, [candidate()])
