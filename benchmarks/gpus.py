@@ -19,7 +19,9 @@ Done = TypeVar("Done")
 
 
 class FailedError(Exception):
-    """A process that ended with an error or took too long. The text is one sentence with what it said last."""
+    """A process that ended with an error or took too long. The text is one sentence with what it said last; ``out`` what it wrote."""
+
+    out: str = ""
 
 
 @frozen
@@ -106,7 +108,9 @@ def ended(command: Sequence[str], seconds: float, environment: Mapping[str, str]
     except subprocess.TimeoutExpired:
         _kill(process)
         out, errors = process.communicate()
-        raise FailedError(f"It took longer than {seconds:.0f} s and was ended. {_last(errors)}".strip()) from None
+        late = FailedError(f"It took longer than {seconds:.0f} s and was ended. {_last(errors)}".strip())
+        late.out = out
+        raise late from None
     except BaseException:
         _kill(process)
         raise

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import tempfile
@@ -124,12 +125,13 @@ def tried(target: Target, options: argparse.Namespace, lane: Lane) -> dict[str, 
                 command += [f"--{name}", getattr(options, name)]
         if not options.gpus:
             command += ["--gpu", options.gpu]
-        environment = {**lane.environment, "PYTHONPATH": str(SERVER)}
+        environment = {**lane.environment, "PYTHONPATH": os.pathsep.join(filter(None, (str(SERVER), os.environ.get("PYTHONPATH"))))}
         try:
             done = ended(command, options.search + GRACE_S, environment, str(target.project))
-            events, refused = [json.loads(text) for text in done.out.splitlines() if text.startswith("{")], ""
+            out, refused = done.out, f"It ended with code {done.code}: {done.last}" if not done.out else ""
         except FailedError as failed:
-            events, refused = [], str(failed)
+            out, refused = failed.out, str(failed)
+    events = [json.loads(text) for text in out.splitlines() if text.startswith("{") and text.endswith("}")]
     return {**told(events, target.kernel), **({"refused": refused} if refused else {}), "seconds": time.monotonic() - start}
 
 
@@ -140,13 +142,17 @@ def told(events: Sequence[Mapping[str, Any]], kernel: str) -> dict[str, Any]:
         by.setdefault(event["event"], []).append(event)
     cases = [c for event in by.get("cases_captured", []) for c in event["cases"] if c["replayable"]]
     launches = [c for c in cases if c["function"] == kernel]
+    trials = [e for e in by.get("trial_ended", []) if e["parent"] is not None]
     end, error = by.get("run_ended", [{}])[-1], by.get("error", [{}])[-1]
     return {
         "entry": by["run_started"][0]["entry"] if "run_started" in by else None,
         "cases": len(cases),
         "boundary": None if not cases else "launch" if len(launches) == len(cases) else "host function",
-        "tried": sum(1 for e in by.get("trial_ended", []) if e["parent"] is not None),
+        "tried": len(trials),
+        "outcomes": Counter(e["outcome"] for e in trials),
+        "verified": max((e["score"] for e in by.get("final_ended", []) if e["verified"]), default=None),
         "ended": end.get("reason", ""),
+        "clock": end.get("clock", {}),
         "refused": error.get("message", ""),
         "detail": error.get("detail", ""),
     }
@@ -158,8 +164,9 @@ def told(events: Sequence[Mapping[str, Any]], kernel: str) -> dict[str, Any]:
 def line(record: Mapping[str, Any]) -> str:
     if record["refused"]:
         return f"{record['key']}: {record['refused']} ({record['seconds']:.0f} s)"
-    said = f"{record['cases']} cases at a {record['boundary']}, {record['tried']} tried in {record['seconds']:.0f} s"
-    return f"{record['key']}: {said}; {record['ended']}"
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in record["outcomes"].items())
+    said = f"{record['cases']} cases at a {record['boundary']}, {record['tried']} tried ({outcomes}) in {record['seconds']:.0f} s"
+    return f"{record['key']}: {said}; {record['ended']}{f' at {best:.2f}x' if (best := record['verified']) else ''}"
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:
