@@ -40,10 +40,13 @@ def test_kernels_that_only_serve_others_are_left_out(tmp_path: Path) -> None:
 
 def test_a_run_is_read_from_its_events() -> None:
     started = {"event": "run_started", "entry": "t.py::test_k"}
-    trials = [{"event": "trial_ended", "parent": parent} for parent in (None, 0, 0, 1)]
+    parents = (None, 0, 0, 1)
+    trials = [{"event": "trial_ended", "parent": parent, "outcome": "slower" if parent else "faster"} for parent in parents]
+    finals = [{"event": "final_ended", "verified": verified, "score": 1.5 + verified} for verified in (False, True)]
     cases = {"event": "cases_captured", "cases": [case("host"), case("k"), case("host", replayable=False)]}
-    found = reach.told([started, cases, *trials, {"event": "run_ended", "reason": "done"}], "k")
+    found = reach.told([started, cases, *trials, *finals, {"event": "run_ended", "reason": "done"}], "k")
     assert (found["entry"], found["cases"], found["boundary"], found["tried"]) == ("t.py::test_k", 2, "host function", 3)
+    assert (found["outcomes"], found["verified"]) == ({"faster": 2, "slower": 1}, 2.5)
     bare = reach.told([started, {**cases, "cases": [case("k")]}], "k")
     assert (bare["boundary"], bare["tried"]) == ("launch", 0)
     refused = reach.told([{"event": "error", "message": "No entry.", "detail": "", "exit_code": 3}], "k")
