@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 RESULTS = Path(".cache/test")
 SLOWEST = 40
+LAST = 12  # lines of what a stage said that failed without a test of its own: often all that a reader of CI gets to see
 
 
 class Stage(NamedTuple):
@@ -67,7 +68,8 @@ def main(names: list[str]) -> int:
         for failure in s.failures:
             print(f"FAILED  {s.name}: {failure}")
         if s.status and not s.failures:
-            print(f"FAILED  {s.name}: exit status {s.status}; {RESULTS}/{s.name}.log has what it said")
+            print(f"FAILED  {s.name}: exit status {s.status}; {RESULTS}/{s.name}.log ends:")
+            print("\n".join(f"  {line}" for line in (RESULTS / f"{s.name}.log").read_text(errors="replace").splitlines()[-LAST:]))
     totals = [sum(s.passed for s in stages), sum(len(s.failures) for s in stages), sum(s.skipped for s in stages)]
     print("tests: {} passed, {} failed, {} skipped".format(*totals))
     return 0 if all(s.fine for s in stages) else 1

@@ -128,7 +128,7 @@ def run(home: Home, server: ModelServer) -> Done:
     done = home.run(
         *("optimize", "norm.py", "--author", "model", "--model", "wise", "--base-url", server.url, "--gpu", "h100"),
         *("--trials", "4", "--seed", "0", "--model-log", "asked.jsonl", "--db", str(home.db), "--python", home.python, "--json"),
-        seconds=200,
+        seconds=500,
     )
     assert done.code == 0, done.err + done.out[-3000:]
     return done
@@ -238,7 +238,7 @@ def test_ctrl_c_doesnt_wait_for_an_answer(home: Home) -> None:
         try:
             assert wait_for(lambda: bool(server.asked), 200)
             process.send_signal(signal.SIGINT)
-            out, _ = process.communicate(timeout=200)
+            out, _ = process.communicate(timeout=500)
         finally:
             process.kill()
             process.wait()

@@ -75,7 +75,7 @@ def pulls(tmp_path_factory: pytest.TempPathFactory, worker_python: str) -> Itera
         yield {p.move: p for p in trials.pulls(store, ended.run) if p.parent == 0 and p.move}
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("name", "outcomes"),
     [

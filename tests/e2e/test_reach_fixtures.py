@@ -23,7 +23,7 @@ from kernelband_worker.wire import ModuleFile, VariantFiles
 from tests.reach_fixtures import PROGRAMS, Reach
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "reach"
-DEADLINE_S = 120.0
+DEADLINE_S = 400.0
 DEVICE = find_device("h200")
 
 

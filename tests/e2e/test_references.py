@@ -13,7 +13,9 @@ def test_the_original_on_float64_compiles_ahead(worker_python: str) -> None:
     try:
         cases = [c["id"] for c in bench.captured["cases"] if c["replayable"]]
         plain, double = (
-            bench.pool.submit({"variant": None, "cases": cases, "double": d}, operation="specialise", deadline_s=60).result(90)["launches"]
+            bench.pool.submit({"variant": None, "cases": cases, "double": d}, operation="specialise", deadline_s=200).result(300)[
+                "launches"
+            ]
             for d in (False, True)
         )
         assert [x["case"] for x in double] == [x["case"] for x in plain] == cases
@@ -38,7 +40,7 @@ def test_who_refuses_float64_has_no_reference(worker_python: str, tmp_path: Path
     try:
         cases = [c["id"] for c in bench.captured["cases"] if c["replayable"]]
         assert cases
-        found = bench.pool.submit({"variant": None, "cases": cases, "double": True}, operation="specialise", deadline_s=60).result(90)
+        found = bench.pool.submit({"variant": None, "cases": cases, "double": True}, operation="specialise", deadline_s=200).result(300)
         assert found["launches"] == []
     finally:
         bench.close()

@@ -188,12 +188,18 @@ def test_the_same_program_gives_the_same_cases_and_code(box: server.Sshd, worker
             with Executor(worker, "cpu", "cpu", session=session) as executor:
                 entry = {"kind": "callable", "module": "vector_add", "path": file, "name": ENTRY}
                 kernel = {"module": "vector_add", "path": file, "qualname": KERNEL}
-                limits = {"seconds": 60, "distinct_cases": 4, "input_sets": 2, "programs": 8}
-                captured = executor.call("capture", {"entry": entry, "kernel": kernel, "hosts": [], **limits}, 120)
+                limits = {
+                    "seconds": 60,
+                    "distinct_cases": 4,
+                    "input_sets": 2,
+                    "programs": 8,
+                    "neighbours": False,
+                }  # as many as the time is for
+                captured = executor.call("capture", {"entry": entry, "kernel": kernel, "hosts": [], **limits}, 400)
                 cases = [case["id"] for case in captured["cases"]]
-                launches = executor.call("specialise", {"variant": None, "cases": cases[:1]}, 60)["launches"]
+                launches = executor.call("specialise", {"variant": None, "cases": cases[:1]}, 200)["launches"]
             with CompilePool(worker, session, size=1) as pool:
-                facts = pool.submit({"variant": None, "launch": launches[0], "target": session["target"]}, deadline_s=60).result(120)
+                facts = pool.submit({"variant": None, "launch": launches[0], "target": session["target"]}, deadline_s=200).result(400)
         for case in captured["cases"]:
             del case["replay_s"]
             for tensor in case["tensors"]:

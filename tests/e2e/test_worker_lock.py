@@ -88,7 +88,7 @@ def holders() -> Iterator[Holders]:
     yield made
     for process in made.processes:
         process.kill()
-        process.communicate(timeout=90)
+        process.communicate(timeout=300)
 
 
 def line(process: subprocess.Popen[str]) -> str:

@@ -24,7 +24,7 @@ EXTRA = {
     "host.py": (HERE.parent / "unit_worker" / "measure" / "host.py").read_bytes(),
 }
 #: One round of two sweeps; the interpreter is slow.
-SETTINGS = Settings(processes=1, sweeps=2, repeats=0, finalists=1, least_deadline_s=120.0)
+SETTINGS = Settings(processes=1, sweeps=2, repeats=0, finalists=1, least_deadline_s=300.0)
 ON_GPU = Settings(processes=3)
 #: In a rehearsal, what is by less than that faster gains nothing: the machine is busy, and a trick that reaches the clock doubles at least.
 GAIN = 1.6
@@ -52,7 +52,7 @@ class Stage:
             (folder / program.name).write_bytes(program.read_bytes())
         self._workspace = Workspace([str(folder)])
         command = WorkerCommand.of(python=python) if gpu else WorkerCommand((), python, executor="rehearsal", extra=EXTRA)
-        self.worker = Worker.start(command, files=self._workspace, deadline_s=120.0)
+        self.worker = Worker.start(command, files=self._workspace, deadline_s=300.0)
         device = find_device("h100")
         self._session: SessionParams = {
             "id": "redteam",

@@ -17,7 +17,7 @@ from tests.e2e.cli_world import Home
 
 PROFILES = ("visual_studio_code", "neovim@v0.11")
 #: Only something broken takes so long, on the busiest machine too.
-LONG_S, RUN_S = 120.0, 240.0
+LONG_S, RUN_S = 360.0, 700.0
 T = TypeVar("T")
 
 

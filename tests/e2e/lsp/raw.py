@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.e2e.cli_world import Home
 
-LONG_S = 120.0  # reached only when something is broken
+LONG_S = 360.0  # reached only when something is broken
 
 
 def frame(message: object) -> bytes:

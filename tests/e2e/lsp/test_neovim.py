@@ -37,7 +37,7 @@ def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=560,
+        timeout=1100,
         check=False,
     )
     assert seen_path.exists(), done.stderr

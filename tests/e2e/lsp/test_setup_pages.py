@@ -59,7 +59,7 @@ def shown(command: list[str], home: Home, seen: Path) -> list[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{home.environment['PATH']}"  # where kernelband is
     environment = {**home.environment, "PATH": path, "SEEN": str(seen), "FILE": str(home.file)}
     done = subprocess.run(
-        command, env=environment, cwd=home.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=False
+        command, env=environment, cwd=home.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500, check=False
     )
     assert seen.exists(), done.stderr
     return json.loads(seen.read_text())

@@ -189,7 +189,7 @@ async def test_the_command_repeats_the_search(searched: Home, tmp_path: Path) ->
     script = script.replace(str(searched.db), str(copy))
     environment = {**searched.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["sh", "-e"], input=script, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+        ["sh", "-e"], input=script, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False
     )
     assert done.returncode == 0, done.stderr
     assert f"Variant {number} of run {run}" in done.stdout

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 
 ROOT = Path(__file__).parents[3]
 PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", str(ROOT / ".worker" / "bin" / "python"))
-LIMIT_S = 280.0
+LIMIT_S = 600.0
 
 
 class Caller:

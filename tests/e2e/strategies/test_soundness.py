@@ -47,7 +47,7 @@ def test_what_is_recorded_is_what_a_capture_tells(worker, tmp_path):
     path = tmp_path / "sample.py"
     path.write_text(sample.text)
     command = [sys.executable, "-m", "kernelband", "capture", f"{path}::{sample.kernel}", "--entry", "test_entry", "--gpu", "h200"]
-    done = subprocess.run([*command, "--python", PYTHON, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run([*command, "--python", PYTHON, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     cases = [c for c in json.loads(done.stdout)["cases"] if c["neighbour_of"] is None]
     recorded = worker.ask(do="record", text=sample.text, sizes=sample.sizes)

@@ -56,7 +56,7 @@ def find_programs() -> Programs:
     Raises:
         FileNotFoundError: it didn't.
     """
-    told = subprocess.run(["bash", ".ci/workbench", "folder"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=120)
+    told = subprocess.run(["bash", ".ci/workbench", "folder"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=300)
     folder = Path(told.stdout.strip())
     if not (folder / "ready").exists():
         raise FileNotFoundError(f"{folder} isn't ready: run `make workbench`")

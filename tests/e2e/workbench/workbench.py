@@ -30,7 +30,7 @@ SERVING = ("out/node/entry", "--type=ptyHost", "--type=fileWatcher")
 #: What a page may keep in a browser; what has been fetched isn't among it.
 KEPT = "cookies,file_systems,indexeddb,local_storage,service_workers,cache_storage"
 #: Seconds that a program may take here to do what takes it one: reached on failure only, whatever else the machine does.
-PATIENCE_S = 120
+PATIENCE_S = 360
 
 
 @frozen
