@@ -73,6 +73,9 @@ def _compile(watched: Watched) -> Callable[..., Any]:
         if model is None:
             return functools.partial(compile_, **options)
         watched.compiled = True
+        if isinstance(model, type):  # a class stays one, as under torch: its instances' calls are the region
+            model.__call__ = compile_(model.__call__, **options)  # type: ignore[operator]
+            return model
         if isinstance(model, torch.nn.Module):
             model.register_forward_pre_hook(_enter(watched))
             model.register_forward_hook(_leave(watched), always_call=True)
