@@ -128,7 +128,6 @@ def run(home: Home, server: ModelServer) -> Done:
     done = home.run(
         *("optimize", "norm.py", "--author", "model", "--model", "wise", "--base-url", server.url, "--gpu", "h100"),
         *("--trials", "4", "--seed", "0", "--model-log", "asked.jsonl", "--db", str(home.db), "--python", home.python, "--json"),
-        seconds=500,
     )
     assert done.code == 0, done.err + done.out[-3000:]
     return done
