@@ -39,7 +39,7 @@ from kernelband.source.model import Span
 POLL_S = 1.0  # between two looks at the history's file: others write it too
 LOOK_S = 6.0  # between two looks into it where the file is as it was: a run whose process has died changes nothing there
 OLDEST = -(2**31)  # the lowest version that a client can give a document
-REDRAW_S = 0.2  # at most so often the client is asked to draw its lenses anew
+REDRAW_S = 0.5  # at most so often: with each, VS Code begins to wait for calm anew, a quarter of a second or longer
 FILES_S = 0.5  # after files were written: a checkout writes many
 FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
 
@@ -74,6 +74,7 @@ class KernelBandServer(LanguageServer):
         self._tasks: set[asyncio.Task[Any]] = set()
         self.batches: set[asyncio.Task[Any]] = set()  # of several runs, one after the other
         self._redraw_due: asyncio.TimerHandle | None = None
+        self._redrawn = -REDRAW_S  # when last
         self._files_due: asyncio.TimerHandle | None = None
         self.has_drawn = False  # whether a client has lenses of ours, which may want to be drawn anew
         for feature in FEATURES:
@@ -236,14 +237,16 @@ class KernelBandServer(LanguageServer):
             self.begin(self.look())
 
     def redraw(self) -> None:
-        """What lenses say has changed: let the client draw them anew soon, once for many reasons."""
+        """What lenses say has changed: let the client draw them anew: now, or soon after the last time, once for many reasons."""
         if self._redraw_due is None:
-            self._redraw_due = asyncio.get_running_loop().call_later(REDRAW_S, self._redraw)
+            loop = asyncio.get_running_loop()
+            self._redraw_due = loop.call_later(max(0.0, self._redrawn + REDRAW_S - loop.time()), self._redraw)
 
     def _redraw(self) -> None:
         if self._redraw_due is not None:
             self._redraw_due.cancel()
             self._redraw_due = None
+        self._redrawn = asyncio.get_running_loop().time()
         workspace = self.client_capabilities.workspace
         if self.has_drawn and workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)

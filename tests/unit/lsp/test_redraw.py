@@ -1,0 +1,37 @@
+"""Lenses are drawn anew at once, and then not so often that a client that waits for calm never draws them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from lsprotocol import types
+from pytest import MonkeyPatch
+
+from kernelband.lsp.server import REDRAW_S, KernelBandServer, make_server
+
+REFRESHES = types.ClientCapabilities(
+    workspace=types.WorkspaceClientCapabilities(code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True))
+)
+VS_CODE_WAITS_S = 0.25  # the least that it waits after each
+
+
+@pytest.mark.asyncio
+async def test_at_once_and_then_with_calm_in_between(monkeypatch: MonkeyPatch) -> None:
+    loop, asked = asyncio.get_running_loop(), list[float]()
+    monkeypatch.setattr(KernelBandServer, "client_capabilities", REFRESHES)
+    monkeypatch.setattr(KernelBandServer, "workspace_code_lens_refresh", lambda *_: asked.append(loop.time()))
+    server = make_server(None)
+    server.has_drawn = True
+    try:
+        server.redraw()
+        server.redraw()
+        await asyncio.sleep(0.01)
+        assert len(asked) == 1
+        end = loop.time() + 2 * REDRAW_S
+        while loop.time() < end or len(asked) < 3:
+            server.redraw()
+            await asyncio.sleep(0.01)
+    finally:
+        server.leave()
+    assert all(later - earlier > VS_CODE_WAITS_S for earlier, later in zip(asked, asked[1:], strict=False))
