@@ -20,6 +20,9 @@ _EMPTY = {"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_e
 _FILLED = {f"aten::{name}" for made in ("zeros", "ones", "full") for name in (made, f"{made}_like", f"new_{made}")}
 _INTEGERS = (0x5A, 0x25)  # byte patterns of the first and of the second run
 _NUMBER = 0.5
+#: Largest difference of two runs of an original, over its output's RMS, that still counts as rounding (atomics in any order).
+_ROUNDING = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "float16": 5e-2, "bfloat16": 5e-2}
+_ROUNDING_8_BIT = 0.3
 
 
 class Poison(TorchDispatchMode):
@@ -148,6 +151,13 @@ def apart(a: torch.Tensor, b: torch.Tensor, ignore: torch.Tensor, by: float) -> 
     wide = torch.complex128 if a.dtype.is_complex else torch.float64
     near = (a == b) | (torch.isnan(a) & torch.isnan(b)) | ((a.to(wide) - b.to(wide)).abs() <= by * rms(a, ignore))
     return ~near & ~ignore
+
+
+def rounding(dtype: torch.dtype) -> float:
+    """How far two runs of an original may be apart, over the RMS."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return 0.0
+    return _ROUNDING.get(str(dtype).rpartition(".")[2], _ROUNDING_8_BIT)
 
 
 def few(ignore: torch.Tensor) -> bool:

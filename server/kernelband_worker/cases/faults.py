@@ -12,9 +12,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-import torch
-
-from kernelband_worker.cases.replay import Prepared, ReplayCase
+from kernelband_worker.cases import effects
+from kernelband_worker.cases.replay import Outside, Prepared, ReplayCase
 from kernelband_worker.cases.zones import ALLOCATED
 from kernelband_worker.state import State
 
@@ -30,7 +29,7 @@ class Faults:
     """On one input set, in two calls."""
 
     out_of_bounds: List[Dict[str, Any]] = field(default_factory=list)  # role cpu: ``Machine.out_of_bounds``, beside memory by its name
-    outside: Dict[str, torch.Tensor] = field(default_factory=dict)  # inputs around which it writes into their buffer, at which elements
+    outside: Dict[str, Outside] = field(default_factory=dict)  # inputs around which it writes into their buffer
     strays: Dict[str, Reach] = field(default_factory=dict)  # between zones: memory beside which it writes
     changed: List[str] = field(default_factory=list)  # inputs that the case says are left alone
     unwritten: Dict[str, Tuple[int, int]] = field(default_factory=dict)  # outputs: elements left as they were allocated, of how many
@@ -79,9 +78,13 @@ def more(mine: Faults, own: Faults) -> Optional[str]:
     if further:
         first = further[0]
         return f"it accesses memory outside of a tensor ({first['path']}, line {first['line']}): {first['message']}"
-    for name, where in mine.outside.items():
-        if name not in own.outside or bool((where & ~own.outside[name]).any()):
+    for name, found in mine.outside.items():
+        known = own.outside.get(name)
+        if known is None or bool((found.where & ~known.where).any()):
             return f"it writes outside of {name}, into the rest of its buffer"
+        of_both = effects.pick(known.values, found.where[known.where])
+        if effects.difference(of_both, found.values) > effects.rounding(found.values.dtype):
+            return f"it writes other values than the original into the rest of the buffer of {name}"
     for name, reach in mine.strays.items():
         if not _within(reach, own.strays.get(name)):
             return f"it writes outside of every tensor, beside {name}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import types
-from dataclasses import dataclass, field
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from kernelband_worker.cases import arguments, modes, names, policy
+from kernelband_worker.cases import arguments, effects, modes, names, policy
 from kernelband_worker.cases.following import followed
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
 from kernelband_worker.cases.tensors import same_bytes
@@ -24,6 +24,14 @@ from kernelband_worker.wire import Function
 SETTLED = "settled"
 #: attribute of a recorder that holds the function it wraps
 ORIGINAL = "__kernelband_original__"
+
+
+@dataclass
+class Outside:
+    """Which elements of a storage have changed beside the call's tensors: a mask of all of them; and what those hold now, in order."""
+
+    where: torch.Tensor
+    values: torch.Tensor
 
 
 @dataclass
@@ -209,11 +217,9 @@ class ReplayCase:
                 wrong += [f["name"] for f in self.case["tensors"] if f["storage"] == number]
         return wrong
 
-    def outside(self, prepared: Prepared) -> Dict[str, torch.Tensor]:
-        """Mutated inputs whose storage changed where none of the call's tensors lies (the rest of a sliced buffer), by name: a mask of the
-        elements of the storage that did.
-        """
-        wrong: Dict[str, torch.Tensor] = {}
+    def outside(self, prepared: Prepared) -> Dict[str, Outside]:
+        """Mutated inputs whose storage changed where none of the call's tensors lies (the rest of a sliced buffer), by name."""
+        wrong: Dict[str, Outside] = {}
         for number, pristine in prepared.pristine.items():
             facts = [t for t in self.case["tensors"] if t["storage"] == number]
             covered = torch.zeros(pristine.numel(), dtype=torch.bool, device=pristine.device)
@@ -225,9 +231,18 @@ class ReplayCase:
                     elements.as_strided(fact["shape"], [s * size for s in fact["stride"]], at).fill_(True)
             changed = (prepared.storages[number] != pristine) & ~covered
             if bool(changed.any()):
-                size = max(getattr(torch, fact["dtype"]).itemsize for fact in facts)  # a byte of an element may be what it was
-                wrong[facts[0]["name"]] = torch.nn.functional.pad(changed, (0, -changed.numel() % size)).view(-1, size).any(1)
+                dtype = max((getattr(torch, fact["dtype"]) for fact in facts), key=lambda d: d.itemsize)
+                end = (0, -changed.numel() % dtype.itemsize)
+                where = torch.nn.functional.pad(changed, end).view(-1, dtype.itemsize).any(1)  # a byte of an element may be what it was
+                values = torch.nn.functional.pad(prepared.storages[number], end).view(dtype)
+                wrong[facts[0]["name"]] = Outside(where, effects.pick(values, where))
         return wrong
+
+    def add_written(self, names: Sequence[str]) -> None:
+        """Count inputs that the recorded call left alone, and the original writes here, among its outputs."""
+        written = {t["storage"] for t in self.case["tensors"] if t["name"] in names} | set(self.stored.mutated)
+        self.case = {**self.case, "tensors": [{**t, "mutated": t["storage"] in written} for t in self.case["tensors"]]}
+        self.stored = replace(self.stored, case=self.case, mutated=sorted(written))
 
     @property
     def configs(self) -> Choices:

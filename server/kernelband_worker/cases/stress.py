@@ -240,6 +240,9 @@ def _why(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Expe
         if isinstance(made, Stressed) and name != _ZONES and not made.changes:
             return "nothing to change"
         found = shelf.get(state, made, 0, programs)
+        if found.faults.changed:  # a flag for what isn't finite, a counter of what was left out: here it is a result
+            made.add_written(found.faults.changed)
+            found = shelf.anew(state, made, 0, programs)
     except torch.cuda.OutOfMemoryError:
         return "no memory"
     except OperationFailed:

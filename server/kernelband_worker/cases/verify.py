@@ -26,11 +26,6 @@ def _nobody(event: Any) -> None:
     """Launches are of no interest."""
 
 
-#: Largest difference of two runs of an original, over its output's RMS, that still counts as rounding (atomics in any order).
-_ROUNDING = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "float16": 5e-2, "bfloat16": 5e-2}
-_ROUNDING_8_BIT = 0.3
-
-
 @dataclass
 class Verdict:
     """``reason``: why it isn't replayable."""
@@ -105,13 +100,13 @@ def _verify(state: State, store: Store, replay: ReplayCase, recording: Optional[
         if bool(empty.any()):
             faults.unwritten[name] = (int(empty.sum()), a.numel())
         noise = effects.difference(a, b, ignore)
-        if noise > rounding(a.dtype):
+        if noise > effects.rounding(a.dtype):
             verdict.reason = f"two replays differ in {name}" + _state(recording)
             return verdict
         if recording is not None:
             recorded = _recorded(store, recording, name).to(a.device)
             apart = effects.difference(recorded, a, ignore) if recorded.shape == a.shape else float("inf")
-            if apart > rounding(a.dtype):
+            if apart > effects.rounding(a.dtype):
                 verdict.reason = f"its replay differs from the recorded call in {name}" + _state(recording)
                 return verdict
             noise = max(noise, apart)
@@ -130,13 +125,6 @@ def _state(recording: Optional[Recording]) -> str:
         names = ", ".join(recording.changed_globals[:3])
         return f": it keeps state between calls (the call changes {names} of {recording.function['module']})"
     return ": it keeps state between calls, or reads what was not recorded"
-
-
-def rounding(dtype: torch.dtype) -> float:
-    """How far two runs of an original may be apart, over the RMS."""
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return 0.0
-    return _ROUNDING.get(str(dtype).rpartition(".")[2], _ROUNDING_8_BIT)
 
 
 def _as_recorded(names: List[str], recording: Recording) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 from lsprotocol import types
@@ -34,4 +35,4 @@ async def test_at_once_and_then_with_calm_in_between(monkeypatch: MonkeyPatch) -
             await asyncio.sleep(0.01)
     finally:
         server.leave()
-    assert all(later - earlier > VS_CODE_WAITS_S for earlier, later in zip(asked, asked[1:], strict=False))
+    assert all(later - earlier > VS_CODE_WAITS_S for earlier, later in itertools.pairwise(asked))

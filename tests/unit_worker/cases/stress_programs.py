@@ -257,6 +257,32 @@ def test_it():
 )
 
 #: By name: program, kernel, host function.
+UNSCALE = (
+    HEAD
+    + """
+@triton.jit
+def unscale_kernel(grad_ptr, y_ptr, found_ptr, scale, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    grad = tl.load(grad_ptr + at, mask=mask, other=0.0)
+    tl.store(y_ptr + at, grad * scale, mask=mask)
+    if tl.max((tl.abs(grad) < float("inf")).to(tl.int32) == 0, axis=0):
+        tl.store(found_ptr, 1.0)
+
+
+def unscale(grad, found):
+    y = torch.empty_like(grad)
+    n = grad.numel()
+    unscale_kernel[(triton.cdiv(n, 64),)](grad, y, found, 0.5, n, BLOCK=64)
+    return y
+
+
+def test_it():
+    torch.manual_seed(0)
+    unscale(torch.randn(3, 50, device="cuda"), torch.zeros(1, device="cuda"))
+"""
+)
+
 PROGRAMS = {
     "softmax": (SOFTMAX, "softmax_kernel", "softmax"),
     "layer_norm": (LAYER_NORM, "layer_norm_kernel", "layer_norm"),
@@ -267,6 +293,7 @@ PROGRAMS = {
     "square_matmul": (SQUARE_MATMUL, "matmul_kernel", "matmul"),
     "gather": (GATHER, "gather_kernel", "gather"),
     "masked": (MASKED, "masked_kernel", "masked"),
+    "unscale": (UNSCALE, "unscale_kernel", "unscale"),
 }
 HALF_SUMS = [("tl.float32)\n    for", "tl.float16)\n    for")]
 #: Wrong: program, what, edits, and the stress that shows it; nothing where a check without stress does.
@@ -291,6 +318,8 @@ WRONG = [
     ("masked", "no mask", [("tl.where(keep, x * scale, 0.0)", "x * scale")], "masks flipped"),
     ("masked", "no scale", [("x * scale", "x")], "other numbers"),
     ("masked", "the pointer always there", [("BIASED=bias is not None", "BIASED=True")], "bias None"),
+    ("unscale", "no flag for what isn't finite", [("found_ptr, 1.0", "found_ptr, 1.0, mask=False")], "NaN at a few places"),
+    ("unscale", "no flag for infinity", [('(tl.abs(grad) < float("inf"))', "(grad == grad)")], "infinity at a few places"),
     ("softmax", "aligned addresses only", [("    y = torch", "    assert x.data_ptr() % 16 == 0\n    y = torch")], "an offset view"),
 ]
 EXP2 = "tl.exp2((x - m) * 1.4426950408889634)"
@@ -319,5 +348,6 @@ RIGHT = [
     ("long_matmul", "another block", [("BLOCK_K=128", "BLOCK_K=64")]),
     ("square_matmul", "another block", [("BLOCK_K=32", "BLOCK_K=16")]),
     ("gather", "a larger block", [("BLOCK=triton", "BLOCK=2 * triton")]),
+    ("unscale", "another block", [("BLOCK=64", "BLOCK=128"), ("n, 64", "n, 128")]),
     ("masked", "another block", [("BLOCK=64", "BLOCK=128"), ("n, 64", "n, 128")]),
 ]

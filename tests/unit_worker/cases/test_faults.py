@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from kernelband_worker.cases.faults import Faults, more, told
+from kernelband_worker.cases.replay import Outside
 from tests.unit_worker.cases.conftest import Run
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
@@ -155,6 +156,7 @@ MORE = {
     "far, a store": ("far", [("x * w, mask=offsets < n", "x * w, mask=offsets < n + 1")], "outside of a tensor"),
     "past, one element further": ("past", [("n + 1", "n + 2")], ELSEWHERE),
     "past, elsewhere": ("past", [("    tl.store", "    tl.store(y_ptr - 7, 1.0)\n    tl.store"), ("n + 1", "n")], ELSEWHERE),
+    "past, other values there": ("past", [("x + 2", "tl.where(offsets < n, x + 2, x + 3)")], "other values than the original"),
     "tail, one element more": ("tail", [("* 2, mask=offsets < n", "* 2, mask=offsets < n - 1")], "it leaves 1 of "),
     "total, by more": ("total", [("* 1e-6", "* 1e-3")], "return"),
 }  # fmt: skip
@@ -243,7 +245,7 @@ def test_between_zones_a_variant_may_write_as_far_beside_as_the_original_does():
 
 def test_much_is_told_in_one_sentence():
     many = Faults(unwritten={f"return[{i}]": (1, 2) for i in range(9)}, strays={"x": (0, 8)}, noise=1e-6)
-    other = Faults(hanging={"y": (3, 9)}, outside={"q": torch.ones(1, dtype=torch.bool)}, noise=2e-6)
+    other = Faults(hanging={"y": (3, 9)}, outside={"q": Outside(torch.ones(1, dtype=torch.bool), torch.ones(1))}, noise=2e-6)
     said = told([many, other, many])
     assert said is not None
     assert said.count(". ") == 0
