@@ -7,7 +7,6 @@ import itertools
 
 import pytest
 from lsprotocol import types
-from pytest import MonkeyPatch
 
 from kernelband.lsp.server import REDRAW_S, KernelBandServer, make_server
 
@@ -18,7 +17,7 @@ VS_CODE_WAITS_S = 0.25  # the least that it waits after each
 
 
 @pytest.mark.asyncio
-async def test_at_once_and_then_with_calm_in_between(monkeypatch: MonkeyPatch) -> None:
+async def test_at_once_and_then_with_calm_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, asked = asyncio.get_running_loop(), list[float]()
     monkeypatch.setattr(KernelBandServer, "client_capabilities", REFRESHES)
     monkeypatch.setattr(KernelBandServer, "workspace_code_lens_refresh", lambda *_: asked.append(loop.time()))
