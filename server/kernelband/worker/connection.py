@@ -8,6 +8,7 @@ import io
 import os
 import secrets
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -71,9 +72,8 @@ class Connection:
     # ------------------------------------------------------------ start
 
     def _start(self, deadline_s: float) -> None:
-        archive = bootstrap.archive(self.command.extra)
         marker = "kernelband-" + secrets.token_hex(16)
-        argv = self.command.argv(bootstrap.program(marker, len(archive), self.command.executor))
+        argv = self.command.argv(bootstrap.program(marker, self.command.executor))
         environment = scrub.scrubbed(os.environ, agents=bool(self.command.prefix))
         for name in ("SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY"):
             environment.pop(name, None)
@@ -118,7 +118,7 @@ class Connection:
                 expired.set()  # on a busy machine the timer may be later than this
             if self._version is not None:
                 self._check(self._version)
-                self._send_archive(archive)
+                self._send_archive(self._version)
             if self._version is None or expired.is_set():
                 raise self.failure(deadline_s=deadline_s, expired=expired)
         except BaseException:
@@ -134,8 +134,10 @@ class Connection:
         if tuple(int(part) for part in version.split(".")[:2]) < bootstrap.OLDEST_PYTHON:
             raise diagnosis.too_old(self.command, version)
 
-    def _send_archive(self, archive: bytes) -> None:
-        rest = memoryview(archive)
+    def _send_archive(self, version: str) -> None:
+        near = not self.command.prefix  # elsewhere the line may be slow
+        ours = version.split(".")[:2] == [str(part) for part in sys.version_info[:2]]
+        rest = memoryview(bootstrap.framed(bootstrap.archive(self.command.extra, compiled=near and ours)))
         with contextlib.suppress(BrokenPipeError):  # it has ended: the first request says why
             while rest:
                 rest = rest[self._stdin.write(rest) :]

@@ -17,7 +17,7 @@ from kernelband.worker import WorkerCommand
 from kernelband.worker.bootstrap import LAUNCH, program
 from kernelband.worker.command import SSH_OPTIONS, quote, ssh_words
 
-PROGRAM = program("marker", 10, "kernelband_worker.executor")
+PROGRAM = program("marker", "kernelband_worker.executor")
 
 
 def remote_argv(command: WorkerCommand) -> list[str]:
