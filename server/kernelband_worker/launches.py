@@ -60,6 +60,7 @@ def observe(
     tune: Optional[Race] = None,
     others: Sequence[Choices] = (),
     patience_s: float = PATIENCE_S,
+    guessed: Callable[[Function], bool] = lambda _: False,
 ) -> Iterator[None]:
     """Call ``handler(event)`` after each launch inside the block.
 
@@ -73,6 +74,8 @@ def observe(
         tune: "new": new configurations are timed against the known one; "others": those of ``others``; "all": all of them.
         others: what other versions of the program chose.
         patience_s: seconds that may take.
+        guessed: asked before tuners would time as the program has them do: whether this kernel's launch may as well run with its first
+            configuration that fits.
     """
     machine: Optional[Machine] = None
     if state.role == "cpu":
@@ -83,7 +86,7 @@ def observe(
     if configs is not None:
         times = not suppress and machine is None
         chooser = Chooser(configs, configurations, times=times, race=tune, others=others, seconds=patience_s)
-    watch = Watch(state, handler, suppress=suppress, programs=programs, chooser=chooser, machine=machine)
+    watch = Watch(state, handler, suppress=suppress, programs=programs, chooser=chooser, machine=machine, guessed=guessed)
     with watch.installed():
         yield
 
@@ -100,6 +103,7 @@ class Watch:
         programs: int,
         machine: Optional[Machine],
         chooser: Optional[Chooser] = None,
+        guessed: Callable[[Function], bool] = lambda _: False,
     ) -> None:
         self._state = state
         self._handler = handler
@@ -108,8 +112,10 @@ class Watch:
         self._chooser = chooser
         self._machine = machine
         self._timing = not suppress and machine is None  # whether an autotuner can time
+        self._guessing = Chooser({}, configurations, times=self._timing)
+        self._guessed = guessed
         if chooser is None and not self._timing:
-            self._chooser = Chooser({}, configurations, times=False)
+            self._chooser = self._guessing
         self._here = threading.local()
         self._run: Callable[..., Any]  # Triton's own entry points, once installed
         self._getitem: Callable[..., Any]
@@ -223,17 +229,20 @@ class Watch:
         tuners.append(tuner)
         try:
             kernel = jit_function(tuner)
-            if self._chooser is None or kernel is None or len(tuner.configs) < 2:
+            if kernel is None or len(tuner.configs) < 2:
                 return run(tuner, *args, **kwargs)
             function = self._function(kernel)
-            return self._chooser.run(run, tuner, f"{function['module']}:{function['qualname']}", args, kwargs)
+            chooser = self._guessing if self._chooser is None and self._guessed(function) else self._chooser
+            if chooser is None:
+                return run(tuner, *args, **kwargs)
+            return chooser.run(run, tuner, f"{function['module']}:{function['qualname']}", args, kwargs)
         finally:
             tuners.pop()
 
     def _trial(self, bench: Callable[..., Any], tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """One configuration that a tuner times."""
         if not passing():
-            pinned = self._chooser.pinned if self._chooser is not None else None
+            pinned = (self._chooser or self._guessing).pinned
             if pinned is not None or not self._timing:  # a tuner with a memory of its own, which didn't take the choice from there
                 return [float(kwargs.get("config") is not pinned)] * 3
             if self._chooser is not None and self._chooser.too_late():

@@ -1,8 +1,9 @@
 """Which configuration an autotuned kernel runs with, and when its tuner may time (JUDGING, section 3).
 
-The original was tuned fully while the user's program ran under capture. What its tuner chose for a case is recorded, and pinned in every
-process: the baseline is its best configuration. In the final it is tuned once more, among that choice and what the finalists chose of its
-own list: a tuner's choices scatter, and luck in one of them is no gain.
+The original was tuned fully while the user's program ran under capture; kernels outside of what is recorded ran with a guess, for their
+tuners could take all of its time. What the original's tuner chose for a case is recorded, and pinned in every process: the baseline is its
+best configuration. In the final it is tuned once more, among that choice and what the finalists chose of its own list: a tuner's choices
+scatter, and luck in one of them is no gain.
 
 A variant is tuned once in a run, on the timing cases, before it is checked or timed on any (``settle``): its new configurations against the
 one that the original's tuner chose there. With nothing new there is nothing to time: a kernel that was edited under an unchanged list is

@@ -53,7 +53,8 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     first: Optional[entry.Outcome] = None
     stopped: Optional[str] = None
     notes: List[str] = []
-    with watching(recorder.watched, recorder.launching, recorder.pass_over), observe(state, recorder.on_launch, programs=programs):
+    launches = observe(state, recorder.on_launch, programs=programs, guessed=recorder.unwanted)
+    with watching(recorder.watched, recorder.launching, recorder.pass_over), launches:
         for number in range(max(1, input_sets)):
             enough_s = RECORDING * (end - time.monotonic())
             now = time.monotonic()

@@ -160,6 +160,10 @@ class Recorder:
         self.check_stop()
         return returned
 
+    def unwanted(self, kernel: Function) -> bool:
+        """Whether a launch of that kernel goes into no recording: another one, outside of every host function. Its tuner needn't time."""
+        return not self.inside and not facts.same_function(kernel, self.kernel)
+
     def _is_target(self, kernel: Any) -> bool:
         inner = jit_function(kernel)
         place = self.state.opened.place(inner.fn.__code__) if inner is not None else None

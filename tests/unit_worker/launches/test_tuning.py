@@ -48,6 +48,17 @@ def test_a_guess_is_not_kept(session, gpu):
     assert (session.launcher.tuned.best_config.kwargs["BLOCK"], timed(gpu)) == (128, 2)
 
 
+def test_a_launch_that_nobody_wants_is_guessed_and_others_are_tuned(session, gpu):
+    x, asked = torch.ones(1000), []
+    with session.observe(guessed=lambda kernel: bool(asked.append(kernel["qualname"])) or len(asked) == 1):
+        session.launcher.launch_tuned(x)
+        assert timed(gpu) == 0
+        session.launcher.launch_tuned(x)
+    assert [event.config["BLOCK"] for event in session.events] == [64, 128]
+    assert timed(gpu) == 2
+    assert asked == ["tuned"] * 2
+
+
 def test_what_the_tuner_knows_stands(session, gpu):
     x = torch.ones(1000)
     session.launcher.launch_tuned(x)

@@ -1,0 +1,51 @@
+"""While an entry is captured, only tuners of kernels that go into no recording may take a guess."""
+
+from __future__ import annotations
+
+from kernelband_worker.cases import capture as capturing
+
+OTHERS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def other_kernel(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr) + 1)
+
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def scale(x):
+    y = torch.empty_like(x)
+    other_kernel[(1,)](x)
+    scale_kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+    return y
+
+
+def test_scale():
+    x = torch.rand(100, device="cuda")
+    other_kernel[(1,)](x)
+    scale(x)
+    scale_kernel[(1,)](x, x, 64, BLOCK=64)
+"""
+
+
+def test_only_tuners_of_what_is_not_recorded_may_guess(make, monkeypatch):
+    observed, asked = capturing.observe, []
+
+    def observe(state, handler, *, guessed, **options):
+        def heard(event):
+            asked.append((event.function["qualname"], guessed(event.function)))
+            handler(event)
+
+        return observed(state, heard, guessed=guessed, **options)
+
+    monkeypatch.setattr(capturing, "observe", observe)
+    make({"others.py": OTHERS}).capture("others", "scale_kernel", ["scale"], "test_scale", neighbours=False)
+    assert asked[:4] == [("other_kernel", True), ("other_kernel", False), ("scale_kernel", False), ("scale_kernel", False)]
