@@ -34,15 +34,23 @@ class Watcher:
     def __init__(self, ed: Editor, files: dict[str, Path]) -> None:
         self.editor, self.files = ed, files
         self.seen: dict[str, float] = {}
+        self._left = False
         ed.redraw.set()
         for file in files.values():
             item = types.TextDocumentItem(file.as_uri(), "python", 1, file.read_text())
             ed.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
+    def leave(self) -> None:
+        """Once what is asked for has been answered: a client that no longer waits for an answer fails when it comes."""
+        self._left = True
+        self.editor.redraw.set()
+
     async def watch(self) -> None:
         while True:
             await self.editor.redraw.wait()
             self.editor.redraw.clear()
+            if self._left:
+                return
             await asyncio.gather(*(self._look(party, file) for party, file in self.files.items()))
 
     async def _look(self, party: str, file: Path) -> None:
@@ -68,9 +76,8 @@ async def watching(home: Home, files: dict[str, Path]) -> AsyncGenerator[Watcher
         try:
             yield watcher
         finally:
-            task.cancel()
-            await asyncio.wait({task})
-            assert task.cancelled(), task.exception()
+            watcher.leave()
+            await task
 
 
 async def share(home: Home, seconds: float, bench: str | None = None) -> dict[str, Any]:
