@@ -30,7 +30,12 @@ COMPARED = (
         "tests/unit_worker/cases/test_check.py",
         ("inputs left alone", "    if mine.changed:\n", "    if False:\n", "test_bad[writes an input]"),
         ("the interpreter's bounds", "    if further:\n", "    if False:\n", "test_bad[one element too far]"),
-        ("the rest of a buffer", "if name not in own.outside or", "if False and", "test_bad[writes beside its view]"),
+        (
+            "the rest of a buffer",
+            "known = own.outside.get(name)",
+            "known = own.outside.get(name, found)",
+            "test_bad[writes beside its view]",
+        ),
         ("kept buffers", "if mine.overwrites and not own.overwrites:", "if False:", "test_bad[a kept buffer]"),
     ),
     *within(
@@ -42,7 +47,13 @@ COMPARED = (
             "return widest is not None",
             "test_more_than_the_original_does_is_wrong",
         ),
-        ("nowhere else in a buffer", "bool((where & ~own.outside[name]).any())", "False", "test_more_than_the_original_does_is_wrong"),
+        ("nowhere else in a buffer", "bool((found.where & ~known.where).any())", "False", "test_more_than_the_original_does_is_wrong"),
+        (
+            "nothing else in the rest of a buffer",
+            "if effects.difference(of_both, found.values) >",
+            "if 0.0 >",
+            "test_more_than_the_original_does_is_wrong[past, other values there]",
+        ),
     ),
     *within(
         f"{WORKER}/cases/faults.py",
@@ -98,6 +109,12 @@ COMPARED = (
             "in values.FINITE if floats else ():",
             "in ():",
             "test_what_is_wrong_is_refused_by_the_stress_made_for_it[softmax, no maximum]",
+        ),
+        (
+            "what is written under stress only",
+            "if found.faults.changed:",
+            "if False:",
+            "test_what_is_wrong_is_refused_by_the_stress_made_for_it[unscale, no flag for infinity]",
         ),
         (
             "values that aren't finite",
