@@ -226,12 +226,18 @@ def _defaults(state: State, replay: ReplayCase) -> Dict[str, Any]:
 
 
 def _tried(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Expected, *, same_sizes: bool = True) -> Optional[str]:
-    """Why the original can't be compared with here, None where it can. ``base``: its results on the case itself."""
-    known: Dict[Tuple[str, int], Optional[str]] = state.kept.setdefault("stress", {})
+    """Why the original can't be compared with here, None where it can. ``base``: its results on the case itself.
+
+    ``made`` learns which inputs the original writes here.
+    """
+    known: Dict[Tuple[str, int], Tuple[Optional[str], List[str]]] = state.kept.setdefault("stress", {})
     key = (str(made.case["id"]), programs)
     if key not in known:
-        known[key] = _why(state, made, shelf, programs, base, same_sizes=same_sizes)
-    return known[key]
+        why = _why(state, made, shelf, programs, base, same_sizes=same_sizes)
+        known[key] = why, [t["name"] for t in made.case["tensors"] if t["mutated"]]
+    why, written = known[key]
+    made.add_written(written)
+    return why
 
 
 def _why(state: State, made: ReplayCase, shelf: Shelf, programs: int, base: Expected, *, same_sizes: bool) -> Optional[str]:
