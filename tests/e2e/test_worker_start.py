@@ -170,3 +170,11 @@ def test_the_worker_has_no_terminal_and_no_askpass(start: StartWorker, tmp_path:
     session, terminal = stat.split()
     assert int(session) != os.getsid(0)
     assert terminal == "0"
+
+
+@pytest.mark.parametrize(("prefix", "suffix"), [((), ".pyc"), (("env",), ".py")])
+def test_bytecode_goes_to_the_same_python_on_this_machine_only(start: StartWorker, prefix: tuple[str, ...], suffix: str) -> None:
+    worker = start(command(prefix=prefix))
+    worker.start_executor("a", "cpu")
+    loaded = Path(worker.call("a", "facts", {}, 120)["loaded"])
+    assert (loaded.name, loaded.parents[1].name) == (f"__init__{suffix}", "worker.zip")

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import kernelband_worker
 from kernelband_worker.executor import main as serve
 from kernelband_worker.state import OperationFailed, State
 
@@ -55,6 +56,7 @@ def facts(state: State, params: dict[str, Any]) -> dict[str, Any]:
         "stdin": os.readlink("/proc/self/fd/0"),
         "same": os.fstat(1).st_ino == os.fstat(2).st_ino,
         "path": sys.path,
+        "loaded": kernelband_worker.__file__,
     }
 
 

@@ -90,7 +90,9 @@ def archive(extra: Mapping[str, bytes], *, compiled: bool = False) -> bytes:
     files = {name: entry.read_bytes() for name, entry in modules.items()}
     files.update(extra)
     if compiled:
-        files |= {f"{name}c": code for name, entry in modules.items() if name not in extra and (code := _bytecode(name, entry))}
+        files |= {
+            f"{name}c": code for name, entry in modules.items() if name not in extra and (code := _bytecode(name, entry, files[name]))
+        }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for name in sorted(files):
@@ -98,7 +100,7 @@ def archive(extra: Mapping[str, bytes], *, compiled: bool = False) -> bytes:
     return out.getvalue()
 
 
-def _bytecode(name: str, entry: Traversable) -> bytes | None:
+def _bytecode(name: str, entry: Traversable, source: bytes) -> bytes | None:
     """What a module is compiled to, from this Python's cache; None where there is none and it can't be kept, so that it would be compiled
     each time.
     """
@@ -108,7 +110,7 @@ def _bytecode(name: str, entry: Traversable) -> bytes | None:
         return None
     module = name.removesuffix(".py").replace("/", ".")
     code = importlib.machinery.SourceFileLoader(module, str(entry)).get_code(module)
-    head = importlib.util.MAGIC_NUMBER + UNCHECKED.to_bytes(4, "little") + importlib.util.source_hash(entry.read_bytes())
+    head = importlib.util.MAGIC_NUMBER + UNCHECKED.to_bytes(4, "little") + importlib.util.source_hash(source)
     return head + marshal.dumps(code)
 
 
