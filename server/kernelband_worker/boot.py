@@ -12,6 +12,7 @@ from kernelband_worker.guardian import Guardian, remove
 from kernelband_worker.nursery import Nurseries
 from kernelband_worker.streams import take_streams
 from kernelband_worker.supervisor import Supervisor
+from kernelband_worker.wire import SCRATCH
 
 _ALIVE = "alive"
 _GRACE_S = 3600.0  # a folder without the file may be one that is just being made
@@ -53,7 +54,7 @@ def main(scratch: str, archive: str, executor: str) -> None:
     sys.dont_write_bytecode = True
     reader, writer = take_streams()
     folder = Path(scratch)
-    marker = ("KERNELBAND_SCRATCH", str(folder))
+    marker = (SCRATCH, str(folder))
     guardian = Guardian.start(folder, "=".join(marker))
     _claim(folder)
     threading.Thread(target=sweep, args=(folder,), daemon=True, name="sweep").start()

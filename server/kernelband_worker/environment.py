@@ -17,8 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Optional, Tuple, cast
 
+from kernelband_worker.bytecode import of_libraries
 from kernelband_worker.state import OperationFailed, State
-from kernelband_worker.wire import Environment, Gpu
+from kernelband_worker.wire import SCRATCH, Environment, Gpu
 
 OLDEST = {"torch": (2, 6), "triton": (3, 2)}
 _SMI_SECONDS = 10.0
@@ -55,14 +56,12 @@ def require() -> Tuple[ModuleType, ModuleType]:
     """
     if _untold:
         raise _untold.pop()  # a second attempt in one process may fail in another way
-    # Libraries may keep their bytecode as in any run of this Python: without it each of a run's twenty processes compiles all of torch.
-    was, sys.dont_write_bytecode = sys.dont_write_bytecode, bool(sys.flags.dont_write_bytecode)
     collects = gc.isenabled()
     gc.disable()  # a third of the time that torch takes goes into collections that find nothing
     try:
-        torch, triton = (_import(name) for name in OLDEST)
+        with of_libraries():
+            torch, triton = (_import(name) for name in OLDEST)
     finally:
-        sys.dont_write_bytecode = was
         if collects:
             gc.freeze()  # modules stay: no later collection needs to look at them
             gc.enable()
@@ -245,12 +244,12 @@ def _query(option: str, fields: Tuple[str, ...]) -> List[Dict[str, str]]:
 
 
 def _is_ours(pid: str) -> bool:
-    scratch = os.environ.get("KERNELBAND_SCRATCH")
+    scratch = os.environ.get(SCRATCH)
     try:
         variables = Path("/proc", pid, "environ").read_bytes().split(b"\0")
     except OSError:
         return False
-    return scratch is not None and f"KERNELBAND_SCRATCH={scratch}".encode() in variables
+    return scratch is not None and f"{SCRATCH}={scratch}".encode() in variables
 
 
 def _owner(pid: str) -> str:

@@ -17,10 +17,10 @@ import threading
 import traceback
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, cast
 
-from kernelband_worker import frames, nursery, system
+from kernelband_worker import bytecode, frames, nursery, system
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.streams import take_streams
-from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, THREADS, ErrorData
+from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, SCRATCH, THREADS, ErrorData
 
 #: Operation -> "module:function", imported at first use. A function takes (State, params) and returns the result.
 OPERATIONS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ def main(operations: Mapping[str, str] = OPERATIONS) -> None:
     role, parent, *connection = sys.argv[1], *map(int, sys.argv[2:])
     system.die_with_parent(parent)
     sys.argv[:] = ["kernelband"]
-    sys.dont_write_bytecode = True  # nothing is written beside the user's files
+    bytecode.keep_in(os.path.join(os.environ[SCRATCH], "bytecode"))
     reader, writer = take_streams()
     faulthandler.enable()
     if hasattr(faulthandler, "register"):

@@ -44,6 +44,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, TypedDict
 
 PROTOCOL = 1
+SCRATCH = "KERNELBAND_SCRATCH"  # in the environment of a worker's processes: its own folder, which goes with it
 NICE = "KERNELBAND_NICE"  # in the environment of an executor that gives way to other processes: by how much
 THREADS = "KERNELBAND_THREADS"  # on how many threads an executor's libraries may compute, if not on as many as they like
 
@@ -646,6 +647,7 @@ class PrepareParams(TypedDict, total=False):
 
     variant: Optional[str]  # None: the original
     cases: List[str]  # none: only the process itself
+    open: str  # a case whose part of the user's program is imported, and not called
     share: float  # of the free GPU memory, for inputs and again for results that stay on the device; decided by the first call
     release: bool  # let go of what is kept on the device, first: others need the memory
 

@@ -53,6 +53,12 @@ class Lab(Protocol):
         """The executor that checks and times; a fresh one after a fault."""
         ...
 
+    def open_ahead(self, case: Case) -> None:
+        """Have the measuring executor import the case's program in the background, if there is a GPU: nobody waits for it, and where it
+        fails, the first call on a case will say why.
+        """
+        ...
+
     def faulted(self) -> None:
         """The measuring executor can't be trusted any more."""
         ...

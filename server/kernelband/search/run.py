@@ -162,6 +162,7 @@ class _Run:
         begin = time.monotonic()
         cases = self._capture(store)
         capture_s = time.monotonic() - begin
+        lab.open_ahead(cases[0])  # while the original is compiled
         with journal.during("baseline"):
             compiled = baselines.read(lab, setup.program, baselines.forecast_cases(cases, measured=lab.measured))
             cases = self._without(store, compiled.late, cases)

@@ -174,6 +174,17 @@ class WorkerLab:
         assert self._main is not None
         return self._main
 
+    def open_ahead(self, case: Case) -> None:
+        """A large project is imported for 20 s and more, and else while the GPU's lock is held (flash-linear-attention, H100)."""
+
+        def import_program() -> None:
+            wanted: PrepareParams = {"open": case["id"]}
+            with contextlib.suppress(KernelBandError):
+                self.measuring().call("prepare", wanted, IMPORT_S)
+
+        if self.measured:
+            threading.Thread(target=import_program, daemon=True, name="import the program").start()
+
     def faulted(self) -> None:
         """Make sure that the next call starts a fresh process: a device error can outlive the call that caused it."""
         self.measuring().restart()

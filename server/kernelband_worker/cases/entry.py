@@ -22,6 +22,7 @@ from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
 from kernelband_worker.reports import run_report, smallest, spread
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
+from kernelband_worker.wire import SCRATCH
 
 IMPORTING_S = 20.0  # that an entry which is a proof may take for that, besides
 _TAIL = 8000
@@ -206,7 +207,7 @@ def _callable(state: State, entry: Dict[str, Any]) -> Callable[[], Any]:
 def _scratch() -> Iterator[None]:
     """A private working folder that goes away afterwards: in the worker's scratch folder, so also when this process is killed."""
     before, argv = os.getcwd(), sys.argv[:]
-    folder = tempfile.mkdtemp(prefix="entry-", dir=os.environ.get("KERNELBAND_SCRATCH"))
+    folder = tempfile.mkdtemp(prefix="entry-", dir=os.environ.get(SCRATCH))
     os.chdir(folder)
     try:
         yield

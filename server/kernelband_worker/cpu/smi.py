@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator
 
 from kernelband_worker.environment import REAL_PATH
+from kernelband_worker.wire import SCRATCH
 
 NAME = "nvidia-smi"
 #: Answers ``-L``, and ``--query-gpu`` with what is known; what isn't is said as the tool says it. Anything else succeeds without a word.
@@ -44,7 +45,7 @@ def on_path(properties: Any) -> Iterator[None]:
         yield
         return
     before = os.environ.get("PATH", os.defpath)
-    with tempfile.TemporaryDirectory(prefix="smi-", dir=os.environ.get("KERNELBAND_SCRATCH")) as folder:
+    with tempfile.TemporaryDirectory(prefix="smi-", dir=os.environ.get(SCRATCH)) as folder:
         file = Path(folder, NAME)
         file.write_text(_script(properties))
         file.chmod(0o755)

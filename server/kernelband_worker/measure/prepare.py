@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, cast
 
+from kernelband_worker.cases.replay import open_case
 from kernelband_worker.measure.gpu import memory, require_clock
 from kernelband_worker.measure.inputs import input_sets
 from kernelband_worker.measure.time import workbench
@@ -18,7 +19,7 @@ def prepare(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     """PrepareParams -> {}. When it answers, the GPU is idle. Without cases it comes before any of the user's code: it binds the clock.
 
     Raises:
-        OperationFailed: no GPU, out of memory, or the version fails.
+        OperationFailed: no GPU, out of memory, or the version fails, while it is imported or called.
     """
     require_clock(state)
     wanted = cast("PrepareParams", params)
@@ -30,6 +31,8 @@ def prepare(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             if state.role == "gpu":
                 input_sets(state, wanted["share"])
         bench = workbench(state)
+        if "open" in wanted:
+            state.opened.resolve(None, open_case(state, wanted["open"]).case["function"])
         cases = wanted.get("cases", [])
         if cases:
             from kernelband_worker.measure.turn import call_once

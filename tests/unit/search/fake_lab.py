@@ -253,6 +253,9 @@ class FakeLab:
         out.set_result({"launches": {}})
         return out
 
+    def open_ahead(self, case: Any) -> None:
+        """Nothing is imported here."""
+
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""
 

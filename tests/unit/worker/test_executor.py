@@ -40,7 +40,19 @@ def test_the_first_operation_on_cases_of_each_process_has_time_to_import_the_pro
         executor.call(operation, {"case": "c"}, 10.0)
     longer = 10.0 + PROGRAM_S
     executor.close()
-    assert [seconds for operation, seconds in worker.limits if operation != "session/open"] == [longer, longer, 10.0, 10.0, longer, 10.0]
+    for operation, params in [("prepare", {"open": "c"}), ("time", {"cases": ["c"]})]:
+        executor.call(operation, params, 10.0)
+    executor.close()
+    assert [seconds for operation, seconds in worker.limits if operation != "session/open"] == [
+        longer,
+        longer,
+        10.0,
+        10.0,
+        longer,
+        10.0,
+        longer,
+        10.0,
+    ]
 
 
 def test_without_a_program_there_is_nothing_to_import() -> None:

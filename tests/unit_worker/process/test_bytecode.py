@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +21,16 @@ sys.dont_write_bytecode = True
 from kernelband_worker.environment import require
 require()
 import theirs
+"""
+
+
+KEPT = """
+import sys
+folder, *sys.path[:0] = sys.argv[1:]
+from kernelband_worker.bytecode import keep_in
+keep_in(folder)
+import theirs
+print(theirs.value)
 """
 
 
@@ -51,3 +63,54 @@ def test_only_libraries_leave_bytecode(tmp_path: Path, wanted: bool) -> None:
     subprocess.run([sys.executable, *options, "-c", PROGRAM, str(tmp_path), str(SERVER)], check=True, timeout=250, env=env)
     cached = {p.name.split(".")[0] for p in tmp_path.glob("__pycache__/*.pyc")}
     assert cached == ({"torch", "triton"} if wanted else set())
+
+
+class TestInAnExecutor:
+    @pytest.fixture
+    def theirs(self, tmp_path: Path) -> Path:
+        (tmp_path / "project").mkdir()
+        module = tmp_path / "project" / "theirs.py"
+        module.write_text("value = 'text'\n")
+        return module
+
+    def value(self, theirs: Path) -> str:
+        """What an executor that begins now finds in the module."""
+        arguments = [str(theirs.parents[1] / "scratch"), str(theirs.parent), str(SERVER)]
+        done = subprocess.run([sys.executable, "-c", KEPT, *arguments], check=True, timeout=250, env={}, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def bytecode(self, theirs: Path, module: str, mode: py_compile.PycInvalidationMode = py_compile.PycInvalidationMode.TIMESTAMP) -> Path:
+        """Bytecode of another text of the same size and time, beside the module: whoever reads it says so."""
+        was, times = theirs.read_text(), theirs.stat().st_mtime_ns
+        theirs.write_text(module)
+        os.utime(theirs, ns=(times, times))
+        written = Path(py_compile.compile(str(theirs), invalidation_mode=mode) or "")
+        theirs.write_text(was)
+        os.utime(theirs, ns=(times, times))
+        return written
+
+    def test_none_is_left_beside_the_source_and_the_next_one_finds_it(self, theirs: Path) -> None:
+        assert self.value(theirs) == "text"
+        assert [p.name for p in theirs.parent.iterdir()] == ["theirs.py"]
+        (kept,) = (theirs.parents[1] / "scratch").rglob("theirs.*.pyc")
+        self.bytecode(theirs, "value = 'code'\n").replace(kept)
+        assert self.value(theirs) == "code"
+
+    def test_what_stands_there_already_is_read(self, theirs: Path) -> None:
+        self.bytecode(theirs, "value = 'code'\n")
+        assert self.value(theirs) == "code"
+        assert not list((theirs.parents[1] / "scratch").rglob("theirs.*.pyc"))
+
+    @pytest.mark.parametrize("mode", [py_compile.PycInvalidationMode.TIMESTAMP, py_compile.PycInvalidationMode.CHECKED_HASH])
+    def test_what_is_of_another_text_stays_as_it_was(self, theirs: Path, mode: py_compile.PycInvalidationMode) -> None:
+        stale = self.bytecode(theirs, "value = 'longer'\n", mode)
+        before = stale.read_bytes()
+        assert self.value(theirs) == "text"
+        assert stale.read_bytes() == before
+
+    @pytest.mark.parametrize("damage", [b"", b"not bytecode at all"])
+    def test_what_is_no_bytecode_is_left_alone(self, theirs: Path, damage: bytes) -> None:
+        damaged = self.bytecode(theirs, "value = 'code'\n")
+        damaged.write_bytes(damage)
+        assert self.value(theirs) == "text"
+        assert damaged.read_bytes() == damage

@@ -120,6 +120,9 @@ class Executor:
     def prepare(self, variant):
         return prepare(self.state, {"variant": variant, "cases": self.ids("time")})
 
+    def open(self, case):
+        return prepare(self.state, {"open": case})
+
     def choice(self, variant, case):
         """BLOCK that the tuner's memory has for a case."""
         tuner = self.loader.variant(variant, "doubling").double_kernel

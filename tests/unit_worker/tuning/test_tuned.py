@@ -47,6 +47,15 @@ def test_the_original_is_never_tuned_again(start, operation):
     assert by_size(executor, None) == {size: config["BLOCK"] for size, config in CHOSEN.items()}
 
 
+def test_the_program_can_be_imported_ahead_and_nothing_is_called(start):
+    executor = start()
+    (case, *_) = executor.ids("time")
+    assert "doubling" not in executor.served.asked
+    assert executor.open(case) == {}
+    assert "doubling" in executor.served.asked
+    assert executor.device.flushes == 0
+
+
 def test_neighbours_run_with_the_choice_of_the_case_that_they_were_made_of(start):
     executor = start()
     assert blocks(executor, None, "check") == {2049: 64, 2047: 64, 1024: 64}
