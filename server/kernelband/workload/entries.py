@@ -25,7 +25,7 @@ _SKIPPED = re.compile(r"@[\w.]*\bskip\b(?!if)")
 _SEVERAL = re.compile(r"\b(?:mp|multiprocessing)\b[\w.]*\.spawn|\bworld_size\b|\binit_process_group\b|\btorchrun\b")
 _NEEDS_ARGUMENTS = re.compile(r"""add_argument\(\s*["'][^-"'][^)]*\)|add_argument\([^)]*required\s*=\s*True""")
 _BACKWARD = re.compile(r"bwd|backward|grad", re.IGNORECASE)
-_GOES_BACK = re.compile(r"backward|grad", re.IGNORECASE)
+_GOES_BACK = re.compile(r"backward|(?<!requires_)(?<!no_)grad", re.IGNORECASE)
 _MARK = re.compile(r"\bmark\.(\w+)")
 _TESTS_ITSELF = re.compile(r"\b(?:pytest|unittest)\.main\b")
 _SETUP = re.compile(r"@[\w.]*fixture|\bdef (?:setUp|setUpClass|setup_method|setup_class|__init__)\b")
@@ -167,7 +167,7 @@ def _weighed(steps: float | None, block: Block, backward: bool) -> float:
     """The steps, and more for what may not launch the kernel after all."""
     more = UNLIKELY if _SKIPPED.search(block.decorators) or _SEVERAL.search(block.text) else 0.0
     if backward and not _GOES_BACK.search(block.text):
-        more += 1.5
+        more += 0.5 if "requires_grad" in block.text else 1.5  # the function that it hands them to may go back
     return (steps or 0.0) + more
 
 

@@ -190,6 +190,13 @@ def test_a_test_that_goes_back_shows_a_backward_kernel(tmp_path: Path) -> None:
     assert [name for _, _, name in choice(tmp_path, {"tests/test_all.py": test}, kernel=kernel)] == ["test_b", "test_a"]
 
 
+def test_wanting_gradients_is_not_going_back(tmp_path: Path) -> None:
+    kernel = SCALE.replace("launch_scale", "scale_backward").replace("scale_kernel", "scale_bwd_kernel")
+    bodies = {"test_a": "torch.no_grad()", "test_b": "x.requires_grad_()", "test_c": "x.requires_grad_().grad.sum()"}
+    test = "from pack.scale import scale_backward as f\n" + "".join(f"\ndef {name}():\n    f({body})\n" for name, body in bodies.items())
+    assert [name for _, _, name in choice(tmp_path, {"tests/test_all.py": test}, kernel=kernel)] == ["test_c", "test_b", "test_a"]
+
+
 def test_a_script_only_where_nothing_else_is(tmp_path: Path) -> None:
     main = "\nif __name__ == '__main__':\n    launch_scale(1)\n"
     script = "import argparse\nfrom pack.scale import launch_scale\n" + main
