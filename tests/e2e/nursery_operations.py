@@ -58,7 +58,7 @@ def told(state: State, params: dict[str, Any]) -> dict[str, Any]:
             "argv": sys.argv,
             "path": sys.path,
             "flags": str(sys.flags),
-            "bytecode": sys.dont_write_bytecode,
+            "bytecode": (sys.dont_write_bytecode, sys.pycache_prefix),
             "main": sorted(vars(sys.modules["__main__"])),
             "filters": [repr(entry) for entry in sys.modules["warnings"].filters],
             "threads": sorted(thread.name for thread in threading.enumerate()),

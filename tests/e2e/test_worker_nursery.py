@@ -113,7 +113,7 @@ def test_whoever_comes_after_the_first_answer_is_forked_with_a_role_and_a_priori
     shared.start_executor("b", "compile", environment=own)
     second = shared.call("b", "told", {}, 60)
     assert second["forked"]
-    of_the_worker = {"parent": 0, "path": []}
+    of_the_worker = {"parent": 0, "path": [], "bytecode": []}
     assert {**second["like any other"], **of_the_worker} == {**first["like any other"], **of_the_worker}
     assert len(nurseries(shared)) == 1
 
