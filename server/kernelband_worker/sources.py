@@ -14,7 +14,7 @@ import io
 import linecache
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
+from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import Function, ModuleFile
@@ -130,18 +130,19 @@ def _qualnames(text: str) -> Dict[Tuple[int, str], str]:
     found: Dict[Tuple[int, str], str] = {}
 
     def visit(node: ast.AST, prefix: str) -> None:
+        within: str = prefix
+        inside: AbstractSet[ast.AST] = frozenset()  # decorators and defaults aren't
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+            found[first, node.name] = prefix + node.name
+            within, inside = f"{prefix}{node.name}.<locals>.", set(node.body)
+        elif isinstance(node, ast.ClassDef):
+            within, inside = f"{prefix}{node.name}.", set(node.body)
+        elif isinstance(node, ast.Lambda):
+            found[node.lineno, "<lambda>"] = f"{prefix}<lambda>"
+            within, inside = f"{prefix}<lambda>.<locals>.", {node.body}
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                first = child.decorator_list[0].lineno if child.decorator_list else child.lineno
-                found[first, child.name] = prefix + child.name
-                visit(child, f"{prefix}{child.name}.<locals>.")
-            elif isinstance(child, ast.ClassDef):
-                visit(child, f"{prefix}{child.name}.")
-            elif isinstance(child, ast.Lambda):
-                found[child.lineno, "<lambda>"] = f"{prefix}<lambda>"
-                visit(child, f"{prefix}<lambda>.<locals>.")
-            else:
-                visit(child, prefix)
+            visit(child, within if child in inside else prefix)
 
     visit(ast.parse(text), "")
     return found

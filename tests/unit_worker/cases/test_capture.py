@@ -289,6 +289,12 @@ def test_the_entry_runs_with_the_variant_in_the_originals_place(make):
         run.loader.uninstall()
 
 
+def test_what_the_entry_prints_is_seen_while_it_runs(make, capsys):
+    text = "import sys\ndef test_it():\n    print('to one')\n    print('to the other', file=sys.stderr)\n"
+    assert make({"talks.py": text}).run_entry("talks", "test_it")["ok"]
+    assert capsys.readouterr().err == "to one\nto the other\n"
+
+
 def test_a_torn_write_leaves_no_case(tmp_path):
     store = Store(str(tmp_path / "s"))
     digest = store.put(b"abc")

@@ -240,7 +240,7 @@ def words(x_ptr, out_ptr, absent_ptr, m, n, SIDE: tl.constexpr, YES: tl.constexp
     if pid == 0 and not (m == 0 or n == 0):
         tl.store(out, tl.where(x > 0, 1.0, 0.0))
     tl.store(out + SIDE * SIDE, (rows[:, None] < m or columns[None, :] < n).to(tl.float32))
-    tl.store(out + 2 * SIDE * SIDE, (not inside).to(tl.float32))
+    tl.store(out + 2 * SIDE * SIDE, (not (rows[:, None] < m and columns[None, :] < n)).to(tl.float32))
     tl.store(out + 3 * SIDE * SIDE, (YES and rows[:, None] < m and pid == 0 and columns[None, :] < n).to(tl.float32))
     tl.store(out + 4 * SIDE * SIDE, tl.where(inside and pid > 0, 1.0, 0.0))
     tl.store(out + 5 * SIDE * SIDE, tl.where(YES or inside, 1.0, 0.0))
