@@ -201,7 +201,8 @@ def code_with(module: Module, node: ast.expr, names: dict[str, str], new: dict[a
             changes[n] = names[n.id]
     whole = module.span(node)
     out, at = "", whole.start
-    for span, code in sorted((module.span(n), c) for n, c in changes.items() if isinstance(n, ast.expr) and n in ast.walk(node)):
+    found = [(module.span(n), c) for n, c in changes.items() if isinstance(n, ast.expr) and n in ast.walk(node)]
+    for span, code in sorted(found, key=lambda each: (each[0].start, -each[0].end)):  # a whole before its first part
         if span.start >= at:
             out, at = out + module.text[at : span.start] + code, span.end
     return out + module.text[at : whole.end]
