@@ -60,6 +60,21 @@ def test_measured_again(measured: Proof, first: Change, second: Change, outcome:
 
 
 @pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"integrity": "rejected"}, "can't be trusted"),
+        ({"correctness": "wrong"}, "something else than the original"),
+        ({"performance": "equal"}, "changes nothing"),
+        ({"performance": "slower"}, "isn't surely faster"),
+        ({"not_exercised": ("f", "g")}, "no case reaches f, g"),
+        ({"figures": None}, "nothing of it was measured"),
+    ],
+)
+def test_the_answer_says_what_is_the_matter(measured: Proof, change: dict[str, Any], why: str) -> None:
+    assert why in confirm(measured, evolve(measured, **change)).sentence
+
+
+@pytest.mark.parametrize(
     ("change", "outcome"),
     [
         ({}, "confirmed"),
