@@ -24,6 +24,7 @@ from typing import Any, cast
 from kernelband import __version__
 from kernelband.errors import KernelBandError
 from kernelband.hardware.forecast import Forecast
+from kernelband.history.values import finite
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Task
 from kernelband.propose import Author, Rewriter
@@ -34,7 +35,6 @@ from kernelband.search.landscape import FORMAT, save
 from kernelband.search.options import Options
 from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
-from kernelband.search.record import finite
 from kernelband.search.start import Setup, StartLab, prepare
 from kernelband.search.survey import Plan, Survey
 from kernelband.search.surveyed import facts_to_json, nodes_to_json, rounded

@@ -19,7 +19,7 @@ from kernelband.history.records import (
     TrialRow,
     VariantRow,
 )
-from kernelband.search.record import works_of
+from kernelband.history.values import works_of
 from kernelband_worker.wire import Case, CompileFacts
 
 

@@ -38,9 +38,9 @@ from kernelband.explain.rooflinepoints import RooflineView, roofline_view
 from kernelband.explain.why import items, lines, patch_of
 from kernelband.history import Store
 from kernelband.history.records import RunRow, TrialRow
+from kernelband.history.values import finite
 from kernelband.judge.protocol import Quantity
 from kernelband.judge.result import CaseResult
-from kernelband.search.record import finite
 from kernelband.source import Workspace
 
 MOST_VARIANTS = 1000  # that are listed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import attrs
 from kernelband.hardware.forecast import Forecast
 from kernelband.hardware.work import Work
 from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
+from kernelband.history.values import finite, works_to_json
 from kernelband.judge.protocol import Measurement, Verdict
 from kernelband.judge.result import Ratio, Result
 from kernelband.search._base import Member, Pull
@@ -62,19 +62,6 @@ def variant_row(run: str, number: int, candidate: Candidate, member: Member | No
         features=list(member.features) if member else None,
         headroom=dict(member.headroom) if member else None,
     )
-
-
-def works_to_json(works: Sequence[Work]) -> list[dict[str, Any]]:
-    """Launches without their compile facts, which have rows of their own."""
-    return [finite(attrs.asdict(w, filter=lambda a, _: a.name != "facts")) | {"key": w.facts["key"]} for w in works]
-
-
-def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, ...] | None:
-    """The inverse; None where they weren't kept, or not all facts."""
-    kept = row.forecast.get("launches")
-    if kept is None or any(w["key"] not in facts for w in kept):
-        return None
-    return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept)
 
 
 def original_row(
@@ -211,17 +198,6 @@ def pull_of(row: PullRow) -> Pull:
         row.incumbent,
         row.propensity,
     )
-
-
-def finite(value: Any) -> Any:
-    """The same with None for infinities and NaN, which JSON hasn't."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(k): finite(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, (list, tuple)):
-        return [finite(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
 
 
 def _score(result: Result) -> tuple[float | None, float | None, float | None]:

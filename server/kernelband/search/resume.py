@@ -12,6 +12,7 @@ from attrs import evolve
 from kernelband.errors import HistoryError, StaleText
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, VariantRow
+from kernelband.history.values import works_of
 from kernelband.propose import Tried, is_model
 from kernelband.search import record
 from kernelband.search.options import Options
@@ -121,7 +122,7 @@ def restore(s: Session, store: Store) -> None:
             s.preparer.strange.add(row.id)
         s.preparer.stories.born(row.id, row.parent or 0, row.what)
         s.preparer.stories.add(row.parent or 0, Tried(row.key, row.what, outcomes[row.id], trial.reason))
-        works = record.works_of(row, facts.get(row.id, {}))
+        works = works_of(row, facts.get(row.id, {}))
         if works is not None:
             s.works[row.id] = works
         forecast = row.forecast if not s.lab.measured else {}

@@ -13,6 +13,7 @@ from attrs import define, evolve, field
 from kernelband.errors import KernelBandError, WorkerError
 from kernelband.history import Store, kernel_key, runs, this_process, trials
 from kernelband.history.records import LEFT_OUT, CaseRow
+from kernelband.history.values import finite
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Task
 from kernelband.propose import Author
@@ -222,7 +223,7 @@ class _Run:
         if setup.earlier is not None:
             resume.require_same_world(setup.earlier, key, dict(lab.environment), cases, [c.id for c in known])
         if not known:
-            rows = tuple(CaseRow(journal.run, c["id"], i, c["role"], record.finite(dict(c))) for i, c in enumerate(cases))
+            rows = tuple(CaseRow(journal.run, c["id"], i, c["role"], finite(dict(c))) for i, c in enumerate(cases))
             trials.write(store, trials.Rows(cases=rows))
         runs.update(store, journal.run, kernel_key=key)
         left_out = {c.id for c in known if c.role == LEFT_OUT}  # by the run that is resumed: figures over other cases aren't its own

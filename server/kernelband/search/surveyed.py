@@ -10,8 +10,8 @@ from attrs import define, field
 
 from kernelband.hardware import Device
 from kernelband.hardware.work import Work
+from kernelband.history.values import finite, works_to_json
 from kernelband.judge.protocol import Verdict
-from kernelband.search import record
 from kernelband.search._base import Member
 from kernelband.search.baseline import Baseline
 from kernelband.search.candidate import Candidate
@@ -139,7 +139,7 @@ def nodes_to_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             at = by_id[at].same_as
         return at
 
-    return [rounded(record.finite(e.to_json(end(e)))) for e in entries]
+    return [rounded(finite(e.to_json(end(e)))) for e in entries]
 
 
 def facts_to_json(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def facts_to_json(entries: Sequence[Entry]) -> dict[str, Any]:
                 kept["kernel"] = facts["kernel"]["qualname"]
                 kept["accesses"] = [[a["opcode"], a["space"], a["store"], a["bits"], a["count"], a["line"]] for a in facts["accesses"]]
                 kept["warnings"] = [[w["code"], w["line"]] for w in facts["warnings"]]
-                out[key] = rounded(record.finite(kept))
+                out[key] = rounded(finite(kept))
     return out
 
 
@@ -168,7 +168,7 @@ def rounded(value: Any) -> Any:
 
 
 def _launches(device: Device, found: Sequence[Work], specs: Sequence[LaunchSpec] | None) -> list[dict[str, Any]]:
-    rows = record.works_to_json(found)
+    rows = works_to_json(found)
     by_place: dict[tuple[str, str], list[LaunchSpec]] = {}
     for spec in specs or ():
         by_place.setdefault((spec["case"], spec["key"]), []).append(spec)

@@ -10,7 +10,7 @@ from attrs import evolve
 from kernelband.explain.kept import Kept
 from kernelband.explain.rooflinepoints import Point, RooflineView, roofline_view
 from kernelband.history.records import CaseRow, FinalRow, MeasurementRow, TrialRow
-from kernelband.search import record
+from kernelband.history.values import works_to_json
 from tests.unit.hardware.conftest import make_work
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
@@ -44,7 +44,7 @@ def kept(
     variants, facts = {}, {}
     for number, launches in works.items():
         made = [make_work(**w) for w in launches or ()]
-        variants[number] = evolve(variant_row(RUN, number), forecast={} if launches is None else {"launches": record.works_to_json(made)})
+        variants[number] = evolve(variant_row(RUN, number), forecast={} if launches is None else {"launches": works_to_json(made)})
         facts[number] = {w.facts["key"]: w.facts for w in made}
     tried = tuple(evolve(trial_row(RUN, n), result=(results or {}).get(n, {**RIGHT, "cases": []})) for n in works if n)
     given: dict[str, Any] = {

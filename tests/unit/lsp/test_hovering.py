@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from kernelband.explain.roofline_picture import BOTTOM, LEFT, RIGHT, TOP, roofline_picture
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import CaseRow, FinalRow, MeasurementRow, RunRow, VariantRow
+from kernelband.history.values import works_to_json
 from kernelband.lsp.findings import Finding, Findings
 from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
 from kernelband.lsp.markdown import as_code, escaped
@@ -84,7 +85,7 @@ def original() -> tuple[VariantRow, Any]:
     """The second case has the larger launch."""
     small = make_work(case="c1", registers=40, shared=2048, dram_bytes=4.8e7, moved_bytes=4.8e7, flops=1e7, dot_flops=0)
     large = make_work(case="c2", registers=40, shared=2048, dram_bytes=4.8e8, moved_bytes=4.8e8, flops=1e8, dot_flops=0)
-    row = evolve(variant_row(RUN, 0), parent=None, forecast={"launches": record.works_to_json([small, large])})
+    row = evolve(variant_row(RUN, 0), parent=None, forecast={"launches": works_to_json([small, large])})
     return row, record.facts_rows(RUN, 0, {large.facts["key"]: large.facts})
 
 

@@ -9,8 +9,9 @@ from attrs import evolve
 
 from kernelband.hardware import find_device
 from kernelband.hardware.forecast import forecast
+from kernelband.history.values import works_of, works_to_json
 from kernelband.search._base import Member
-from kernelband.search.record import original_row, works_of, works_to_json
+from kernelband.search.record import original_row
 from tests.unit.hardware.conftest import make_work
 
 WORK = make_work(dram_bytes=1e9, moved_bytes=1e9, flops=1e8, dot_flops=0.0, sectors=1.0, arithmetic=2e8, functions={"exp": 1e7, "div": 3.0})

@@ -1,0 +1,37 @@
+"""What the history keeps as JSON: figures without infinities, and launches without their compile facts, which have rows of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from kernelband.hardware.work import Work
+from kernelband.history.records import VariantRow
+from kernelband_worker.wire import CompileFacts
+
+
+def finite(value: Any) -> Any:
+    """The same with None for infinities and NaN, which JSON hasn't."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): finite(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def works_to_json(works: Sequence[Work]) -> list[dict[str, Any]]:
+    """Launches without their compile facts."""
+    return [finite(attrs.asdict(w, filter=lambda a, _: a.name != "facts")) | {"key": w.facts["key"]} for w in works]
+
+
+def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, ...] | None:
+    """The inverse; None where they weren't kept, or not all facts."""
+    kept = row.forecast.get("launches")
+    if kept is None or any(w["key"] not in facts for w in kept):
+        return None
+    return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept)
