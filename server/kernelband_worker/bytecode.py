@@ -18,7 +18,12 @@ _UNCHECKED = 1  # the flags of bytecode that is taken as it is (PEP 552)
 
 
 def keep_in(folder: str) -> None:
-    """From now on: what stands beside a source and is of it is read, and all else is written to and read from below ``folder``."""
+    """From now on: what stands beside a source and is of it is read, and all else is written to and read from below ``folder``.
+
+    Where the user has a folder of their own for it (PYTHONPYCACHEPREFIX), that stays.
+    """
+    if sys.pycache_prefix is not None:
+        return
     external: Any = sys.modules.get(_EXTERNAL)
     usual: Optional[Callable[..., str]] = getattr(external, "cache_from_source", None)
     if usual is None:

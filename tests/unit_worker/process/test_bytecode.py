@@ -73,10 +73,10 @@ class TestInAnExecutor:
         module.write_text("value = 'text'\n")
         return module
 
-    def value(self, theirs: Path) -> str:
+    def value(self, theirs: Path, **env: str) -> str:
         """What an executor that begins now finds in the module."""
         arguments = [str(theirs.parents[1] / "scratch"), str(theirs.parent), str(SERVER)]
-        done = subprocess.run([sys.executable, "-c", KEPT, *arguments], check=True, timeout=250, env={}, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", KEPT, *arguments], check=True, timeout=250, env=env, capture_output=True, text=True)
         return done.stdout.strip()
 
     def bytecode(self, theirs: Path, module: str, mode: py_compile.PycInvalidationMode = py_compile.PycInvalidationMode.TIMESTAMP) -> Path:
@@ -114,3 +114,9 @@ class TestInAnExecutor:
         damaged.write_bytes(damage)
         assert self.value(theirs) == "text"
         assert damaged.read_bytes() == damage
+
+    def test_a_folder_of_the_users_own_stays(self, theirs: Path, tmp_path: Path) -> None:
+        assert self.value(theirs, PYTHONPYCACHEPREFIX=str(tmp_path / "own")) == "text"
+        assert [p.name for p in theirs.parent.iterdir()] == ["theirs.py"]
+        assert list((tmp_path / "own").rglob("theirs.*.pyc"))
+        assert not (tmp_path / "scratch").exists()
