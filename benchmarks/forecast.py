@@ -26,8 +26,8 @@ from kernelband.hardware import find_device
 from kernelband.hardware.forecast import forecast
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow
+from kernelband.history.values import works_of
 from kernelband.search.landscape import Landscape, load
-from kernelband.search.record import works_of
 
 HERE = Path(__file__).resolve().parent
 FASTER = 1.02

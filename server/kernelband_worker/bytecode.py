@@ -10,31 +10,49 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import shutil
 import sys
+import time
 from typing import Any, Callable, Iterator, Optional
 
 _EXTERNAL = "_frozen_importlib_external"  # where import's own code looks up cache_from_source
 _UNCHECKED = 1  # the flags of bytecode that is taken as it is (PEP 552)
+_OLD_S = 2.0  # bytecode knows its source's time by the second
+_ROOM_BYTES = 1 << 29  # on a full disk older Pythons write half of a file, and later processes read it
+
+_folder: Optional[str] = None  # given to ``keep_in``
 
 
 def keep_in(folder: str) -> None:
-    """From now on: what stands beside a source and is of it is read, and all else is written to and read from below ``folder``.
+    """From now on: what stands beside a source and is of it is read, and all else is written to and read from below ``folder``, an absolute
+    path. A source that was written since (programs write modules, and may write one anew within a second) has no bytecode at all.
 
     Where the user has a folder of their own for it (PYTHONPYCACHEPREFIX), that stays.
     """
+    global _folder
     if sys.pycache_prefix is not None:
         return
     external: Any = sys.modules.get(_EXTERNAL)
     usual: Optional[Callable[..., str]] = getattr(external, "cache_from_source", None)
-    if usual is None:
-        sys.dont_write_bytecode = True  # a Python that imports in another way
+    if usual is None or shutil.disk_usage(os.path.dirname(folder)).free < _ROOM_BYTES:
+        sys.dont_write_bytecode = True
         return
+    old = time.time() - _OLD_S
 
     def cache_from_source(path: Any, debug_override: Optional[bool] = None, *, optimization: Any = None) -> str:
-        below = usual(path, debug_override, optimization=optimization)
-        return below if sys.pycache_prefix is None else _beside(os.fspath(path), os.path.basename(below)) or below
+        if sys.pycache_prefix != folder:
+            return usual(path, debug_override, optimization=optimization)
+        try:
+            below = usual(path, debug_override, optimization=optimization)
+            now = os.stat(path)
+        except (IndexError, OSError) as error:  # of a relative path without a folder, and of a source that isn't on the disk
+            raise NotImplementedError from error
+        beside = _beside(os.fspath(path), os.path.basename(below), now)
+        if beside is None and now.st_mtime > old:
+            raise NotImplementedError  # what import expects where there is no bytecode
+        return beside or below
 
-    sys.dont_write_bytecode, sys.pycache_prefix = False, folder
+    sys.dont_write_bytecode, sys.pycache_prefix, _folder = False, folder, folder
     external.cache_from_source = cache_from_source
 
 
@@ -42,24 +60,21 @@ def keep_in(folder: str) -> None:
 def of_libraries() -> Iterator[None]:
     """Meanwhile as in any run of this Python: what its libraries leave beside them serves later runs, too."""
     was = sys.dont_write_bytecode, sys.pycache_prefix
-    sys.dont_write_bytecode, sys.pycache_prefix = bool(sys.flags.dont_write_bytecode), _given_prefix()
+    sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
+    if sys.pycache_prefix == _folder:
+        sys.pycache_prefix = None
     try:
         yield
     finally:
         sys.dont_write_bytecode, sys.pycache_prefix = was
 
 
-def _given_prefix() -> Optional[str]:
-    return os.environ.get("PYTHONPYCACHEPREFIX") or None
-
-
-def _beside(source: str, name: str) -> Optional[str]:
+def _beside(source: str, name: str, now: os.stat_result) -> Optional[str]:
     """The bytecode in the source's own folder, if it is of the source as that is now: else import would write it anew there."""
     found = os.path.join(os.path.dirname(source), "__pycache__", name)
     try:
         with open(found, "rb") as file:
             head = file.read(16)
-        now = os.stat(source)
     except OSError:
         return None
     flags, size = int.from_bytes(head[4:8], "little"), int.from_bytes(head[12:16], "little")

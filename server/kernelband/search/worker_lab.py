@@ -175,12 +175,14 @@ class WorkerLab:
         return self._main
 
     def open_ahead(self, case: Case) -> None:
-        """A large project is imported for 20 s and more, and else while the GPU's lock is held (flash-linear-attention, H100)."""
+        """A large project is imported for 20 s and more (flash-linear-attention, H100). The GPU's lock is held, for a module may launch."""
 
         def import_program() -> None:
             wanted: PrepareParams = {"open": case["id"]}
-            with contextlib.suppress(KernelBandError):
-                self.measuring().call("prepare", wanted, IMPORT_S)
+            try:
+                self.measuring().call("prepare", wanted, IMPORT_S, self.uuid, shared=True)
+            except KernelBandError:
+                self.measuring().restart()  # what is half imported may fail in another way
 
         if self.measured:
             threading.Thread(target=import_program, daemon=True, name="import the program").start()

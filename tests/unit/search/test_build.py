@@ -122,15 +122,21 @@ def test_compiling_ends_and_memory_is_released_for_the_final(lab):
     assert len(lab.worker.calls) == before  # nobody is there, and nobody is started for it
 
 
-def test_the_program_is_imported_ahead_where_there_is_a_gpu_and_without_its_lock(lab):
+def ended(name):
+    """Whatever threads of that name there are."""
+    for thread in threading.enumerate():
+        if thread.name == name:
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def test_the_program_is_imported_ahead_where_there_is_a_gpu(lab):
     lab.open_ahead(CASES[0])
     assert all(call[1] != "prepare" for call in lab.worker.calls)  # nothing is measured here, and the cores have other work
-    lab.gpu = object()
+    lab.gpu = {"uuid": "GPU-1"}
     lab.open_ahead(CASES[0])
-    for thread in threading.enumerate():
-        if thread.name == "import the program":
-            thread.join(10)
-    assert lab.worker.calls[-1] == ("main", "prepare", {"open": "c"}, None, False)
+    ended("import the program")
+    assert lab.worker.calls[-1] == ("main", "prepare", {"open": "c"}, "GPU-1", True)
 
 
 def test_that_it_cannot_be_imported_is_said_by_who_needs_it(lab, monkeypatch):
@@ -143,9 +149,11 @@ def test_that_it_cannot_be_imported_is_said_by_who_needs_it(lab, monkeypatch):
         raise WorkloadError("It can't be imported.")
 
     monkeypatch.setattr(lab.worker, "call", fails)
-    lab.gpu = object()
+    lab.gpu = {"uuid": "GPU-1"}
     lab.open_ahead(CASES[0])  # an error in its thread would fail the test
     assert asked.wait(10)
+    ended("import the program")
+    assert not lab.measuring().running  # what is half imported may fail in another way
     with pytest.raises(WorkloadError, match="imported"):
         lab.measuring().call("time", {"cases": ["c"]}, 1.0, "GPU-1")
 

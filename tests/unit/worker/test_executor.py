@@ -43,16 +43,9 @@ def test_the_first_operation_on_cases_of_each_process_has_time_to_import_the_pro
     for operation, params in [("prepare", {"open": "c"}), ("time", {"cases": ["c"]})]:
         executor.call(operation, params, 10.0)
     executor.close()
-    assert [seconds for operation, seconds in worker.limits if operation != "session/open"] == [
-        longer,
-        longer,
-        10.0,
-        10.0,
-        longer,
-        10.0,
-        longer,
-        10.0,
-    ]
+    limits = [seconds for operation, seconds in worker.limits if operation != "session/open"]
+    # What is imported ahead is a part: arguments and the call itself may bring more.
+    assert limits == [longer, longer, 10.0, 10.0, longer, 10.0, longer, longer]
 
 
 def test_without_a_program_there_is_nothing_to_import() -> None:

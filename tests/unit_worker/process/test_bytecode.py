@@ -71,12 +71,15 @@ class TestInAnExecutor:
         (tmp_path / "project").mkdir()
         module = tmp_path / "project" / "theirs.py"
         module.write_text("value = 'text'\n")
+        os.utime(module, (1e9, 1e9))
         return module
 
-    def value(self, theirs: Path, **env: str) -> str:
+    def value(self, theirs: Path, setup: str = "", **env: str) -> str:
         """What an executor that begins now finds in the module."""
         arguments = [str(theirs.parents[1] / "scratch"), str(theirs.parent), str(SERVER)]
-        done = subprocess.run([sys.executable, "-c", KEPT, *arguments], check=True, timeout=250, env=env, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", setup + KEPT, *arguments], check=True, timeout=250, env=env, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     def bytecode(self, theirs: Path, module: str, mode: py_compile.PycInvalidationMode = py_compile.PycInvalidationMode.TIMESTAMP) -> Path:
@@ -95,6 +98,24 @@ class TestInAnExecutor:
         (kept,) = (theirs.parents[1] / "scratch").rglob("theirs.*.pyc")
         self.bytecode(theirs, "value = 'code'\n").replace(kept)
         assert self.value(theirs) == "code"
+
+    def test_what_was_written_since_has_none(self, theirs: Path) -> None:
+        """Within a second, and as long as before: bytecode of the one would pass for that of the other."""
+        writes = "from pathlib import Path\nimport importlib, sys\nfound = []\nfor number in (4, 8):\n"
+        writes += "    Path(__file__).with_name('made.py').write_text(f'number = {number}')\n    sys.modules.pop('made', None)\n"
+        writes += "    importlib.invalidate_caches()\n    import made\n    found.append(made.number)\nvalue = found\n"
+        theirs.write_text(writes)
+        os.utime(theirs, (1e9, 1e9))
+        assert self.value(theirs) == self.value(theirs) == "[4, 8]"
+        assert not list((theirs.parents[1] / "scratch").rglob("made.*.pyc"))
+
+    def test_none_is_written_where_the_disk_is_nearly_full(self, theirs: Path) -> None:
+        assert (
+            self.value(theirs, setup="import shutil; shutil.disk_usage = lambda _: shutil._ntuple_diskusage(1 << 40, 1 << 40, 1 << 20)")
+            == "text"
+        )
+        assert not (theirs.parents[1] / "scratch").exists()
+        assert [p.name for p in theirs.parent.iterdir()] == ["theirs.py"]
 
     def test_what_stands_there_already_is_read(self, theirs: Path) -> None:
         self.bytecode(theirs, "value = 'code'\n")
