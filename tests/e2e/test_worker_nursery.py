@@ -83,6 +83,7 @@ def test_it_is_like_one_with_a_python_of_its_own(start: StartWorker, role: str) 
     first = worker.call("first", "told", {}, 60)
     second = forked(worker, "second", role, environment={"KERNELBAND_NICE": "3"})
     assert not first["forked"]
+    assert first["like any other"]["bytecode"] == [False, f"{worker.hello['scratch']}/bytecode"]  # and so beside nobody's files
     assert second["like any other"] == first["like any other"]
     assert first["like any other"]["parent"] == worker.hello["pid"]
     assert first["like any other"]["ends with it"] == signal.SIGKILL

@@ -210,6 +210,7 @@ class FakeLab:
         self.closed = threading.Event()
         self.builders = 1
         self.compiling = True
+        self.opened: list[str] = []
         self.stragglers: list[tuple[Future[Built], Built]] | None = []  # None: they take no longer than others
         self._waking = threading.Lock()
 
@@ -255,6 +256,7 @@ class FakeLab:
 
     def open_ahead(self, case: Any) -> None:
         """Nothing is imported here."""
+        self.opened.append(case["id"])
 
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""
