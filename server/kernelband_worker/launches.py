@@ -18,6 +18,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from kernelband_worker import triton_versions
+from kernelband_worker.side_by_side import compile_all
 from kernelband_worker.sources import real_path
 from kernelband_worker.specialised import ACTIVE, CONFIG, Specialised
 from kernelband_worker.stand_ins import StandIns, alike, passing, passing_over
@@ -47,6 +48,14 @@ class LaunchEvent:
 
 
 Handler = Callable[[LaunchEvent], None]
+
+
+@dataclass
+class Running:
+    """An autotuner that is choosing for a launch."""
+
+    tuner: Autotuner
+    compiled: bool = False  # all its configurations, ahead of the first that it times
 
 
 @contextlib.contextmanager
@@ -223,10 +232,10 @@ class Watch:
     # ------------------------------------------------------------ autotuning
 
     def _tuned(self, run: Callable[..., Any], tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        tuners = self._here.__dict__.setdefault("tuners", [])
-        if tuners and tuners[-1] is tuner:  # a class's own run goes on to Triton's
+        tuners: List[Running] = self._here.__dict__.setdefault("tuners", [])
+        if tuners and tuners[-1].tuner is tuner:  # a class's own run goes on to Triton's
             return run(tuner, *args, **kwargs)
-        tuners.append(tuner)
+        tuners.append(Running(tuner))
         try:
             kernel = jit_function(tuner)
             if kernel is None or len(tuner.configs) < 2:
@@ -247,8 +256,19 @@ class Watch:
                 return [float(kwargs.get("config") is not pinned)] * 3
             if self._chooser is not None and self._chooser.too_late():
                 return [float("inf")] * 3  # as Triton answers for one that doesn't fit
-        with passing_over():
+        with passing_over() as outermost:
+            if outermost:
+                self._compile_ahead(tuner, args, kwargs)
             return bench(tuner, *args, **kwargs)
+
+    def _compile_ahead(self, tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        """Before a tuner times its first configuration: all of them, side by side."""
+        running = next((r for r in reversed(getattr(self._here, "tuners", [])) if r.tuner is tuner), None)
+        if running is None or running.compiled:
+            return
+        running.compiled = True
+        launch = {name: value for name, value in kwargs.items() if name != "config"}
+        compile_all(tuner, args, launch, None if self._chooser is None else self._chooser.left_s())
 
     def _benchmarked(self, benchmark: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """``do_bench``, with which a project's own tuner may time: then as a tuner's own trial."""
@@ -260,9 +280,9 @@ class Watch:
             return benchmark(*args, **kwargs)
 
     def _config(self, kernel: JITFunction[Any]) -> Optional[Dict[str, Any]]:
-        for tuner in reversed(getattr(self._here, "tuners", [])):
-            chosen = getattr(tuner, "best_config", None)
-            if chosen is not None and tuner.base_fn is kernel.fn:
+        for running in reversed(getattr(self._here, "tuners", [])):
+            chosen = getattr(running.tuner, "best_config", None)
+            if chosen is not None and running.tuner.base_fn is kernel.fn:
                 return dict(chosen.all_kwargs())
         return None
 

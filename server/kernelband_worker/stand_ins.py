@@ -111,11 +111,11 @@ def passing() -> bool:
 
 
 @contextlib.contextmanager
-def passing_over() -> Iterator[None]:
-    """A tuner's trial run."""
+def passing_over() -> Iterator[bool]:
+    """A tuner's trial run; whether it is in no other."""
     _HERE.passing = getattr(_HERE, "passing", 0) + 1
     try:
-        yield
+        yield _HERE.passing == 1
     finally:
         _HERE.passing -= 1
 

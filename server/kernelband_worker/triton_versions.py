@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import importlib
 import os
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, cast
 
@@ -115,6 +116,14 @@ def _cache_hook(hook: Callable[..., bool]) -> Iterator[None]:
         yield
     finally:
         setattr(holder, name, before)
+
+
+def compiling_mode() -> Optional[ContextVar[Any]]:
+    """Where a launch looks for somebody to leave its compilation to; None before 3.5, where nobody can take it."""
+    try:
+        return importlib.import_module("triton.runtime._async_compile").active_mode
+    except (ImportError, AttributeError):
+        return None
 
 
 def current_driver() -> Any:

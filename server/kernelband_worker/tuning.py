@@ -11,8 +11,8 @@ screened with the original's choice, which can only hide a gain. In the final (`
 they will in the user's hands, again once: what was chosen is kept in the store of the run, and pinned in the other processes.
 
 Every other case never tunes: a variant runs there with its choice for the nearest timing case, the original with its recorded one. Where
-nothing is known the first configuration that fits is taken. Without a GPU nothing can be timed: a variant is looked at with the recorded
-choice, or, where an edit replaced that, with the first new configuration.
+nothing is known the first configuration that fits is taken. Without a GPU nothing can be timed, nor while a variant is compiled: it is
+looked at with the first new configuration, or, where its list is the original's, with the recorded choice.
 """
 
 from __future__ import annotations
@@ -96,13 +96,17 @@ class Chooser:
         if self._started is None:
             self._started = time.monotonic()
             return False
-        return time.monotonic() - self._started > self._seconds
+        return self.left_s() < 0
+
+    def left_s(self) -> float:
+        """Seconds that are left for timing."""
+        return self._seconds - (0.0 if self._started is None else time.monotonic() - self._started)
 
     def _field(self, tuner: Autotuner, name: str, number: int, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The configurations that may run, the most likely first: the known choice, new ones, and where there is neither, all that fit."""
         first = [known] if known is not None else []
         if first and self._race is None:
-            return first
+            return [*self._untimed(tuner, name, kwargs), *first]
         if first and self._race == "others":
             chosen = [id(_listed(tuner, choices, name, number)) for choices in self._others]
             return [*first, *(c for c in tuner.configs if id(c) in chosen and c is not known)]
@@ -115,6 +119,13 @@ class Chooser:
         if self._race == "all" or not (first or new):
             return [*first, *new, *(c for c in fitting if c not in new and c not in first)]
         return [*first, *new]
+
+    def _untimed(self, tuner: Autotuner, name: str, kwargs: Dict[str, Any]) -> List[Any]:
+        """New configurations, where nothing can be timed: what was added to a list is what there is to look at."""
+        listed = None if self._times else self._originals(name)
+        new = [c for c in tuner.configs if plain(c) not in listed] if listed is not None else []
+        fitting: List[Any] = tuner.prune_configs(kwargs) if new else []
+        return [c for c in new if c in fitting]
 
     def _pinned(
         self, launch: Callable[..., Any], tuner: Autotuner, config: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, keep: bool

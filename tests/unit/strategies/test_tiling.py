@@ -113,6 +113,87 @@ def test_an_autotune_list_changes_in_the_configuration_that_was_chosen(tmp_path)
     assert all(any('triton.Config({"BLOCK"' in line for line in changed(program, p)) for p in found)
 
 
+#: Lists that are made, and what stands there when one more was added.
+MADE = {
+    '[triton.Config({"BLOCK": b}, num_warps=w) for b in (256, 512) for w in (2, 4)]': "for b in (256, 512) for w in (2, 4)] + [{}],",
+    "get_configs()": "configs=get_configs() + [{}],",
+    "SETTINGS.configs": "configs=SETTINGS.configs + [{}],",
+    "CONFIGS if FAST else get_configs()": "configs=(CONFIGS if FAST else get_configs()) + [{}],",
+    'get_configs() + [triton.Config({"BLOCK": 64}, num_warps=n)]': 'get_configs() + [triton.Config({"BLOCK": 64}, num_warps=n), {}],',
+}
+
+
+def autotuned(made, **config):
+    """``row_sum`` with that list, and facts of launches with the configuration of choice."""
+    text = (
+        TEXTS["row_sum"]
+        .replace("@triton.jit", f'@triton.autotune(\n    configs={made},\n    key=["n_cols"],\n)\n@triton.jit')
+        .replace(", BLOCK=256)", ")")
+    )
+
+    def propose(tmp_path):
+        program = program_of(text, tmp_path, "row_sum.py")
+        given = captured("row_sum", program)
+        for case in given.cases:
+            for launched in case["launches"]:
+                launched["config"] = {"BLOCK": 256, "num_warps": 4, "num_ctas": 1, "num_stages": 3, **config}
+        return program, made_by("tiles", program, given)
+
+    return propose
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_list_that_is_made_gets_one_more(made, tmp_path):
+    program, found = autotuned(made)(tmp_path)
+    wanted = MADE[made].replace("{}]", 'triton.Config({"BLOCK": 2048}, num_warps=8, num_stages=3)]')
+    assert any(wanted in "\n".join(changed(program, p)) for p in found), changed(program, found[0])
+    for p in found:
+        text = p.patch.apply(program.texts)[program.kernel.place.path]
+        ast.parse(text)
+        assert len(changed(program, p)) == 2
+        assert p.parameters["config"] == "+"
+
+
+def test_what_a_comprehension_has_already_is_not_added(tmp_path):
+    listed = '[triton.Config({"BLOCK": b}, num_warps=w) for b in (2048, 4096) for w in [4, 8]]'
+    _, found = autotuned(listed)(tmp_path)
+    _, all_of_them = autotuned("get_configs()")(tmp_path)
+    tiles = {(p.parameters["BLOCK"], p.parameters["num_warps"]) for p in found}
+    assert {(p.parameters["BLOCK"], p.parameters["num_warps"]) for p in all_of_them} - tiles == {(2048, 4), (2048, 8), (4096, 4), (4096, 8)}
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        ("configs=get_configs()", 'configs=(triton.Config({"BLOCK": n}),)'),  # a tuple takes no list
+        ("@triton.jit", "@project.tune(configs=more())\n@triton.jit"),  # which one is the tuner's?
+        ("import triton\n", "import triton as tr\n"),
+    ],
+)
+def test_a_list_that_cannot_be_added_to_stays(replaced, tmp_path):
+    program, found = autotuned("get_configs()")(tmp_path)
+    assert found
+    text = program.texts[program.kernel.place.path]
+    assert replaced[0] in text
+    edited = program_of(text.replace(*replaced), tmp_path, "other.py")
+    given = captured("row_sum", edited)
+    for launched in (x for case in given.cases for x in case["launches"]):
+        launched["config"] = {"BLOCK": 256, "num_warps": 4, "num_stages": 3}
+    assert not made_by("tiles", edited, given)
+
+
+def test_a_list_that_is_made_stays_where_nobody_knows_the_choice(tmp_path):
+    program, _ = autotuned("get_configs()")(tmp_path)
+    assert not made_by("tiles", program, captured("row_sum", program))
+
+
+def test_what_the_choice_says_besides_is_kept(tmp_path):
+    program, found = autotuned("get_configs()", num_ctas=2, EVEN=True)(tmp_path)
+    assert all('"EVEN": True' in changed(program, p)[-1] and "num_ctas=2" in changed(program, p)[-1] for p in found)
+    _, capped = autotuned("get_configs()", maxnreg=64)(tmp_path)
+    assert not capped
+
+
 def test_few_waves_prefer_a_full_last_one():
     """132 multiprocessors take 132 programs of 128 rows at once; with one more, all wait for it, and smaller tiles come first."""
     fits = space.Attention("M", "N", 64, 64, (264,), 2, 2)

@@ -121,6 +121,23 @@ def test_all_configurations_compete_where_that_is_asked_for(session, gpu):
     assert (session.events[0].config["BLOCK"], timed(gpu)) == (32, 2)  # the known choice is timed first, and later ones look faster
 
 
+@pytest.mark.parametrize(("configs", "block"), [(LISTED, 64), (LISTED[:-1] + ', triton.Config({"BLOCK": 256}, num_warps=4)]', 256)])
+def test_what_was_added_is_looked_at_where_nothing_is_timed(session, gpu, configs, block):
+    launch = variant(session, configs, body="tl.load(x_ptr + offs) + 1")
+    with session.observe(configs={NAME: [SMALL]}, suppress=True):
+        launch(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (block, 0)
+
+
+def test_what_was_added_is_not_looked_at_where_it_is_pruned(session, gpu):
+    launch = variant(session, LISTED[:-1] + ', triton.Config({"BLOCK": 256}, num_warps=4)]')
+    tuner = session.loader.variant("v" * 64, "lw.kernels").tuned
+    tuner.early_config_prune = lambda configs, *_, **__: configs[:2]
+    with session.observe(configs={NAME: [SMALL]}, suppress=True):
+        launch(torch.ones(1000))
+    assert session.events[0].config["BLOCK"] == 64
+
+
 def test_the_original_without_a_record_is_tuned_fully(session, gpu):
     with session.observe(configs={}, tune="new"):
         session.launcher.launch_tuned(torch.ones(1000))

@@ -13,7 +13,7 @@ TILING = Strategy(
         name="tiling",
         target="l2",
         what="Chooses block sizes, warps and stages together, and the grid with them.",
-        when="Block sizes are written as numbers in the launch, the host function or an autotune list.",
+        when="Block sizes are written as numbers in the launch or the host function, or the kernel is autotuned.",
         why="A larger tile reads each operand fewer times; a smaller one fills more multiprocessors; warps and stages must fit the tile.",
     ),
     (Tiles(), MorePrograms(), RegisterCap()),

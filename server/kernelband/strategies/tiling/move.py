@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from itertools import islice
-from math import ceil, prod
 
-from kernelband.source.model import Config, Edit, Program, Span
+from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.aliasing import apart
+from kernelband.strategies.code import At
 from kernelband.strategies.code.launch import Edits
-from kernelband.strategies.code.literals import integer
-from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.tiling import space
-from kernelband.strategies.tiling.space import LIMIT, Attention, Product, Tile
+from kernelband.strategies.tiling.candidates import candidates, covered, make, options_of, written
+from kernelband.strategies.tiling.configs import configured
+from kernelband.strategies.tiling.space import LIMIT
 
 
 class Tiles:
@@ -31,7 +27,7 @@ class Tiles:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     if view.program.kernel.autotuned or view.kernel.model.configs:
-        yield from _configs(at)
+        yield from configured(at)
         return
     for launch in view.launches:
         where = (
@@ -47,234 +43,10 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             written(launch, "num_stages", view.option("num_stages", 3)),
         )
         present = {n: k.value for n, k in knobs.items()}
-        for tile in islice(_candidates(view, present, warps, stages), LIMIT):
+        for tile in islice(candidates(view, present, warps, stages), LIMIT):
             edits: Edits = [e for n, k in knobs.items() if n in tile.blocks for e in k.edit(tile.blocks[n])]
-            options = _options(tile, warps, stages)
+            options = options_of(tile, warps, stages)
             set_options = launch.set_options(options) if options else []
             if set_options is not None and (edits or set_options):
                 in_grid = any(knobs[n].in_grid for n in tile.blocks if tile.blocks[n] != present[n])
-                yield _make(at, tile, edits + set_options, where=where, present=present, options=(warps, stages), in_grid=in_grid)
-
-
-def covered(view: View, launch: LaunchView | None) -> list[str]:
-    """The tile's constexprs that may have another value: the grid or a loop covers the rest of the axis."""
-    kernel = view.kernel
-    stepped = {
-        ast.unparse(n) for x in kernel.loops() for e in (x.stop, x.step) if e is not None for n in ast.walk(e) if isinstance(n, ast.Name)
-    }
-    # Variables such as ``num_k = tl.cdiv(K, BLOCK_K)`` stand between the block and the loop.
-    queue = list(stepped)
-    while queue:
-        for statement in kernel.bindings(queue.pop()):
-            if isinstance(statement, ast.Assign):
-                read = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} - stepped
-                stepped |= read
-                queue += read
-    return [x for x in kernel.aranges() if x in stepped or (launch is not None and launch.grid_reads(x))]
-
-
-def written(launch: LaunchView, name: str, otherwise: int) -> int:
-    value = next((k.value for k in launch.call.keywords if k.arg == name), None)
-    if isinstance(value, ast.Name) and (variable := launch.number(value.id)) is not None:
-        return variable[0]
-    literal = integer(value)
-    return otherwise if literal is None else literal
-
-
-def _options(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
-    options: dict[str, int | str] = {}
-    if tile.num_warps != warps:
-        options["num_warps"] = tile.num_warps
-    if tile.num_stages is not None and tile.num_stages != stages:
-        options["num_stages"] = tile.num_stages
-    return options
-
-
-def _candidates(view: View, present: dict[str, int], warps: int, stages: int) -> Iterator[Tile]:
-    dot = bool(view.kernel.calls({"dot", "dot_scaled"}))
-    if not present:
-        found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
-    elif dot:
-        product, attention = _product(view, present), _attention(view, present)
-        if product is not None:
-            found = iter(space.products(product, view.facts.device))
-        elif attention is not None:
-            found = iter(space.attentions(attention, view.facts.device))
-        else:
-            found = iter(space.neighbours(list(present), present, warps, stages))
-    else:
-        blocks = {n: present[n] for n in list(present)[:2]}
-        gridded = _gridded(view, blocks)
-        programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
-        found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
-    fewer = {n for n in present if resizable(view, n)}
-    free = {n for n in fewer if not view.kernel.unguarded(n)}
-    deepest = None if _loads_apart(view) else stages
-    for tile in found:
-        same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
-        sound = all(v == present[n] or n in free or (n in fewer and present[n] % v == 0) for n, v in tile.blocks.items())
-        if not same and sound and (deepest is None or (tile.num_stages or 0) <= deepest):
-            yield tile
-
-
-def _loads_apart(view: View) -> bool:
-    """The loops whose loads the launch's num_stages has run ahead, those of products, store nothing that they might load."""
-    loops = [x for x in view.kernel.loops() if x.has_dot and x.innermost]
-    return all(apart(view, x, [a for a in x.accesses if not a.store]) for x in loops)
-
-
-def _along(view: View) -> str | None:
-    """The block whose indices are written as ``cols[None, :]``: by custom the one that runs along memory."""
-    for node in ast.walk(view.kernel.node):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
-            first, second = node.slice.elts
-            blocks = [t[1:] for t in view.kernel.tokens(node.value) if t.startswith("#")]
-            if isinstance(first, ast.Constant) and first.value is None and isinstance(second, ast.Slice) and len(blocks) == 1:
-                return blocks[0]
-    return None
-
-
-def _gridded(view: View, present: dict[str, int]) -> dict[str, int]:
-    """Those blocks that the number of programs follows; of an autotune list, whose grid is a function, all are taken to be."""
-    return {n: v for n, v in present.items() if not view.launches or any(x.grid_reads(n) for x in view.launches)}
-
-
-def _product(view: View, present: dict[str, int]) -> Product | None:
-    """Roles of the sides, from the one product of the kernel: K is what both operands run over."""
-    dots = view.kernel.calls({"dot"})
-    if len(dots) != 1 or len(dots[0].args) < 2:
-        return None
-    left, right = ({t[1:] for t in view.kernel.tokens(a) if t.startswith("#")} for a in dots[0].args[:2])
-    m, n, k = sorted(left - right), sorted(right - left), sorted(left & right)
-    if not (len(m) == len(n) == len(k) == 1) or {m[0], n[0], k[0]} != set(present):
-        return None
-    types = [t["dtype"] for x in view.target_launches for t in x["tensors"].values() if len(t["shape"]) > 1]
-    dtype = types[0] if types else "float16"
-    output = {m[0]: present[m[0]], n[0]: present[n[0]]}
-    persistent = view.launches and not any(x.grid_reads(side) for x in view.launches for side in output)
-    programs = tuple(_tiles(view, output) if persistent else view.programs(output))
-    return Product(m[0], n[0], k[0], present, programs, view.itemsize, "tf32" if dtype == "float32" else dtype)
-
-
-def _tiles(view: View, output: dict[str, int]) -> list[int]:
-    """Tiles of each launch in the cases where a fixed number of programs walks over them: from the sizes that the indices end at."""
-    counts: list[int] = []
-    for launch in view.target_launches:
-        count = 1
-        for block, size in output.items():
-            ends = [v for e in view.kernel.extents(block) if type(v := launch["scalars"].get(e, launch["constants"].get(e))) is int]
-            count *= ceil(max(ends, default=size) / size)
-        counts.append(count)
-    return counts
-
-
-def _attention(view: View, present: dict[str, int]) -> Attention | None:
-    """Roles in a kernel with several products over two free blocks: the grid goes over one, a loop over the other."""
-    kernel = view.kernel
-    stepped = {ast.unparse(x.step) for x in kernel.loops() if x.step is not None} | {
-        n.id for x in kernel.loops() for n in ast.walk(x.stop) if isinstance(n, ast.Name)
-    }
-    outer = [n for n in present if n in _gridded(view, present)]
-    inner = [n for n in present if n not in outer and n in stepped]
-    fixed = [n for n in kernel.aranges() if n not in present]
-    products = len(kernel.calls({"dot"}))
-    if products < 2 or len(present) != 2 or len(outer) != 1 or len(inner) != 1:
-        return None
-    depth = prod(max(view.sizes(n), default=64) for n in fixed[:1]) if fixed else 64
-    programs = tuple(view.programs({outer[0]: present[outer[0]]}))
-    return Attention(outer[0], inner[0], depth, present[outer[0]], programs, view.itemsize, products)
-
-
-def _make(
-    at: At, tile: Tile, edits: Edits, *, where: dict[str, str], present: dict[str, int], options: tuple[int, int], in_grid: bool
-) -> Proposal | None:
-    stages = tile.num_stages if tile.num_stages is not None else options[1]
-    changes = [(n, present[n], v) for n, v in tile.blocks.items()] + [
-        ("num_warps", options[0], tile.num_warps),
-        ("num_stages", options[1], stages),
-    ]
-    told = [f"{n} {a} -> {b}" for n, a, b in changes if a != b]
-    what = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) + (", with the grid" if in_grid else "") + "."
-    parameters = {
-        **tile.blocks,
-        "num_warps": tile.num_warps,
-        **({"num_stages": tile.num_stages} if tile.num_stages is not None else {}),
-        **where,
-    }
-    only_stages = all(n == "num_stages" for n, a, b in changes if a != b)
-    return at.proposal(parameters, edits, "exact" if only_stages else at.view.summation(), what, _why(at.view, tile, present))
-
-
-def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
-    device = view.facts.device
-    dots = view.kernel.calls({"dot", "dot_scaled"})
-    if dots and len(tile.blocks) == 3:
-        product = _product(view, present)
-        if product is not None:
-            m, n, k = (tile.blocks[x] for x in (product.m, product.n, product.k))
-            old = present[product.m] * present[product.n] / (present[product.m] + present[product.n]) / product.itemsize * 2
-            new = m * n / (m + n) / product.itemsize * 2
-            shared = (tile.num_stages or 0) * (m + n) * k * product.itemsize / 1024
-            return (
-                f"A {m}x{n} tile does {new:.0f} operations for each byte that it fetches, {old:.0f} before, "
-                f"with {shared:.0f} KB of operands in flight of {device.shared_per_program // 1024} KB."
-            )
-    attention = _attention(view, present) if dots and len(tile.blocks) == 2 else None
-    if attention is not None:
-        rows, columns = tile.blocks[attention.outer], tile.blocks[attention.inner]
-        registers = space.attention_registers(attention, rows, columns, tile.num_warps)
-        return (
-            f"Each element of the inner operands is fetched for {rows} rows, {present[attention.outer]} before, and the {rows}x{columns} "
-            f"and {rows}x{attention.depth} accumulators take {registers} registers of a thread."
-        )
-    block = prod(tile.blocks.values()) * view.beside(set(tile.blocks)) if tile.blocks else view.widest
-    if not block or dots:
-        return f"The present tile is one of many that fit {device.name}."
-    each = block * view.itemsize / (tile.num_warps * 32)
-    return f"Each of {tile.num_warps * 32} threads gets {each:.0f} bytes of a {block}-element block; 16 to 64 keep wide accesses in flight."
-
-
-# ---------------------------------------------------------------- autotune lists
-
-
-def _configs(at: At) -> Iterator[Proposal | None]:
-    """Edits of the configuration that the autotuner chose: the list keeps its other members, and the tuner the last word."""
-    view = at.view
-    module, model = view.kernel.module, view.kernel.model
-    chosen = _chosen(view, model.configs)
-    if chosen is None:
-        return
-    names = [n for n in covered(view, view.launches[0] if view.launches else None) if n in chosen.constants]
-    present = {n: int(chosen.constants[n].text) for n in names if chosen.constants[n].text.isdecimal()}
-    numbers = {n: int(e.text) for n, e in chosen.options.items() if e.text.isdecimal()}
-    warps, stages = numbers.get("num_warps", 4), numbers.get("num_stages", 3)
-    call = next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and module.span(n) == chosen.span), None)
-    if call is None:
-        return
-    for tile in islice(_candidates(view, present, warps, stages), LIMIT):
-        edits: Edits = [(module.path, Edit(chosen.constants[n].span, str(v))) for n, v in tile.blocks.items() if v != present[n]]
-        missing: list[str] = []
-        for name, value in _options(tile, warps, stages).items():
-            span: Span | None = chosen.options[name].span if name in chosen.options else None
-            if span is not None and name in numbers:
-                edits.append((module.path, Edit(span, str(value))))
-            elif span is None:
-                missing.append(f"{name}={value}")
-        added = module.add_arguments(call, missing) if missing else []
-        if added is not None:
-            edits += [(module.path, e) for e in added]
-            where = {"config": str(model.configs.index(chosen))}
-            yield _make(at, tile, edits, where=where, present=present, options=(warps, stages), in_grid=False)
-
-
-def _chosen(view: View, configs: tuple[Config, ...]) -> Config | None:
-    """The configuration that most launches of the cases were given; the first one when that is not known."""
-    if not configs:
-        return None
-    for launch in view.target_launches:
-        picked = launch["config"] or {}
-        for config in configs:
-            written = {n: e.text for n, e in {**config.constants, **config.options}.items()}
-            if picked and all(str(picked.get(n, t)) == t for n, t in written.items()):
-                return config
-    return configs[0]
+                yield make(at, tile, edits + set_options, where=where, present=present, options=(warps, stages), in_grid=in_grid)

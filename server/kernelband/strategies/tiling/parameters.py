@@ -14,7 +14,7 @@ from kernelband.source.tree import BOM
 from kernelband.strategies._base import Facts
 from kernelband.strategies.code import Knob, LaunchView, View
 from kernelband.strategies.code.literals import integer
-from kernelband.strategies.tiling.move import written
+from kernelband.strategies.tiling.candidates import written
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 DEFAULTS = {"num_warps": 4, "num_stages": 3}  # where neither the text nor a launch of the cases tells

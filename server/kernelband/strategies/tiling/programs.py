@@ -9,7 +9,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Knob, LaunchView
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.tiling.move import covered, written
+from kernelband.strategies.tiling.candidates import covered, written
 
 SMALLEST = 32  # elements along an axis: one warp
 SMALLEST_PRODUCT = 16  # rows or columns of tl.dot

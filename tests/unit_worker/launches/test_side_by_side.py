@@ -1,0 +1,114 @@
+"""What an autotuner is about to time is compiled side by side, on a pretended GPU that compiles for real."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+import triton
+
+from kernelband_worker import side_by_side, triton_versions
+from tests.unit_worker.launches.programs import KERNELS
+
+LISTED = '[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128}, num_warps=8)]'
+TOGETHER_S = 60.0  # that one waits for the other
+
+pytestmark = pytest.mark.skipif(triton_versions.compiling_mode() is None, reason="Triton compiles aside from 3.5 on")
+
+
+@pytest.fixture
+def compiled(session, monkeypatch):
+    """On which threads the kernel was compiled."""
+    monkeypatch.setattr(side_by_side, "cpus", lambda: 4)
+    threads = []
+
+    def compile_(*args, _own=triton.compiler.compile, **kwargs):
+        threads.append(threading.current_thread())
+        return _own(*args, **kwargs)
+
+    monkeypatch.setattr(triton.compiler, "compile", compile_)
+    return threads
+
+
+def of_pool(threads):
+    return [thread is not threading.main_thread() for thread in threads]
+
+
+def timed(gpu):
+    return round(100 - gpu.clock)
+
+
+def test_configurations_are_compiled_at_the_same_time_and_timed_afterwards(session, gpu, compiled, monkeypatch):
+    both = threading.Barrier(2)
+
+    def compile_(*args, _own=triton.compiler.compile, **kwargs):
+        both.wait(TOGETHER_S)  # breaks where one is compiled after the other
+        return _own(*args, **kwargs)
+
+    monkeypatch.setattr(triton.compiler, "compile", compile_)
+    with session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert of_pool(compiled) == [True, True]
+    assert (session.events[0].config["BLOCK"], timed(gpu), len(session.events)) == (128, 2, 1)
+
+
+def test_a_race_compiles_what_it_times(session, gpu, compiled):
+    with session.observe(configs={}, tune="all"):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (of_pool(compiled), timed(gpu)) == ([True, True], 2)
+
+
+def test_without_patience_nothing_is_compiled_aside(session, gpu, compiled):
+    with session.observe(configs={}, tune="all", patience_s=-1.0):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (False in of_pool(compiled), timed(gpu)) == (True, 1)
+
+
+@pytest.mark.parametrize("cores", [1, 4])
+def test_one_core_compiles_as_triton_does(session, gpu, compiled, monkeypatch, cores):
+    monkeypatch.setattr(side_by_side, "cpus", lambda: cores)
+    with session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert of_pool(compiled) == [cores > 1] * 2
+
+
+def variant(session, old, new):
+    assert old in KERNELS
+    session.loader.register(session.served.variant("v" * 64, lw__kernels=KERNELS.replace(old, new)))
+    return session.loader.resolve("v" * 64, session.served.function("lw.launcher", "launch_tuned"))
+
+
+def test_what_does_not_compile_is_the_tuners_to_say(session, gpu, monkeypatch):
+    monkeypatch.setattr(side_by_side, "cpus", lambda: 4)
+    launch = variant(session, "    if EVEN:\n", "    tl.static_assert(BLOCK < 128)\n    if EVEN:\n")
+    with session.observe():
+        launch(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 1)
+
+
+def test_a_heuristic_that_fails_fails_where_the_tuner_asks_it(session, gpu, monkeypatch):
+    monkeypatch.setattr(side_by_side, "cpus", lambda: 4)
+    launch = variant(session, 'args["n"] % args["BLOCK"] == 0', 'args["missing"]')
+    with session.observe(), pytest.raises(KeyError, match="missing"):
+        launch(torch.ones(1000))
+
+
+def test_a_hook_that_changes_the_launch_is_waited_for(session, gpu, compiled):
+    """Its arguments aren't known before: only the tuner compiles it."""
+    tuner = session.launcher.tuned
+    for config in tuner.configs:
+        config.pre_hook = lambda arguments: None
+    with session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (of_pool(compiled), timed(gpu)) == ([False, False], 2)
+
+
+def test_an_end_in_between_leaves_triton_as_it_was(session, gpu, compiled, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(side_by_side, "wait", stop)
+    with session.observe(), pytest.raises(KeyboardInterrupt):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert triton_versions.compiling_mode().get() is None
