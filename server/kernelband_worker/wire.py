@@ -63,6 +63,7 @@ ERROR_KINDS = (
     "import_failed",
     "entry_failed",
     "never_launches",
+    "generated",  # it is called by a kernel whose text the program writes
     "not_replayable",
     "compile_error",
     "out_of_memory",

@@ -12,6 +12,7 @@ OF_THE_VARIANT: dict[str, Fault] = {
     "out_of_memory": "oom",
     "entry_failed": "crashed",
     "never_launches": "crashed",
+    "generated": "crashed",
     "not_replayable": "crashed",  # the cases were: what the variant made of them isn't
     "unsupported": "crashed",
     "internal": "crashed",

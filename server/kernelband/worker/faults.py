@@ -7,7 +7,7 @@ from typing import Any, cast
 from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError, WorkloadError
 from kernelband_worker.wire import EXECUTOR_DIED, EXECUTOR_MISSING, EXECUTOR_TIMEOUT, ErrorData
 
-_OF_THE_PROGRAM = ("import_failed", "entry_failed", "never_launches", "not_replayable", "compile_error", "unsupported")
+_OF_THE_PROGRAM = ("import_failed", "entry_failed", "never_launches", "generated", "not_replayable", "compile_error", "unsupported")
 
 
 def error_of(error: dict[str, Any]) -> KernelBandError:

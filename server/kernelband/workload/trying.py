@@ -17,7 +17,7 @@ from kernelband_worker.wire import Entry
 
 LEAST_S = 5.0  # that an entry gets
 #: Why another entry may do what this one didn't.
-NEXT = ("import_failed", "entry_failed", "never_launches", "not_replayable")
+NEXT = ("import_failed", "entry_failed", "never_launches", "generated", "not_replayable")
 
 
 def capture_first(
@@ -84,6 +84,8 @@ def capture_first(
         except (WorkloadError, ExecutorFault) as error:
             if not choice.others or not (isinstance(error, ExecutorFault) or error.kind in NEXT):
                 raise
+            if error.kind == "generated" and not program.launches:
+                raise  # nobody launches it but text that isn't there before the program runs
             failed.append((entry, error))
         else:
             return evolve(found, notes=(*_told(program, choice, entry, failed), *found.notes))

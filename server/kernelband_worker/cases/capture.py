@@ -211,7 +211,9 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
     if outcome.stopped:
         late = "was still being imported after" if outcome.importing else f"didn't launch {kernel} within"
         raise OperationFailed(f"The entry {name} {late} {outcome.seconds:.0f} s: name a quicker entry.", "never_launches")
-    raise OperationFailed(f"The entry {name} never launches {kernel}: {recorder.launched.instead(params['kernel'])}", "never_launches")
+    around = recorder.launched.around(params["kernel"])
+    kind, why = ("never_launches", recorder.launched.instead(params["kernel"])) if around is None else ("generated", around)
+    raise OperationFailed(f"The entry {name} never launches {kernel}: {why}", kind)
 
 
 def _refuse_kind(state: State, params: Dict[str, Any]) -> None:

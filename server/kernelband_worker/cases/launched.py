@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Optional, Tuple
 
 from kernelband_worker.sources import real_path
 from kernelband_worker.state import State
 from kernelband_worker.wire import Function
+from kernelband_worker.wrapped import jit_function
 
 MOST_NAMED = 6
 
@@ -22,6 +23,7 @@ class Launched:
     line: int
     generated: bool  # in no file of the workspace or of a package: the program wrote its text
     caller: Optional[Function]  # of the workspace, nearest to the launch
+    calls: FrozenSet[Tuple[str, str]] = frozenset()  # (path, qualname) of jit functions, where it is generated
     times: int = 0
 
     @property
@@ -45,12 +47,24 @@ class Launches:
             code = event.kernel.fn.__code__
             generated = self._state.opened.place(code) is None and not _installed(function["path"])
             caller = event.frames[0] if event.frames else None
-            self._found[key] = Launched(function, code.co_firstlineno, generated, caller)
+            calls = _called(event.kernel.fn) if generated else frozenset[Tuple[str, str]]()
+            self._found[key] = Launched(function, code.co_firstlineno, generated, caller, calls)
         self._found[key].times += 1
 
     def __contains__(self, kernel: Function) -> bool:
         return any(
             one.function["qualname"] == kernel["qualname"] and kernel["module"] == one.function["module"] for one in self._found.values()
+        )
+
+    def around(self, kernel: Function) -> Optional[str]:
+        """Where the wanted kernel is only a part of generated text that was launched: that, as the end of a sentence."""
+        place = (kernel["path"], kernel["qualname"])
+        found = next((one for one in self._found.values() if place in one.calls), None)
+        if found is None:
+            return None
+        return (
+            f"it launched {found.name} ({found.times} times), which calls it. {_writes(found)}, and only kernels that stand in a source file "
+            "can be optimized."
         )
 
     def instead(self, kernel: Function) -> str:
@@ -70,12 +84,23 @@ class Launches:
         generated = next((one for one in found if one.generated), None)
         if generated is None:
             return f"it launched {launched}. Name an entry that does."
-        caller = generated.caller
-        by = f" (launched in {caller['qualname']} of {caller['path']})" if caller is not None else ""
         return (
-            f"it launched {launched}. The program writes the text of {generated.name} while it runs, to {generated.function['path']}{by}, "
-            "and only kernels that stand in a source file can be optimized. Name an entry that launches one of these."
+            f"it launched {launched}. {_writes(generated)}, and only kernels that stand in a source file can be optimized. "
+            "Name an entry that launches one of these."
         )
+
+
+def _writes(one: Launched) -> str:
+    caller = one.caller
+    by = f" (launched in {caller['qualname']} of {caller['path']})" if caller is not None else ""
+    return f"The program writes the text of {one.name} while it runs, to {one.function['path']}{by}"
+
+
+def _called(function: Any) -> FrozenSet[Tuple[str, str]]:
+    """The jit functions that a kernel reads by name."""
+    found = (jit_function(function.__globals__.get(name)) for name in function.__code__.co_names)
+    inner = [kernel.fn for kernel in found if kernel is not None]
+    return frozenset((real_path(fn.__code__.co_filename), fn.__qualname__) for fn in inner)
 
 
 def _installed(path: str) -> bool:

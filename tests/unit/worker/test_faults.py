@@ -16,6 +16,7 @@ KINDS: dict[str, type[KernelBandError]] = {
     "import_failed": WorkloadError,
     "entry_failed": WorkloadError,
     "never_launches": WorkloadError,
+    "generated": WorkloadError,
     "not_replayable": WorkloadError,
     "compile_error": WorkloadError,
     "out_of_memory": ExecutorFault,

@@ -47,9 +47,9 @@ def good() -> dict[str, Any]:
     return {"cases": [{"replayable": True}], "truncated": None, "out_of_bounds": [], "notes": []}
 
 
-def capture(folder: Path, executor: Answering, *names: str, seconds: float = 60.0, script: bool = False) -> Any:
+def capture(folder: Path, executor: Answering, *names: str, seconds: float = 60.0, script: bool = False, text: str = KERNEL) -> Any:
     path = folder / "kernel.py"
-    path.write_text(KERNEL)
+    path.write_text(text)
     workspace = Workspace.for_file(str(path))
     entries: list[Any] = [{"kind": "callable", "module": "kernel", "path": str(path), "name": n} for n in names]
     entries += [script_of(workspace, str(path))] if script else []
@@ -120,6 +120,18 @@ def test_what_no_other_entry_mends_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="Gluon"):
         capture(tmp_path, executor, "test_a", "test_b")
     assert len(executor.asked) == 1
+
+
+GENERATED = WorkloadError("The entry test_a never launches add_kernel: it launched text, which calls it.", kind="generated")
+
+
+def test_where_only_generated_text_launches_it_no_other_entry_is_tried(tmp_path: Path) -> None:
+    executor = Answering(GENERATED)
+    unlaunched = KERNEL.replace("add_kernel[", "other_kernel[")
+    with pytest.raises(WorkloadError) as refused:
+        capture(tmp_path, executor, "test_a", "test_b", text=unlaunched)
+    assert (refused.value.kind, len(executor.asked)) == ("generated", 1)
+    assert capture(tmp_path, Answering(GENERATED, good()), "test_a", "test_b").entry["name"] == "test_b"
 
 
 def test_the_only_entry_says_its_own_error(tmp_path: Path) -> None:

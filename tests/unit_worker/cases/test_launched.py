@@ -10,22 +10,28 @@ from kernelband_worker.cases.launched import Launches
 from kernelband_worker.state import OperationFailed
 
 
-def refusal(run, module, kernel, test):
+def refusal(run, module, kernel, test, kind="never_launches"):
     with pytest.raises(OperationFailed) as refused:
         run.capture(module, kernel, [], test)
-    assert refused.value.kind == "never_launches"
+    assert refused.value.kind == kind
     assert "\n" not in refused.value.message
     return refused.value.message
 
 
 def test_a_kernel_that_only_serves_generated_text(make):
     run = make()
-    said = refusal(run, "generated", "tripled", "test_tripled")
-    assert "it launched tripled_over_blocks (1 times)" in said
+    said = refusal(run, "generated", "tripled", "test_tripled", "generated")
+    assert "it launched tripled_over_blocks (1 times), which calls it." in said
     written = re.search(r"writes the text of tripled_over_blocks while it runs, to (\S+?)[ ,]", said)
     assert written is not None
     assert written.group(1) == run.loader.original("generated").tripled.module.__file__
     assert f"launched in Elementwise.__call__ of {run.served.path('generated.py')}" in said
+
+
+def test_generated_text_that_does_not_call_it_says_nothing_of_other_entries(make):
+    said = refusal(make(), "generated", "never:forgotten_kernel", "test_tripled")
+    assert "it launched tripled_over_blocks (1 times). The program writes the text of tripled_over_blocks" in said
+    assert said.endswith("Name an entry that launches one of these.")
 
 
 def test_a_test_with_its_own_copy_names_both_places(make):
