@@ -63,8 +63,8 @@ class Launches:
         if found is None:
             return None
         return (
-            f"it launched {found.name} ({found.times} times), which calls it. {_writes(found)}, and only kernels that stand in a source file "
-            "can be optimized."
+            f"it launched {found.name} ({found.times} times), which calls it. {_writes(found)}, and only kernels that stand in a source "
+            "file can be optimized."
         )
 
     def instead(self, kernel: Function) -> str:
