@@ -1,4 +1,4 @@
-"""The end of `make test`: a line a stage, the slowest tests and fixtures, and the name of everything that failed.
+"""The end of `make test`: a line a stage, the slowest tests and fixtures, the dearest files, and the name of everything that failed.
 
 `table.py STAGE...` reads what .ci/stage and the test runners (JUnit's XML) left in .cache/test, and exits with 1 unless all stages passed.
 """
@@ -26,6 +26,7 @@ class Stage(NamedTuple):
     failures: list[str]
     skipped: int
     took: list[tuple[float, str]]  # seconds of each test (its call), fixture and end of a test
+    files: dict[str, float]  # seconds of the processors by file of tests
 
     @property
     def fine(self) -> bool:
@@ -37,6 +38,7 @@ def stage(name: str) -> Stage:
     end = RESULTS / f"{name}.end"
     status, seconds, processors = map(int, end.read_text().split()) if end.exists() else (None, 0, 0)
     passed, skipped, failures, took = 0, 0, [], []
+    files: dict[str, float] = {}
     results = RESULTS / f"{name}.xml"
     for case in ET.parse(results).getroot().iter("testcase") if results.exists() else ():  # noqa: S314 - written by our own test runners
         test = "::".join(filter(None, (case.get("classname"), case.get("name"))))
@@ -48,8 +50,11 @@ def stage(name: str) -> Stage:
         else:
             passed += 1
         took.append((float(case.get("time", 0)), f"{name}: {test}"))
-        took += [(float(p.get("value", 0)), f"{name}: {p.get('name')} of {test}") for p in case.iter("property")]
-    return Stage(name, status, seconds, processors, passed, failures, skipped, took)
+        of = {str(p.get("name")): float(p.get("value", 0)) for p in case.iter("property")}
+        file = f"{name}: {case.get('classname')}"
+        files[file] = files.get(file, 0.0) + of.pop("cpu", 0.0)
+        took += [(seconds, f"{name}: {what} of {test}") for what, seconds in of.items()]
+    return Stage(name, status, seconds, processors, passed, failures, skipped, took, files)
 
 
 def main(names: list[str]) -> int:
@@ -59,6 +64,10 @@ def main(names: list[str]) -> int:
     if slowest:
         print(f"\nThe slowest {len(slowest)} tests and fixtures, seconds:")
         print("\n".join(f"{seconds:8.1f}  {what}" for seconds, what in slowest))
+    dearest = sorted(((seconds, file) for s in stages for file, seconds in s.files.items() if seconds), reverse=True)[:SLOWEST]
+    if dearest:
+        print(f"\nThe {len(dearest)} files that took most of the processors, seconds (what each test waited for):")
+        print("\n".join(f"{seconds:8.1f}  {file}" for seconds, file in dearest))
     print(f"\n{'stage':22}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}{'CPU':>7}")
     for s in stages:
         counts = f"{s.passed:8}{len(s.failures):8}{s.skipped:9}" if s.took else " " * 25

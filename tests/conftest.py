@@ -30,11 +30,21 @@ with contextlib.suppress(ImportError):
     settings.load_profile("kernelband")
 
 
+def processors() -> float:
+    """Seconds of the processors that this process has taken, and the children that ended."""
+    taken = os.times()
+    return taken.user + taken.system + taken.children_user + taken.children_system
+
+
 class Seconds:
-    """What fixtures and the end of a test took, as properties of the test in JUnit's file: `make test` shows the slowest."""
+    """What fixtures and the end of a test took, as properties of the test in JUnit's file: `make test` shows the slowest.
+
+    ``cpu`` is what the whole test took of the processors, with the fixtures that it was the first or the last to need.
+    """
 
     def __init__(self) -> None:
         self.item: pytest.Item | None = None
+        self.taken = 0.0
 
     def _took(self, what: str, began: float) -> None:
         if self.item is not None and (seconds := monotonic() - began) > 0.5:
@@ -42,7 +52,7 @@ class Seconds:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        self.item = item
+        self.item, self.taken = item, processors()
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -60,6 +70,8 @@ class Seconds:
             return (yield)
         finally:
             self._took("end", began)
+            if self.item is not None and (taken := processors() - self.taken) > 0.5:
+                self.item.user_properties.append(("cpu", f"{taken:.2f}"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
