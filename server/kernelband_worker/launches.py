@@ -23,7 +23,7 @@ from kernelband_worker.sources import real_path
 from kernelband_worker.specialised import ACTIVE, CONFIG, Specialised
 from kernelband_worker.stand_ins import StandIns, alike, passing, passing_over
 from kernelband_worker.state import State
-from kernelband_worker.tuning import PATIENCE_S, Choices, Chooser, Race, plain
+from kernelband_worker.tuning import PATIENCE_S, Choices, Chooser, Race, hooked, plain
 from kernelband_worker.wire import Function
 from kernelband_worker.wrapped import jit_function, layers, timed_by_tuner
 
@@ -48,6 +48,8 @@ class LaunchEvent:
 
 
 Handler = Callable[[LaunchEvent], None]
+#: Seconds after which no further configuration is compiled before a tuner of the program's own times.
+AHEAD_S = 20.0
 
 
 @dataclass
@@ -55,7 +57,8 @@ class Running:
     """An autotuner that is choosing for a launch."""
 
     tuner: Autotuner
-    compiled: bool = False  # all its configurations, ahead of the first that it times
+    configs: Sequence[Any] = ()  # what it pruned its list to, for this launch
+    compiled: bool = False  # all of them, ahead of the first that it times
 
 
 @contextlib.contextmanager
@@ -137,7 +140,7 @@ class Watch:
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Stand between the program and Triton's launch paths."""
-        watch, stand_ins = self, StandIns(self._tuned, self._trial, self._benchmarked)
+        watch, stand_ins = self, StandIns(self._tuned, self._trial, self._pruned, self._benchmarked)
 
         def run(kernel: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             return watch._launch(kernel, args, kwargs, grid, warmup)
@@ -261,14 +264,28 @@ class Watch:
                 self._compile_ahead(tuner, args, kwargs)
             return bench(tuner, *args, **kwargs)
 
+    def _pruned(self, prune: Callable[..., Any], tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        found = prune(tuner, *args, **kwargs)
+        running = self._running(tuner)
+        if running is not None:
+            running.configs = found
+        return found
+
     def _compile_ahead(self, tuner: Autotuner, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         """Before a tuner times its first configuration: all of them, side by side."""
-        running = next((r for r in reversed(getattr(self._here, "tuners", [])) if r.tuner is tuner), None)
+        running = self._running(tuner)
         if running is None or running.compiled:
             return
         running.compiled = True
         launch = {name: value for name, value in kwargs.items() if name != "config"}
-        compile_all(tuner, args, launch, None if self._chooser is None else self._chooser.left_s())
+        if self._chooser is None:
+            compile_all(tuner, running.configs, args, launch, AHEAD_S)
+            return
+        with self._chooser.paused():
+            compile_all(tuner, self._chooser.racing or running.configs, args, launch, self._chooser.left_s() / 2)
+
+    def _running(self, tuner: Autotuner) -> Optional[Running]:
+        return next((r for r in reversed(getattr(self._here, "tuners", [])) if r.tuner is tuner), None)
 
     def _benchmarked(self, benchmark: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """``do_bench``, with which a project's own tuner may time: then as a tuner's own trial."""
@@ -283,7 +300,7 @@ class Watch:
         for running in reversed(getattr(self._here, "tuners", [])):
             chosen = getattr(running.tuner, "best_config", None)
             if chosen is not None and running.tuner.base_fn is kernel.fn:
-                return dict(chosen.all_kwargs())
+                return {**chosen.all_kwargs(), **hooked(chosen)}
         return None
 
     # ------------------------------------------------------------ places

@@ -24,11 +24,12 @@ class StandIns:
     Args:
         run: stands in for the ``run`` of autotuners.
         bench: for their ``_bench``.
+        prune: for their ``prune_configs``.
         benchmark: for ``do_bench`` and its like.
     """
 
-    def __init__(self, run: OfTuner, bench: OfTuner, benchmark: OfBenchmark) -> None:
-        self._of_tuners = (("run", run), ("_bench", bench))
+    def __init__(self, run: OfTuner, bench: OfTuner, prune: OfTuner, benchmark: OfBenchmark) -> None:
+        self._of_tuners = (("run", run), ("_bench", bench), ("prune_configs", prune))
         self._benchmark = benchmark
         self._swapped: List[Tuple[Any, str, Any]] = []
 

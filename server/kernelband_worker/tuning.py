@@ -12,14 +12,15 @@ they will in the user's hands, again once: what was chosen is kept in the store 
 
 Every other case never tunes: a variant runs there with its choice for the nearest timing case, the original with its recorded one. Where
 nothing is known the first configuration that fits is taken. Without a GPU nothing can be timed, nor while a variant is compiled: it is
-looked at with the first new configuration, or, where its list is the original's, with the recorded choice.
+looked at with the last new configuration, or, where its list is the original's, with the recorded choice.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
 
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import OutOfResources
@@ -31,13 +32,19 @@ Choices = Mapping[str, Sequence[Optional[Mapping[str, Any]]]]
 #: Which configurations are timed: those that the original's list doesn't have against the known choice, others' choices against it, or all.
 Race = Literal["new", "others", "all"]
 
-#: Seconds that a variant's tuning may take on all timing cases together: what any deadline has to spare. What comes later can't win.
+#: Seconds that a variant's tuning may take on all timing cases together, and half of it again for compiling ahead: what any deadline has to
+#: spare. What comes later can't win.
 PATIENCE_S = 10.0
 
 
 def plain(config: Any) -> Dict[str, Any]:
     """A configuration as it is recorded."""
-    return {name: constant(value) for name, value in config.all_kwargs().items()}
+    return {**{name: constant(value) for name, value in config.all_kwargs().items()}, **hooked(config)}
+
+
+def hooked(config: Any) -> Dict[str, Any]:
+    """Whether a hook is called before each launch with it, which may change the launch."""
+    return {"pre_hook": True} if config.pre_hook is not None else {}
 
 
 class Chooser:
@@ -67,6 +74,7 @@ class Chooser:
         self._seconds = seconds
         self._started: Optional[float] = None
         self.pinned: Optional[Any] = None  # while a tuner runs with a choice
+        self.racing: List[Any] = []  # while it times these
 
     def run(self, launch: Callable[..., Any], tuner: Autotuner, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """What ``launch(tuner, *args, **kwargs)`` gives with the configuration of choice; ``name`` is the kernel's.
@@ -102,6 +110,16 @@ class Chooser:
         """Seconds that are left for timing."""
         return self._seconds - (0.0 if self._started is None else time.monotonic() - self._started)
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """What goes on in the block is no timing."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            if self._started is not None:
+                self._started += time.monotonic() - begin
+
     def _field(self, tuner: Autotuner, name: str, number: int, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The configurations that may run, the most likely first: the known choice, new ones, and where there is neither, all that fit."""
         first = [known] if known is not None else []
@@ -121,11 +139,11 @@ class Chooser:
         return [*first, *new]
 
     def _untimed(self, tuner: Autotuner, name: str, kwargs: Dict[str, Any]) -> List[Any]:
-        """New configurations, where nothing can be timed: what was added to a list is what there is to look at."""
+        """New configurations, the last first, where nothing can be timed: what was added to a list is what there is to look at."""
         listed = None if self._times else self._originals(name)
         new = [c for c in tuner.configs if plain(c) not in listed] if listed is not None else []
         fitting: List[Any] = tuner.prune_configs(kwargs) if new else []
-        return [c for c in new if c in fitting]
+        return [c for c in reversed(new) if c in fitting]
 
     def _pinned(
         self, launch: Callable[..., Any], tuner: Autotuner, config: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], *, keep: bool
@@ -145,9 +163,11 @@ class Chooser:
     def _raced(self, launch: Callable[..., Any], tuner: Autotuner, field: List[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """As Triton does it, among fewer."""
         setattr(tuner, "prune_configs", lambda _: field)  # noqa: B010 - on this one object, for this one call
+        self.racing = field
         try:
             return launch(tuner, *args, **kwargs)
         finally:
+            self.racing = []
             delattr(tuner, "prune_configs")
 
 

@@ -116,10 +116,11 @@ def test_an_autotune_list_changes_in_the_configuration_that_was_chosen(tmp_path)
 #: Lists that are made, and what stands there when one more was added.
 MADE = {
     '[triton.Config({"BLOCK": b}, num_warps=w) for b in (256, 512) for w in (2, 4)]': "for b in (256, 512) for w in (2, 4)] + [{}],",
-    "get_configs()": "configs=get_configs() + [{}],",
-    "SETTINGS.configs": "configs=SETTINGS.configs + [{}],",
-    "CONFIGS if FAST else get_configs()": "configs=(CONFIGS if FAST else get_configs()) + [{}],",
-    'get_configs() + [triton.Config({"BLOCK": 64}, num_warps=n)]': 'get_configs() + [triton.Config({"BLOCK": 64}, num_warps=n), {}],',
+    "get_configs()": "configs=[*get_configs(), {}],",
+    "tuple(get_configs())": "configs=[*tuple(get_configs()), {}],",
+    "SETTINGS.configs": "configs=[*SETTINGS.configs, {}],",
+    "CONFIGS if FAST else get_configs()": "configs=[*(CONFIGS if FAST else get_configs()), {}],",
+    'more() + [(triton.Config({"BLOCK": 64}, num_warps=n))]': 'more() + [(triton.Config({"BLOCK": 64}, num_warps=n))] + [{}],',
 }
 
 
@@ -155,9 +156,9 @@ def test_a_list_that_is_made_gets_one_more(made, tmp_path):
 
 
 def test_what_a_comprehension_has_already_is_not_added(tmp_path):
-    listed = '[triton.Config({"BLOCK": b}, num_warps=w) for b in (2048, 4096) for w in [4, 8]]'
-    _, found = autotuned(listed)(tmp_path)
-    _, all_of_them = autotuned("get_configs()")(tmp_path)
+    listed = '[triton.Config({"BLOCK": b, "EVEN": True}, num_warps=w) for b in (2048, 4096) for w in [4, 8]]'
+    _, found = autotuned(listed, EVEN=True)(tmp_path)
+    _, all_of_them = autotuned("get_configs()", EVEN=True)(tmp_path)
     tiles = {(p.parameters["BLOCK"], p.parameters["num_warps"]) for p in found}
     assert {(p.parameters["BLOCK"], p.parameters["num_warps"]) for p in all_of_them} - tiles == {(2048, 4), (2048, 8), (4096, 4), (4096, 8)}
 
@@ -165,7 +166,7 @@ def test_what_a_comprehension_has_already_is_not_added(tmp_path):
 @pytest.mark.parametrize(
     "replaced",
     [
-        ("configs=get_configs()", 'configs=(triton.Config({"BLOCK": n}),)'),  # a tuple takes no list
+        ("configs=get_configs()", 'configs=(triton.Config({"BLOCK": n}),)'),
         ("@triton.jit", "@project.tune(configs=more())\n@triton.jit"),  # which one is the tuner's?
         ("import triton\n", "import triton as tr\n"),
     ],
@@ -185,6 +186,35 @@ def test_a_list_that_cannot_be_added_to_stays(replaced, tmp_path):
 def test_a_list_that_is_made_stays_where_nobody_knows_the_choice(tmp_path):
     program, _ = autotuned("get_configs()")(tmp_path)
     assert not made_by("tiles", program, captured("row_sum", program))
+
+
+def test_what_was_added_is_not_added_again(tmp_path):
+    program, found = autotuned("get_configs()")(tmp_path)
+    text = found[0].patch.apply(program.texts)[program.kernel.place.path]
+    again = program_of(text, tmp_path, "again.py")
+    given = captured("row_sum", again)
+    for launched in (x for case in given.cases for x in case["launches"]):
+        launched["config"] = {"BLOCK": 256, "num_warps": 4, "num_ctas": 1, "num_stages": 3}
+    more = made_by("tiles", again, given)
+    assert [p.parameters for p in more] == [p.parameters for p in found[1:]]
+    assert all(p.patch.apply(again.texts)[again.kernel.place.path].count("triton.Config(") == 2 for p in more), (
+        "what was added before is still there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"), [("get_configs()", False), ('[triton.Config({"BLOCK": 256}, num_warps=4, pre_hook=zero)]', True)]
+)
+def test_a_hook_is_no_choice_s_to_lose(text, edited, tmp_path):
+    program, found = autotuned(text, pre_hook=True)(tmp_path)
+    assert bool(found) == edited
+    assert all("pre_hook=zero" in changed(program, p)[-1] for p in found)
+
+
+@pytest.mark.parametrize("constant", ["torch.float16", [1, 2]])
+def test_what_is_only_described_is_not_written(constant, tmp_path):
+    _, found = autotuned("get_configs()", ACC=constant)(tmp_path)
+    assert not found
 
 
 def test_what_the_choice_says_besides_is_kept(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import torch
@@ -65,6 +66,55 @@ def test_without_patience_nothing_is_compiled_aside(session, gpu, compiled):
     assert (False in of_pool(compiled), timed(gpu)) == (True, 1)
 
 
+def test_what_compiling_takes_is_not_taken_from_timing(session, gpu, compiled, monkeypatch):
+    def slowly(*args, _own=triton.compiler.compile, **kwargs):
+        time.sleep(0.3)
+        return _own(*args, **kwargs)
+
+    monkeypatch.setattr(triton.compiler, "compile", slowly)
+    with session.observe(configs={}, tune="all", patience_s=0.2):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (of_pool(compiled), timed(gpu)) == ([True, True], 2)
+
+
+def test_two_configurations_may_come_to_the_same_code(session, gpu, monkeypatch):
+    monkeypatch.setattr(side_by_side, "cpus", lambda: 4)
+    launch = variant(session, LISTED, '[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64, "enable_fp_fusion": True})]')
+    with session.observe():
+        launch(torch.ones(1000))
+    assert timed(gpu) == 2
+
+
+def test_a_kernel_that_is_not_seen_is_left_to_the_tuner(session, gpu, monkeypatch):
+    class Hidden:
+        __slots__ = ("arg_names", "inner")
+
+        def __init__(self, inner):
+            self.inner, self.arg_names = inner, inner.arg_names
+
+        def run(self, *args, **kwargs):
+            return self.inner.run(*args, **kwargs)
+
+    monkeypatch.setattr(side_by_side, "cpus", lambda: 4)
+    monkeypatch.setattr(session.launcher.tuned, "fn", Hidden(session.launcher.tuned.fn))
+    with session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert timed(gpu) == 2
+
+
+def test_a_tuner_that_times_without_pruning_compiles_as_it_goes(session, gpu, compiled, monkeypatch):
+    def run(tuner, *args, **kwargs):
+        tuner.nargs = dict(zip(tuner.arg_names, args))
+        tuner._bench(*args, config=tuner.configs[1], **kwargs)
+        return tuner.fn.run(*args, **kwargs, **tuner.configs[1].all_kwargs())
+
+    tuner = session.launcher.tuned
+    monkeypatch.setattr(tuner, "__class__", type("Sparing", (type(tuner),), {"run": run}))
+    with session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (of_pool(compiled), timed(gpu)) == ([False], 1)
+
+
 @pytest.mark.parametrize("cores", [1, 4])
 def test_one_core_compiles_as_triton_does(session, gpu, compiled, monkeypatch, cores):
     monkeypatch.setattr(side_by_side, "cpus", lambda: cores)
@@ -104,11 +154,16 @@ def test_a_hook_that_changes_the_launch_is_waited_for(session, gpu, compiled):
     assert (of_pool(compiled), timed(gpu)) == ([False, False], 2)
 
 
-def test_an_end_in_between_leaves_triton_as_it_was(session, gpu, compiled, monkeypatch):
+@pytest.mark.parametrize("where", ["wait", "_Begun.end"])
+def test_an_end_in_between_leaves_triton_as_it_was(session, gpu, compiled, monkeypatch, where):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(side_by_side, "wait", stop)
-    with session.observe(), pytest.raises(KeyboardInterrupt):
-        session.launcher.launch_tuned(torch.ones(1000))
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{side_by_side.__name__}.{where}", stop)
+        with session.observe(), pytest.raises(KeyboardInterrupt):
+            session.launcher.launch_tuned(torch.ones(1000))
     assert triton_versions.compiling_mode().get() is None
+    with session.observe():
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert session.events[-1].config["BLOCK"] == 128

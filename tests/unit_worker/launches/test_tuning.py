@@ -121,7 +121,9 @@ def test_all_configurations_compete_where_that_is_asked_for(session, gpu):
     assert (session.events[0].config["BLOCK"], timed(gpu)) == (32, 2)  # the known choice is timed first, and later ones look faster
 
 
-@pytest.mark.parametrize(("configs", "block"), [(LISTED, 64), (LISTED[:-1] + ', triton.Config({"BLOCK": 256}, num_warps=4)]', 256)])
+@pytest.mark.parametrize(
+    ("configs", "block"), [(LISTED, 64), (LISTED[:-1] + ', triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 512})]', 512)]
+)
 def test_what_was_added_is_looked_at_where_nothing_is_timed(session, gpu, configs, block):
     launch = variant(session, configs, body="tl.load(x_ptr + offs) + 1")
     with session.observe(configs={NAME: [SMALL]}, suppress=True):
@@ -136,6 +138,16 @@ def test_what_was_added_is_not_looked_at_where_it_is_pruned(session, gpu):
     with session.observe(configs={NAME: [SMALL]}, suppress=True):
         launch(torch.ones(1000))
     assert session.events[0].config["BLOCK"] == 64
+
+
+def test_a_hook_is_a_part_of_the_choice(session, gpu):
+    launch = variant(session, LISTED.replace("num_warps=8", "num_warps=8, pre_hook=lambda arguments: None"))
+    with session.observe():
+        launch(torch.ones(1000))
+    assert {name: session.events[0].config.get(name) for name in ("BLOCK", "pre_hook")} == {"BLOCK": 128, "pre_hook": True}
+    with session.observe(configs={NAME: [session.events[0].config]}):
+        launch(torch.ones(2000))
+    assert (session.events[1].config["BLOCK"], timed(gpu)) == (128, 2)
 
 
 def test_the_original_without_a_record_is_tuned_fully(session, gpu):

@@ -13,7 +13,7 @@ TILING = Strategy(
         name="tiling",
         target="l2",
         what="Chooses block sizes, warps and stages together, and the grid with them.",
-        when="Block sizes are written as numbers in the launch or the host function, or the kernel is autotuned.",
+        when="Block sizes are written as numbers in the launch or the host function, or the kernel has a list of configurations.",
         why="A larger tile reads each operand fewer times; a smaller one fills more multiprocessors; warps and stages must fit the tile.",
     ),
     (Tiles(), MorePrograms(), RegisterCap()),

@@ -1,12 +1,14 @@
 """Autotune lists: an edit of the configuration that the tuner chose, or one more. The tuner keeps the last word.
 
 A list that is written out changes in its place. One that is made, by a comprehension or a function, here or in another file, gets another
-member, ``MADE + [triton.Config(...)]``: nobody else's list changes, and what the tuner had to choose from before is still there.
+member, ``MADE + [triton.Config(...)]``: nobody else's list changes, and what the tuner had to choose from before is still there. Not so
+where its members have a hook, which one that is written here would lack.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
@@ -16,11 +18,11 @@ from kernelband.source.model import Config, Edit, Span
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.launch import Edits
-from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.module import Module
 from kernelband.strategies.tiling.candidates import ADDED, candidates, covered, make, options_of
 from kernelband.strategies.tiling.space import LIMIT, Tile
 
+HOOK = "pre_hook"
 #: Of a configuration as the tuner tells it: what isn't a constexpr of the kernel; with what Triton takes where it isn't said.
 OPTIONS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 
@@ -28,15 +30,17 @@ OPTIONS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 def configured(at: At) -> Iterator[Proposal | None]:
     """For a kernel that is autotuned."""
     chosen = _chosen(at.view, at.view.kernel.model.configs)
-    if chosen is not None and all(_plain(e.text) for e in (*chosen.constants.values(), *chosen.options.values())):
+    if chosen is not None and _written_out(chosen):
         yield from _edited(at, chosen)
     else:
         yield from _added(at)
 
 
-def _plain(text: str) -> bool:
+def _written_out(config: Config) -> bool:
+    texts = [e.text for e in config.constants.values()] + [e.text for n, e in config.options.items() if n != HOOK]
     try:
-        ast.literal_eval(text)
+        for text in texts:
+            ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return False
     return True
@@ -73,16 +77,16 @@ def _edited(at: At, chosen: Config) -> Iterator[Proposal | None]:
 
 
 def _chosen(view: View, configs: tuple[Config, ...]) -> Config | None:
-    """The configuration that most launches of the cases were given; the first one when that is not known."""
+    """The configuration that launches of the cases were given, where it is written; the first one when none is known."""
     if not configs:
         return None
     for launch in view.target_launches:
         picked = launch["config"] or {}
         for config in configs:
-            written = {n: e.text for n, e in {**config.constants, **config.options}.items()}
+            written = {n: e.text for n, e in {**config.constants, **config.options}.items() if n != HOOK}
             if picked and all(str(picked.get(n, t)) == t for n, t in written.items()):
                 return config
-    return configs[0]
+    return None if any(launch["config"] for launch in view.target_launches) else configs[0]
 
 
 # ---------------------------------------------------------------- a list that is made
@@ -92,11 +96,11 @@ def _added(at: At) -> Iterator[Proposal | None]:
     """The tuner's list with one more configuration: the one that it chose for most launches of the cases, with another tile."""
     view, module = at.view, at.view.kernel.module
     made, chosen = _list(view), _most(view)
-    if made is None or chosen is None or module.imported.get("triton") != "triton":
+    if made is None or chosen is None or HOOK in chosen or module.imported.get("triton") != "triton":
         return
     constants = {n: v for n, v in chosen.items() if n not in OPTIONS}
     options = {n: chosen.get(n, v) for n, v in OPTIONS.items()}
-    if not all(type(v) in (int, bool, str) for v in constants.values()) or options["maxnreg"] is not None:
+    if not all(type(v) in (int, bool) for v in constants.values()) or options["maxnreg"] is not None:
         return
     present = {n: constants[n] for n in covered(view, view.launches[0] if view.launches else None) if type(constants.get(n)) is int}
     warps, stages = int(options["num_warps"]), int(options["num_stages"])
@@ -121,8 +125,8 @@ def _configs(decorator: ast.Call) -> ast.expr | None:
 
 def _most(view: View) -> Mapping[str, Any] | None:
     """The configuration that most launches of the cases were given."""
-    counted = Counter(tuple(sorted(x["config"].items())) for x in view.target_launches if x["config"])
-    return dict(counted.most_common(1)[0][0]) if counted else None
+    counted = Counter(json.dumps(x["config"], sort_keys=True) for x in view.target_launches if x["config"])
+    return json.loads(counted.most_common(1)[0][0]) if counted else None
 
 
 def _whole(tile: Tile, constants: Mapping[str, Any], stages: int) -> tuple[tuple[str, Any], ...]:
@@ -146,6 +150,8 @@ def _made(made: ast.ListComp, config: ast.Call) -> Iterator[tuple[tuple[str, Any
     names: list[str] = []
     values: list[Sequence[Any]] = []
     for over in made.generators:
+        if over.ifs:
+            return
         try:
             values.append(list(ast.literal_eval(over.iter)))
         except (ValueError, TypeError, SyntaxError):
@@ -167,10 +173,12 @@ def _told(config: ast.Call, known: Mapping[str, Any]) -> tuple[tuple[str, Any], 
     parts += [(k.arg, k.value) for k in config.keywords if k.arg in ("num_warps", "num_stages")]
     told: dict[str, Any] = {}
     for name, value in parts:
-        number = known.get(value.id) if isinstance(value, ast.Name) else integer(value)
-        if number is None:
+        if isinstance(value, ast.Name) and value.id in known:
+            told[str(name)] = known[value.id]
+        elif isinstance(value, ast.Constant):
+            told[str(name)] = value.value
+        else:
             return None
-        told[str(name)] = number
     return tuple(sorted(told.items()))
 
 
@@ -181,15 +189,12 @@ def _written(constants: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 
 
 def _appended(module: Module, made: ast.expr, new: str) -> Edits:
+    """What is surely a list is added to; of anything else, a tuple too, a list is made."""
     span = module.span(made)
-    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add) and isinstance(made.right, ast.List) and made.right.elts:
-        last = module.span(made.right.elts[-1]).end
-        return [(module.path, Edit(Span(last, last), f", {new}"))]
-    if isinstance(made, ast.ListComp | ast.List | ast.Name | ast.Call | ast.Attribute | ast.Subscript) or (
-        isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add)
-    ):
+    if isinstance(made, ast.ListComp | ast.List) or (isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add)):
         return [(module.path, Edit(Span(span.end, span.end), f" + [{new}]"))]
+    opens, closes = ("", "") if isinstance(made, ast.Name | ast.Call | ast.Attribute | ast.Subscript) else ("(", ")")
     return [
-        (module.path, Edit(Span(span.start, span.start), "(")),
-        (module.path, Edit(Span(span.end, span.end), f") + [{new}]")),
+        (module.path, Edit(Span(span.start, span.start), f"[*{opens}")),
+        (module.path, Edit(Span(span.end, span.end), f"{closes}, {new}]")),
     ]
