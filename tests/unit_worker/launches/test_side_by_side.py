@@ -8,6 +8,7 @@ import time
 import pytest
 import torch
 import triton
+from triton.runtime.errors import OutOfResources
 
 from kernelband_worker import side_by_side, triton_versions
 from tests.unit_worker.launches.programs import KERNELS
@@ -129,12 +130,16 @@ def variant(session, old, new):
     return session.loader.resolve("v" * 64, session.served.function("lw.launcher", "launch_tuned"))
 
 
-def test_what_does_not_compile_is_the_tuners_to_say(session, gpu, monkeypatch):
-    monkeypatch.setattr(side_by_side, "cpus", lambda: 4)
-    launch = variant(session, "    if EVEN:\n", "    tl.static_assert(BLOCK < 128)\n    if EVEN:\n")
+def test_what_does_not_compile_is_the_tuners_to_say(session, gpu, compiled, monkeypatch):
+    def compile_(src, *args, _own=triton.compiler.compile, **kwargs):
+        if 128 in src.constants.values():
+            raise OutOfResources(300_000, 232_448, "shared memory")
+        return _own(src, *args, **kwargs)
+
+    monkeypatch.setattr(triton.compiler, "compile", compile_)
     with session.observe():
-        launch(torch.ones(1000))
-    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 1)
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu), of_pool(compiled)) == (64, 1, [True])
 
 
 def test_a_heuristic_that_fails_fails_where_the_tuner_asks_it(session, gpu, monkeypatch):

@@ -15,6 +15,7 @@ from itertools import islice, product
 from typing import Any
 
 from kernelband.source.model import Config, Edit, Span
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.launch import Edits
@@ -39,11 +40,9 @@ def configured(at: At) -> Iterator[Proposal | None]:
 def _written_out(config: Config) -> bool:
     texts = [e.text for e in config.constants.values()] + [e.text for n, e in config.options.items() if n != HOOK]
     try:
-        for text in texts:
-            ast.literal_eval(text)
+        return all(isinstance(expression_tree(text).body, ast.Constant) for text in texts)
     except (ValueError, SyntaxError):
         return False
-    return True
 
 
 # ---------------------------------------------------------------- a list that is written out
@@ -150,12 +149,10 @@ def _made(made: ast.ListComp, config: ast.Call) -> Iterator[tuple[tuple[str, Any
     names: list[str] = []
     values: list[Sequence[Any]] = []
     for over in made.generators:
-        if over.ifs:
+        each = over.iter.elts if isinstance(over.iter, ast.List | ast.Tuple) else []
+        if over.ifs or not each or not all(isinstance(e, ast.Constant) for e in each):
             return
-        try:
-            values.append(list(ast.literal_eval(over.iter)))
-        except (ValueError, TypeError, SyntaxError):
-            return
+        values.append([e.value for e in each if isinstance(e, ast.Constant)])
         names.append(ast.unparse(over.target))
     for each in product(*values):
         told = _told(config, dict(zip(names, each, strict=True)))
