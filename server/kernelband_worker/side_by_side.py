@@ -89,7 +89,7 @@ def compile_all(tuner: Autotuner, configs: Sequence[Any], args: Tuple[Any, ...],
     token = active.set(aside)
     try:
         for config in wanted:
-            if not _begun(tuner, args, {**kwargs, **config.all_kwargs(), "warmup": True}):
+            if not _handed_over(tuner, args, {**kwargs, **config.all_kwargs(), "warmup": True}):
                 break
         wait([begun.future for begun in aside.begun.values()], max(0.0, end - time.monotonic()))
         pool.shutdown(wait=False, cancel_futures=True)
@@ -102,7 +102,7 @@ def compile_all(tuner: Autotuner, configs: Sequence[Any], args: Tuple[Any, ...],
             begun.forget()
 
 
-def _begun(tuner: Autotuner, args: Tuple[Any, ...], launch: Dict[str, Any]) -> bool:
+def _handed_over(tuner: Autotuner, args: Tuple[Any, ...], launch: Dict[str, Any]) -> bool:
     try:
         tuner.fn.run(*args, **launch)
     except Exception:  # noqa: BLE001 - a heuristic of the program may raise anything, and will again when the tuner times: there it is told

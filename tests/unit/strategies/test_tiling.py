@@ -118,6 +118,7 @@ MADE = {
     '[triton.Config({"BLOCK": b}, num_warps=w) for b in (256, 512) for w in (2, 4)]': "for b in (256, 512) for w in (2, 4)] + [{}],",
     "get_configs()": "configs=[*get_configs(), {}],",
     "tuple(get_configs())": "configs=[*tuple(get_configs()), {}],",
+    '(triton.Config({"BLOCK": n}), more)': 'configs=[*((triton.Config({"BLOCK": n}), more)), {}],',
     "SETTINGS.configs": "configs=[*SETTINGS.configs, {}],",
     "CONFIGS if FAST else get_configs()": "configs=[*(CONFIGS if FAST else get_configs()), {}],",
     'more() + [(triton.Config({"BLOCK": 64}, num_warps=n))]': 'more() + [(triton.Config({"BLOCK": 64}, num_warps=n))] + [{}],',
@@ -166,7 +167,7 @@ def test_what_a_comprehension_has_already_is_not_added(tmp_path):
 @pytest.mark.parametrize(
     "replaced",
     [
-        ("configs=get_configs()", 'configs=(triton.Config({"BLOCK": n}),)'),
+        ("configs=get_configs()", "configs=None"),
         ("@triton.jit", "@project.tune(configs=more())\n@triton.jit"),  # which one is the tuner's?
         ("import triton\n", "import triton as tr\n"),
     ],

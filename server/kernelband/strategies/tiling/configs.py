@@ -110,10 +110,10 @@ def _added(at: At) -> Iterator[Proposal | None]:
 
 
 def _list(view: View) -> ast.expr | None:
-    """What is given as ``configs`` above the kernel; None where it isn't told which list is the tuner's, or it is no list."""
+    """What is given as ``configs`` above the kernel; None where it isn't told which is the tuner's, or it holds no configurations."""
     given = [_configs(d) for d in view.kernel.node.decorator_list if isinstance(d, ast.Call)]
     found = [node for node in given if node is not None]
-    return found[0] if len(found) == 1 and not isinstance(found[0], ast.Tuple | ast.GeneratorExp | ast.Constant | ast.Dict) else None
+    return found[0] if len(found) == 1 and not isinstance(found[0], ast.Constant | ast.Dict) else None
 
 
 def _configs(decorator: ast.Call) -> ast.expr | None:
@@ -135,12 +135,12 @@ def _whole(tile: Tile, constants: Mapping[str, Any], stages: int) -> tuple[tuple
 
 
 def _members(made: ast.expr) -> set[tuple[tuple[str, Any], ...]]:
-    """The configurations of a list as far as its text tells them: comprehensions over numbers that are written there."""
+    """The configurations of a list as far as its text tells them: written out, or comprehensions over values that are written there."""
     found: set[tuple[tuple[str, Any], ...]] = set()
     for node in ast.walk(made):
         if isinstance(node, ast.ListComp) and isinstance(node.elt, ast.Call):
             found |= set(_made(node, node.elt))
-        elif isinstance(node, ast.List):
+        elif isinstance(node, ast.List | ast.Tuple):
             found |= {c for e in node.elts if isinstance(e, ast.Call) and (c := _told(e, {})) is not None}
     return found
 
