@@ -43,7 +43,7 @@ class Proofs:
         entry, room = self.judge.task.entry, refused[0].proof
         assert entry is not None
         try:
-            problem = run_entry(room.enter(), None, entry, self.judge.settings, self.judge.gpu)
+            problem = run_entry(room.enter(), None, self.judge.task, self.judge.settings, self.judge.gpu)
         except KernelBandError as error:
             self.judge.faulty(error, checked=True)  # raises what is nobody's
             problem = error.message
@@ -56,14 +56,12 @@ class Proofs:
 
     def _prove(self, finalist: Finalist, again: list[Finalist] | None) -> None:
         """A winner that the user's own asserts refuse isn't one. Beside others it may run out of memory for their sake: ``again`` then."""
-        entry = self.judge.task.entry
-        assert entry is not None
         assert finalist.result is not None
         start = time.monotonic()
         try:
             executor = finalist.proof.enter()
             variant = finalist.candidate.variant
-            said = run_entry(executor, variant, entry, self.judge.settings, self.judge.gpu, shared=again is not None)
+            said = run_entry(executor, variant, self.judge.task, self.judge.settings, self.judge.gpu, shared=again is not None)
             if said:
                 finalist.refused = evolve(finalist.result, correctness="wrong", reason=said)
         except KernelBandError as error:

@@ -22,7 +22,7 @@ from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
 from kernelband_worker.reports import run_report, smallest, spread
 from kernelband_worker.state import OperationFailed, State, is_out_of_memory
-from kernelband_worker.wire import SCRATCH
+from kernelband_worker.wire import SCRATCH, Function
 
 IMPORTING_S = 20.0  # that an entry which is a proof may take for that, besides
 _TAIL = 8000
@@ -145,8 +145,12 @@ def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     """
     if params.get("variant"):
         state.opened.impersonate(params["variant"])
-    seconds = params.get("seconds", 60.0)
-    with watching(Watched()), observe(state, lambda _event: None, programs=0):
+    seconds, proven = params.get("seconds", 60.0), params.get("kernels")
+
+    def guessed(kernel: Function) -> bool:
+        return proven is not None and f"{kernel['module']}:{kernel['qualname']}" not in proven
+
+    with watching(Watched()), observe(state, lambda _event: None, programs=0, guessed=guessed):
         outcome = run(state, params["entry"], Alarm(seconds, at_most=seconds + IMPORTING_S))
     reason = None
     if outcome.missing is not None:

@@ -10,7 +10,7 @@ import pytest
 from kernelband.hardware import find_device
 from kernelband.judge import Candidate, Settings, final
 from kernelband.judge.turns import Clocks, Seat
-from tests.unit.judge.pools import FAILS, PATIENCE_S, Pool, SizedPool, candidate, judge, of_a_variant
+from tests.unit.judge.pools import ENTRY, FAILS, PATIENCE_S, Pool, SizedPool, candidate, judge, of_a_variant
 from tests.unit.judge.simulation import SimulatedExecutor, case, died
 
 
@@ -231,7 +231,8 @@ def test_all_processes_but_that_of_the_check_start_at_once():
     assert final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result.verified
 
 
-AUTOTUNED = {"launches": [{"config": {"num_warps": 4}}]}
+KERNEL = {"module": "m", "path": "m.py", "qualname": "m_kernel"}
+AUTOTUNED = {"launches": [{"config": {"num_warps": 4}, "kernel": KERNEL}]}
 
 
 def test_tuners_choose_alone_and_that_of_the_original_last():
@@ -264,6 +265,18 @@ def test_an_entry_that_the_original_does_not_pass_says_nothing():
         (result,) = (v.result for v in report.verdicts)
         assert result.verified
         assert "Not proven by bench" in result.reason
+
+
+def test_a_proof_is_told_which_kernels_it_is_for():
+    asked = []
+
+    def proof(params):
+        asked.append((params["entry"], params["kernels"]))
+        return {"ok": True, "reason": None, "output": "", "seconds": 1.0}
+
+    cases = (case("c1", **AUTOTUNED), case("k1", "check", **AUTOTUNED))
+    final(judge(cases), Pool({"a": 1.3}, **{"*": {"entry_run": proof}}), [candidate("a")])
+    assert asked == [(ENTRY, ["m:m_kernel"])]
 
 
 def test_a_winner_must_pass_the_users_own_entry():

@@ -44,7 +44,10 @@ def test_a_fault_of_one_finalist_costs_the_others_nothing(operation, fault):
 def test_a_finalist_that_fails_while_its_tuner_chooses_is_not_checked():
     failed = operation_failed("It needs 300 KB of shared memory.", "compile_error")
     pool = Pool({"a": 1.3, "b": 1.3}, **{"*": only("a", failed, "prepare")})
-    cases = (case("c1", launches=[{"config": {"num_warps": 4}}]), case("c2"))
+    cases = (
+        case("c1", launches=[{"config": {"num_warps": 4}, "kernel": {"module": "m", "path": "m.py", "qualname": "m_kernel"}}]),
+        case("c2"),
+    )
     report = final(judge(cases), pool, [candidate("a"), candidate("b")])
     assert [v.result.fault for v in report.verdicts] == ["compile_error", "none"]
     assert report.verdicts[1].result.verified

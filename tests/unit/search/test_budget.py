@@ -123,5 +123,8 @@ def test_what_is_kept_for_the_final_is_about_what_one_takes():
     """Three finalists took 15 s with two timing cases, 21 s with three (docs/measured.md)."""
     assert 15 <= kept(60.0, 2, {"start": 4.1}) <= 20
     assert 20 <= kept(60.0, 3, {"start": 4.0}) <= 26
+    slow = {"start": 6.5, "baseline": 17.6}
+    assert 40 <= kept(120.0, 1, slow) <= 48  # 41 s were taken of a program with a long import
+    assert kept(60.0, 1, slow) == 36.0
     assert kept(20.0, 3, {"start": 4.0}) == 12.0  # the search has its part
     assert kept(None, 3, {"start": 4.0}) == 0.0

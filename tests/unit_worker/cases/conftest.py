@@ -69,9 +69,9 @@ class Run:
         ids = [c["id"] for c in self.cases if c["replayable"]]
         return check(self.state, {"variant": variant, "cases": ids, "input_sets": [0, 1], "numerics": numerics, **more})
 
-    def run_entry(self, module, entry, kind="callable", variant=None, seconds=250.0):
+    def run_entry(self, module, entry, kind="callable", variant=None, seconds=250.0, **more):
         named = {"kind": kind, "module": module, "path": self.served.find(module)["path"], "name": entry}
-        return run_entry(self.state, {"variant": variant, "entry": named, "seconds": seconds})
+        return run_entry(self.state, {"variant": variant, "entry": named, "seconds": seconds, **more})
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
-"""While an entry is captured, only tuners of kernels that go into no recording may take a guess."""
+"""While an entry is captured or is a proof, only tuners of kernels that go into no recording may take a guess."""
 
 from __future__ import annotations
 
+import pytest
+
 from kernelband_worker.cases import capture as capturing
+from kernelband_worker.cases import entry as entries
 
 OTHERS = """
 import torch
@@ -36,7 +39,9 @@ def test_scale():
 """
 
 
-def test_only_tuners_of_what_is_not_recorded_may_guess(make, monkeypatch):
+@pytest.fixture
+def asked(monkeypatch):
+    """Each launch's kernel, and whether it may guess."""
     observed, asked = capturing.observe, []
 
     def observe(state, handler, *, guessed, **options):
@@ -47,5 +52,16 @@ def test_only_tuners_of_what_is_not_recorded_may_guess(make, monkeypatch):
         return observed(state, heard, guessed=guessed, **options)
 
     monkeypatch.setattr(capturing, "observe", observe)
+    monkeypatch.setattr(entries, "observe", observe)
+    return asked
+
+
+def test_only_tuners_of_what_is_not_recorded_may_guess(make, asked):
     make({"others.py": OTHERS}).capture("others", "scale_kernel", ["scale"], "test_scale", neighbours=False)
     assert asked[:4] == [("other_kernel", True), ("other_kernel", False), ("scale_kernel", False), ("scale_kernel", False)]
+
+
+@pytest.mark.parametrize(("proven", "guesses"), [({"kernels": ["others:scale_kernel"]}, True), ({}, False)])
+def test_where_an_entry_is_a_proof_only_what_is_proven_is_tuned(make, asked, proven, guesses):
+    assert make({"others.py": OTHERS}).run_entry("others", "test_scale", **proven)["ok"]
+    assert asked == [("other_kernel", guesses)] * 2 + [("scale_kernel", False)] * 2
