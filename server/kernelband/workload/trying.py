@@ -98,7 +98,7 @@ def _told(program: Program, choice: Choice, entry: Entry, failed: list[tuple[Ent
     """What a person should know of an entry that they didn't name."""
     notes: list[str] = []
     if failed:
-        tried = "; ".join(_reason(e, error) for e, error in failed)
+        tried = _reasons(failed)
         notes.append(f"{entry['name']} of {Path(entry['path']).name} is the entry, since others don't do: {tried}.")
     if entry["kind"] == "script" and not choice.named:
         name = program.kernel.place.name
@@ -107,7 +107,7 @@ def _told(program: Program, choice: Choice, entry: Entry, failed: list[tuple[Ent
 
 
 def _nothing(program: Program, entries: tuple[Entry, ...], failed: list[tuple[Entry, WorkloadError | ExecutorFault]]) -> WorkloadError:
-    tried = "; ".join(_reason(e, error) for e, error in failed)
+    tried = _reasons(failed)
     rest = len(entries) - len(failed)
     out_of_time = f"; there was no time for {rest} more" if rest else ""
     first = failed[0][1]
@@ -118,9 +118,18 @@ def _nothing(program: Program, entries: tuple[Entry, ...], failed: list[tuple[En
     )
 
 
+def _reasons(failed: list[tuple[Entry, WorkloadError | ExecutorFault]]) -> str:
+    """Errors' sentences as parts of another one, what is the same of several entries (a failing import, say) once."""
+    alike: dict[str, list[str]] = {}
+    for entry, error in failed:
+        who, said = f"{entry['name']} ({Path(entry['path']).name})", _reason(entry, error)
+        key, who = (said, who) if said.startswith(":") else (f"{who}{said}", "")
+        alike.setdefault(key, []).append(who)
+    return "; ".join(f"{', '.join(who)}{said}" for said, who in alike.items())
+
+
 def _reason(entry: Entry, error: WorkloadError | ExecutorFault) -> str:
-    """An error's sentence as a part of another one: without its full stop, and without an advice that is given once for all."""
-    who = f"{entry['name']} ({Path(entry['path']).name})"
+    """An error's sentence as what follows its entry's name: without its full stop, and without an advice that is given once for all."""
     said = error.message.partition(". Name ")[0].partition(": name ")[0].strip().rstrip(".")
     start = f"The entry {entry['name']} "
-    return f"{who} {said.removeprefix(start)}" if said.startswith(start) else f"{who}: {said}"
+    return f" {said.removeprefix(start)}" if said.startswith(start) else f": {said}"

@@ -115,6 +115,17 @@ def test_one_sentence_names_what_was_tried(tmp_path: Path) -> None:
     assert (refused.value.kind, refused.value.detail) == ("never_launches", "line 3")
 
 
+def test_what_is_the_same_of_several_entries_is_said_once(tmp_path: Path) -> None:
+    import_fails = WorkloadError("Importing test_kernel fails: ModuleNotFoundError: No module named 'gone'", kind="entry_failed")
+    with pytest.raises(WorkloadError) as refused:
+        capture(tmp_path, Answering(import_fails, NEVER, import_fails), "test_a", "test_b", "test_c")
+    assert refused.value.message == (
+        "No entry that was found runs add_kernel: test_a (kernel.py), test_c (kernel.py): Importing test_kernel fails: ModuleNotFoundError"
+        ": No module named 'gone'; test_b (kernel.py): The entry test_a never launches add_kernel: it launched no Triton kernel at all. "
+        "Name one that does with --entry FILE.py::NAME."
+    )
+
+
 def test_what_no_other_entry_mends_is_told_at_once(tmp_path: Path) -> None:
     executor = Answering(WorkloadError("It is a Gluon kernel.", kind="unsupported"))
     with pytest.raises(WorkloadError, match="Gluon"):
