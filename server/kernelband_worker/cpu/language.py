@@ -18,7 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.jit import JITFunction
 
-from kernelband_worker.cpu import libdevice, meanings
+from kernelband_worker.cpu import libdevice, meanings, remembered
 from kernelband_worker.cpu.builder import Builder, take_product
 
 _MISSING = object()
@@ -39,7 +39,7 @@ class Language:
         """``tl`` interprets inside the block."""
         places: List[Any] = [tl, tl.core, tl.math, tl.tensor, tl.dtype, interpreter, *self._libdevice.values()]
         places += [getattr(tl.core, name) for name in ("tensor_descriptor_base", "condition") if hasattr(tl.core, name)]
-        places.append(JITFunction)
+        places += [tl.block_type, JITFunction]
         before = [dict(vars(place)) for place in places]
         compared = before[:-1]  # what a JIT function has of its own, its ``run`` in an observed block say, is in no patch
         try:
@@ -71,6 +71,8 @@ class Language:
         tensor, jit, places = cast("Any", tl.tensor), cast("Any", JITFunction), cast("List[Any]", [tl, tl.core])
         # numpy 2.4 takes no number from an array of one dimension, however small.
         tensor.__index__ = lambda self: int(self.handle.data.item())
+        block = cast("Any", tl.block_type)
+        block.__init__, tensor.__init__ = remembered.remembering(block.__init__, tensor.__init__)
         for place in places:
             place.reduce = self._reducing(place.reduce)
             place.associative_scan = self._reducing(place.associative_scan)
