@@ -73,6 +73,8 @@ class Language:
         tensor.__index__ = lambda self: int(self.handle.data.item())
         block = cast("Any", tl.block_type)
         block.__init__, tensor.__init__ = remembered.remembering(block.__init__, tensor.__init__)
+        if hasattr(interpreter, "_get_np_dtype"):
+            interpreter._get_np_dtype = remembered.by_name(interpreter._get_np_dtype)
         for place in places:
             place.reduce = self._reducing(place.reduce)
             place.associative_scan = self._reducing(place.associative_scan)

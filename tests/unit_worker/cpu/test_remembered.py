@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 import triton.language as tl
+from triton.runtime import interpreter
 
-from kernelband_worker.cpu.remembered import remembering
+from kernelband_worker.cpu.remembered import by_name, remembering
 
 ELEMENTS = [tl.float32, tl.int1, tl.pointer_type(tl.float16), tl.pointer_type(tl.float16, const=True), tl.pointer_type(tl.float16, 3)]
 
@@ -60,3 +61,10 @@ def test_what_triton_refuses_is_refused_each_time(patched):
     for _ in range(2):
         with pytest.raises(ValueError, match="power of 2"):
             tl.block_type(tl.float32, [3])
+
+
+def test_types_for_numpy():
+    ours = by_name(interpreter._get_np_dtype)
+    types = [tl.float32, tl.bfloat16, tl.int1, tl.pointer_type(tl.int8), tl.block_type(tl.int8, [4]), tl.block_type(tl.float32, [4])]
+    for _ in range(2):
+        assert [ours(t) for t in types] == [interpreter._get_np_dtype(t) for t in types]
