@@ -11,11 +11,12 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 
 from kernelband_worker.cases import effects
-from kernelband_worker.cases.expected import Expected, references, rounded
+from kernelband_worker.cases.cancelling import WAYS, left_by_rounding
+from kernelband_worker.cases.expected import Expected, references, rounded, scales
 from kernelband_worker.cases.replay import ReplayCase, open_case
-from kernelband_worker.cases.rounding import DRAWS, FEW, HALVES, MORE, within_rounding
+from kernelband_worker.cases.rounding import DRAWS, HALVES, MORE, within_rounding
 from kernelband_worker.state import State
-from kernelband_worker.tolerances import allowed_error, allowed_square, longest_sum, measure, narrow, tolerance
+from kernelband_worker.tolerances import Tolerance, allowed_error, allowed_square, longest_sum, measure, narrow, tolerance
 
 
 class Comparison:
@@ -95,7 +96,7 @@ class Comparison:
             if wrong is not None and (reference is None or (self.replay.stressed and not narrow(mine.dtype))):
                 good = self._as_good(expected, index, original, mine, hidden[index])
                 unsure = good is None and reference is None and not row["wrong"] and self.numerics == "reassociates"
-                if good or unsure:
+                if good or unsure or (reference is None and self._left(expected, index, original, mine, hidden[index], row=row)):
                     row, wrong = {**row, "wrong": 0}, None
             self.outputs.append({**row, "shape": shape})
             if problem is not None:
@@ -119,30 +120,44 @@ class Comparison:
         return True
 
     def _as_good(self, expected: Expected, index: int, original: torch.Tensor, mine: torch.Tensor, hidden: torch.Tensor) -> Optional[bool]:
-        """Whether a result is within what rounding the inputs once more does; None where that can't be told.
-
-        Half precision only in another order of sums, or under stress. float32 always: which products and sums the compiler contracts
-        changes with any edit, and where terms cancel out little but that is left of a result. Not where the original itself gives something
-        else each time: that would pass for rounding.
+        """Whether a result in another order of sums is within what rounding the inputs once more does, of half precision or under stress;
+        None where that can't be told.
         """
-        half = mine.dtype in HALVES
-        plain = self.numerics == "reassociates" if half else mine.dtype == torch.float32 and expected.deterministic
-        if self.numerics == "lowers_precision" or not (plain or self.replay.stressed):
+        sums = self.numerics == "reassociates" and mine.dtype in HALVES
+        if not sums and (not self.replay.stressed or self.numerics == "lowers_precision"):
             return None
-        # What half precision rounds off is far more than a result in float32 may err.
-        kinds = (*HALVES, torch.float32) if self.replay.stressed else HALVES if half else (torch.float32,)
-        more = [] if half else [DRAWS + MORE]  # where sums cancel out, few ways of few elements may change nothing at all
-        for ways in (FEW, DRAWS, *more):
-            found = rounded(self.state, self.replay, expected, self.input_set, self.programs, ways=ways, kinds=kinds)
+        more = [] if mine.dtype in HALVES else [DRAWS + MORE]  # where sums cancel out, few ways of few elements may change nothing at all
+        for ways in (DRAWS, *more):
+            found = rounded(self.state, self.replay, expected, self.input_set, self.programs, ways=ways)
             if found is None:
                 return None
             others, ignored = [draw[index] for draw in found], expected.hidden[index] | hidden
             if others[0].shape != mine.shape:  # only what counts was picked
                 others = [effects.pick(other, ~ignored) for other in others]
                 ignored = torch.zeros_like(mine, dtype=torch.bool)
-            within = within_rounding(original, mine, others, ignored)
-            if within or (within is not None and not self.replay.stressed):  # under stress few ways can say next to nothing
-                return within
+            if within_rounding(original, mine, others, ignored):
+                return True
+        return False
+
+    def _left(
+        self, expected: Expected, index: int, original: torch.Tensor, mine: torch.Tensor, hidden: torch.Tensor, *, row: Dict[str, Any]
+    ) -> bool:
+        """Whether a float32 result is what rounding leaves of it. Not where the original itself gives something else each time: that would
+        pass for rounding; and under stress by ``_as_good``.
+        """
+        if mine.dtype != torch.float32 or self.numerics == "lowers_precision" or self.replay.stressed or not expected.deterministic:
+            return False
+        for ways in WAYS:
+            found = scales(self.state, self.replay, expected, self.input_set, self.programs, ways=ways)
+            apart = found.apart[index] if found is not None else None
+            if apart is None:
+                return False
+            ignored = expected.hidden[index] | hidden
+            if apart.shape != mine.shape:  # only what counts was picked
+                apart, ignored = effects.pick(apart, ~ignored), torch.zeros_like(mine, dtype=torch.bool)
+            left = left_by_rounding(original, mine, apart, ignored, Tolerance(row["atol"], row["rtol"]))
+            if left is not None:
+                return left
         return False
 
     def _float_inputs(self) -> List[List[int]]:

@@ -692,7 +692,7 @@ class EntryRunParams(TypedDict, total=False):
     variant: Optional[str]  # loaded under the original's own names
     entry: Entry
     seconds: float
-    kernels: List[str]  # module:qualname: what is proven. Tuners of others take their first configuration that fits, untimed
+    kernels: List[str]  # module:qualname: what is proven. Tuners of others, in files that aren't edited, take a config untimed
 
 
 class EntryRunResult(TypedDict):

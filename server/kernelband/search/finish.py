@@ -27,7 +27,7 @@ FIRST_TRIAL_S = 1.0  # on the device, until one is known
 CHECK_S = 1.5  # of a finalist more under stress: they are checked beside each other, and compile for sizes of their own
 TURNS_S = 0.15  # of a version in a round, on each timing case
 HIDDEN_S = 4.0  # of one that a model wrote, under stress among its timed calls; expected, not yet measured
-ORDINARY_S = 3.0  # of a baseline whose program needs no long import and no tuning
+ORDINARY_S = 3.0  # that timing the original takes where there is no long import and no tuning
 AGAIN = 2.0  # times that the rest of it comes again: for measuring, and later for proofs
 SHARE = 0.6  # of the seconds, at most, that are kept back for the final
 
@@ -54,13 +54,14 @@ def in_order(verified: Mapping[int, float], edits: Mapping[int, int]) -> tuple[i
     return tuple(sorted(verified, key=lambda n: (n != plain, -verified[n], n)))
 
 
-def reserve(s: Session, capture_s: float) -> float:
+def reserve(s: Session, capture_s: float, first_s: float = 0.0) -> float:
     """Seconds that the final will take, from what the run has seen: processes are forked, and make their contexts beside each other;
-    they import the program and tune as the first one did, those that prove later than those that measure; finalists are checked under
-    stress; in each round original, finalists and a copy take turns; winners run the entry, a part of what capture did.
+    they import the program and tune as the first one did (``first_s`` seconds, with the original's times), those that prove later than
+    those that measure; finalists are checked under stress; in each round original, finalists and a copy take turns; winners run the
+    entry, a part of what capture did (``capture_s``).
 
-    Of three finalists 17 and 22 s are expected where 15 and 21 were taken (layer_norm, matmul; H100, 16 cores), and 44 to 46 where Liger-
-    Kernel's, whose import is long, took 41 to 48 (attn_res, fused_moe, fused_neighborhood_attention; H200, 16 cores).
+    Of three finalists 17 and 22 s are expected where 15 and 21 were taken (layer_norm, matmul; H100, 16 cores). Programs with a long import
+    took 41 to 48 s, of which 15 to 18 were expected before that counted (Liger-Kernel's, three kernels; H200, 16 cores).
     """
     if s.journal.budget.seconds is None:
         return 0.0
@@ -77,7 +78,7 @@ def reserve(s: Session, capture_s: float) -> float:
     timed = sum(c["role"] == "time" for c in s.cases)
     rounds_s = settings.processes * (2 + count) * TURNS_S * max(1, timed)
     guess = 0.75 * spent.get("start", 3.0) + CHECK_S * count + trial_s + capture_s / 10 + rounds_s + hidden_s
-    guess += AGAIN * max(0.0, spent.get("baseline", 0.0) - ORDINARY_S)
+    guess += AGAIN * max(0.0, first_s - ORDINARY_S)
     return min(guess, SHARE * s.journal.budget.seconds)
 
 

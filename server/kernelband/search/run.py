@@ -83,6 +83,7 @@ class _Run:
     journal: Journal = field(init=False)
     session: Session | None = field(init=False, default=None)
     _outside: tuple[dict[str, Any], ...] = field(init=False, default=())  # accesses out of bounds that the capture saw
+    _first_s: float = field(init=False, default=0.0)  # that the first measuring process took to import, to tune and to time the original
     _done: threading.Event = field(init=False, factory=threading.Event)
 
     def go(self) -> RunEnded:
@@ -170,12 +171,14 @@ class _Run:
             timing = tuple(c for c in cases if c["role"] == "time")
             about, judge = baselines.forecast_cases(cases, measured=lab.measured), self._judge(cases)
             session = self._session(judge, cases, about, compiled)
-            loop = Loop(session, lambda: finish.reserve(session, capture_s))
+            loop = Loop(session, lambda: finish.reserve(session, capture_s, self._first_s))
             if lab.measured and "reassociates" in setup.options.allowed:
                 lab.build_references(cases)
             if setup.earlier is None and not setup.options.edited:
                 loop.look_ahead(0)  # compiled while the original is timed
+            began = time.monotonic()
             base = baselines.take(lab, judge, compiled, setup.options.objective)
+            self._first_s = time.monotonic() - began
         session.frontier.add(base.member, base.mean_seconds)
         told = baselines.lines(lab.device, setup.program, base, timing)
         journal.emit(BaselineKnown(told, base.device_us, base.noise))

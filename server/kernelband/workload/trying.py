@@ -125,7 +125,7 @@ def _reasons(failed: list[tuple[Entry, WorkloadError | ExecutorFault]]) -> str:
         who, said = f"{entry['name']} ({Path(entry['path']).name})", _reason(entry, error)
         key, who = (said, who) if said.startswith(":") else (f"{who}{said}", "")
         alike.setdefault(key, []).append(who)
-    return "; ".join(f"{', '.join(who)}{said}" for said, who in alike.items())
+    return "; ".join(f"{', '.join(filter(None, who))}{said}" for said, who in alike.items())
 
 
 def _reason(entry: Entry, error: WorkloadError | ExecutorFault) -> str:

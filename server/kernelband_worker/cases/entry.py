@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Collection, Dict, Iterator, List, Optional
 
 from kernelband_worker.cases import seeds
 from kernelband_worker.cases.alarm import Alarm
@@ -143,12 +143,15 @@ def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     Raises:
         OperationFailed: the executor has loaded the modules already, or there is no such entry.
     """
+    edited: Collection[str] = ()
     if params.get("variant"):
         state.opened.impersonate(params["variant"])
+        edited = state.opened.edited(params["variant"])
     seconds, proven = params.get("seconds", 60.0), params.get("kernels")
 
     def guessed(kernel: Function) -> bool:
-        return proven is not None and f"{kernel['module']}:{kernel['qualname']}" not in proven
+        other = proven is not None and f"{kernel['module']}:{kernel['qualname']}" not in proven
+        return other and kernel["module"] not in edited  # where a variant may have added it, or called it otherwise
 
     with watching(Watched()), observe(state, lambda _event: None, programs=0, guessed=guessed):
         outcome = run(state, params["entry"], Alarm(seconds, at_most=seconds + IMPORTING_S))

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple, cast
 import torch
 
 from kernelband_worker.cases import effects, rounding, verify
+from kernelband_worker.cases.cancelling import Scales
 from kernelband_worker.cases.faults import Faults, finding, placed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import Prepared, ReplayCase
@@ -37,8 +38,9 @@ class Expected:
     restless: Dict[int, torch.Tensor] = field(default_factory=dict)  # by number of the output: elements that differ by more than rounding
     references: Optional[List[Optional[torch.Tensor]]] = None
     asked: bool = False  # whether a reference was looked for
-    #: Outputs on inputs that were rounded once more, as was needed, by the types that were rounded; None where that can't be had.
-    rounded: Dict[Tuple[torch.dtype, ...], Optional[List[List[torch.Tensor]]]] = field(default_factory=dict)
+    rounded: List[List[torch.Tensor]] = field(default_factory=list)  # outputs on inputs that were rounded once more, as was needed
+    unroundable: bool = False
+    scales: Optional[Scales] = field(default_factory=Scales)  # of float32 results without a reference; None: they can't be had
 
     @property
     def deterministic(self) -> bool:
@@ -49,7 +51,8 @@ class Expected:
     def bytes(self) -> int:
         """Memory held."""
         held = [t for _, t in self.outputs] + self.hidden + [r for r in self.references or () if r is not None]
-        held += [t for ways in self.rounded.values() for draw in ways or () for t in draw] + list(self.restless.values())
+        held += [t for draw in self.rounded for t in draw] + list(self.restless.values())
+        held += [t for t in (self.scales.apart if self.scales is not None else ()) if t is not None]
         return sum(t.numel() * t.element_size() for t in held)
 
 
@@ -179,19 +182,29 @@ def references(replay: ReplayCase, expected: Expected, input_set: int, sources: 
 
 
 def rounded(
-    state: State, replay: ReplayCase, expected: Expected, input_set: int, programs: int, *, ways: int, kinds: Tuple[torch.dtype, ...]
+    state: State, replay: ReplayCase, expected: Expected, input_set: int, programs: int, *, ways: int
 ) -> Optional[List[List[torch.Tensor]]]:
-    """What the original gives on inputs of these types that were rounded once more, in so many ways, all its outputs; None where it can't
-    be had.
-    """
-    found = expected.rounded.setdefault(kinds, [])
-    while found is not None and len(found) < ways:
-        outputs = rounding.rounded_outputs(state, replay, input_set, programs, len(found), dtypes=kinds)
+    """What the original gives on inputs that were rounded once more, in so many ways, all its outputs; None where it can't be had."""
+    kinds = (*rounding.HALVES, torch.float32) if replay.stressed else rounding.HALVES
+    while not expected.unroundable and len(expected.rounded) < ways:
+        outputs = rounding.rounded_outputs(state, replay, input_set, programs, len(expected.rounded), dtypes=kinds)
         if outputs is None or [(n, t.shape) for n, t in outputs] != [(n, t.shape) for n, t in expected.outputs]:
-            found = expected.rounded[kinds] = None
+            expected.unroundable = True
         else:
-            found.append([t for _, t in outputs])
-    return None if found is None else found[:ways]
+            expected.rounded.append([t for _, t in outputs])
+    return None if expected.unroundable else expected.rounded[:ways]
+
+
+def scales(state: State, replay: ReplayCase, expected: Expected, input_set: int, programs: int, *, ways: int) -> Optional[Scales]:
+    """How far rounding the float32 inputs once more brings the original's results, in at least so many ways; None where it can't be had."""
+    while expected.scales is not None and expected.scales.ways < ways:
+        draw = rounding.DRAWS + expected.scales.ways  # in which every element moves
+        outputs = rounding.rounded_outputs(state, replay, input_set, programs, draw, dtypes=(torch.float32,), whole=False)
+        if outputs is None or [(n, t.shape) for n, t in outputs] != [(n, t.shape) for n, t in expected.outputs]:
+            expected.scales = None
+        else:
+            expected.scales.add(expected.outputs, outputs)
+    return expected.scales
 
 
 def _usable(reference: torch.Tensor, output: torch.Tensor, hidden: torch.Tensor) -> Optional[torch.Tensor]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, Tuple
 
+import triton.language as tl
+
 Initialize = Callable[..., None]
 _MADE = "_made"  # on a block type: what is remembered of it
 
@@ -26,6 +28,9 @@ def remembering(make_block: Initialize, make_tensor: Initialize) -> Tuple[Initia
 
     def block(self: Any, element_ty: Any, shape: Any) -> None:
         sizes = tuple([getattr(size, "value", size) for size in shape])
+        if not (isinstance(element_ty, tl.dtype) and all(type(size) is int for size in sizes)):  # Triton's to refuse, or to unwrap
+            make_block(self, element_ty, shape)
+            return
         key = (element_ty.name, getattr(element_ty, "address_space", None), getattr(element_ty, "const", None), sizes)
         known = every.get(key)
         if known is None:

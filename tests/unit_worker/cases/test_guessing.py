@@ -65,3 +65,10 @@ def test_only_tuners_of_what_is_not_recorded_may_guess(make, asked):
 def test_where_an_entry_is_a_proof_only_what_is_proven_is_tuned(make, asked, proven, guesses):
     assert make({"others.py": OTHERS}).run_entry("others", "test_scale", **proven)["ok"]
     assert asked == [("other_kernel", guesses)] * 2 + [("scale_kernel", False)] * 2
+
+
+def test_what_a_variant_adds_is_tuned_in_its_proof(make, asked):
+    run = make({"others.py": OTHERS})
+    edited = run.variant("renamed", ("others", "other_kernel", "another_kernel"))
+    assert run.run_entry("others", "test_scale", variant=edited, kernels=["others:scale_kernel"])["ok"]
+    assert asked == [("another_kernel", False)] * 2 + [("scale_kernel", False)] * 2

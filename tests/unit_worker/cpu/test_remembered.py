@@ -58,9 +58,12 @@ def test_a_scalar_has_no_shape(patched):
 
 
 def test_what_triton_refuses_is_refused_each_time(patched):
+    tl.block_type(tl.float32, [4])
     for _ in range(2):
         with pytest.raises(ValueError, match="power of 2"):
             tl.block_type(tl.float32, [3])
+        with pytest.raises(TypeError):
+            tl.block_type(tl.float32, [4.0])
 
 
 def test_types_for_numpy():
