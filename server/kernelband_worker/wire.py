@@ -697,6 +697,6 @@ class EntryRunParams(TypedDict, total=False):
 
 class EntryRunResult(TypedDict):
     ok: bool
-    reason: Optional[str]
+    reason: Optional[str]  # why not; or which part of it was run
     output: str
     seconds: float

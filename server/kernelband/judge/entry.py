@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import cast
 
+from attrs import frozen
+
 from kernelband.judge.protocol import Executor, Settings, Task
 from kernelband_worker.wire import EntryRunParams, EntryRunResult
 
 
-def run_entry(executor: Executor, variant: str | None, task: Task, settings: Settings, lock: str | None, *, shared: bool = False) -> str:
+@frozen
+class Said:
+    """What came of it: whether it passes, and in a sentence why not, or which part of it was run; "" where it passes as a whole."""
+
+    passes: bool
+    sentence: str
+
+
+def run_entry(executor: Executor, variant: str | None, task: Task, settings: Settings, lock: str | None, *, shared: bool = False) -> Said:
     """Runs the task's in a fresh executor, where the variant bears the original's names (None: the original); ``shared``: beside those of
     others.
-
-    Returns:
-        Nothing when the entry passes, else one sentence.
 
     Raises:
         ExecutorFault: the executor timed out, died or ran out of memory.
@@ -25,6 +32,5 @@ def run_entry(executor: Executor, variant: str | None, task: Task, settings: Set
     params: EntryRunParams = {"variant": variant, "entry": entry, "seconds": settings.entry_s, "kernels": sorted(kernels)}
     deadline = settings.least_deadline_s + settings.start_s + settings.entry_s
     result = cast("EntryRunResult", executor.call("entry/run", params, deadline, lock, shared=shared))
-    if result["ok"]:
-        return ""
-    return f"It doesn't pass {entry['name']}: {result['reason'] or 'no reason was given'}"
+    said = result["reason"] or ""
+    return Said(True, said) if result["ok"] else Said(False, f"It doesn't pass {entry['name']}: {said or 'no reason was given'}")

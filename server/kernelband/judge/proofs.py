@@ -12,12 +12,17 @@ from kernelband.errors import KernelBandError
 from kernelband.judge.entry import run_entry
 from kernelband.judge.finalist import Finalist
 from kernelband.judge.judge import Judge
+from kernelband.judge.result import Result
 from kernelband.judge.rooms import Crew
 
 
 def must_prove(judge: Judge, finalist: Finalist) -> bool:
     """Whether there is an entry for it to pass."""
     return judge.task.entry is not None and finalist.candidate.files is not None
+
+
+def _also(result: Result, sentence: str) -> Result:
+    return evolve(result, reason=f"{result.reason} {sentence}".strip())
 
 
 @frozen
@@ -43,16 +48,16 @@ class Proofs:
         entry, room = self.judge.task.entry, refused[0].proof
         assert entry is not None
         try:
-            problem = run_entry(room.enter(), None, self.judge.task, self.judge.settings, self.judge.gpu)
+            passes = run_entry(room.enter(), None, self.judge.task, self.judge.settings, self.judge.gpu).passes
         except KernelBandError as error:
             self.judge.faulty(error, checked=True)  # raises what is nobody's
-            problem = error.message
+            passes = False
         finally:
             room.leave()
         for finalist in refused:
             assert finalist.result is not None
-            reason = f"{finalist.result.reason} Not proven by {entry['name']}, which the original doesn't pass here either.".strip()
-            finalist.result = evolve(finalist.result, reason=reason) if problem else finalist.refused
+            told = _also(finalist.result, f"Not proven by {entry['name']}, which the original doesn't pass here either.")
+            finalist.result = finalist.refused if passes else told
 
     def _prove(self, finalist: Finalist, again: list[Finalist] | None) -> None:
         """A winner that the user's own asserts refuse isn't one. Beside others it may run out of memory for their sake: ``again`` then."""
@@ -62,8 +67,10 @@ class Proofs:
             executor = finalist.proof.enter()
             variant = finalist.candidate.variant
             said = run_entry(executor, variant, self.judge.task, self.judge.settings, self.judge.gpu, shared=again is not None)
-            if said:
-                finalist.refused = evolve(finalist.result, correctness="wrong", reason=said)
+            if not said.passes:
+                finalist.refused = evolve(finalist.result, correctness="wrong", reason=said.sentence)
+            else:
+                finalist.result = _also(finalist.result, said.sentence)
         except KernelBandError as error:
             fault = self.judge.faulty(error, checked=True).fault
             if fault == "oom" and again is not None:

@@ -4,11 +4,12 @@ Which products and sums the compiler contracts changes with any edit, an evictio
 with it, by more than a fixed tolerance allows. Where there is no float64 reference, each element outside of the tolerance must be within
 a few times what one more rounding of the float32 inputs does to the original's own (backward error, as in ``rounding``). That says nothing
 of an original that jumps: inputs that hold nothing but whole numbers (flags, indices, counts) are left as they are, and where the
-results change by more than rounding could, nothing is excused.
+results as a whole change by more than rounding could, nothing is excused. (A few elements may: a nearly constant column, normalised.)
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Tuple
 
@@ -23,7 +24,7 @@ WAYS = (1, 4, 16)
 EACH = 4.0
 #: Times the largest scale of all elements: what is farther away is wrong, however many ways more are tried.
 HOPELESS = 16.0
-#: Over the RMS: a change that leaves less than six bits of a result is no rounding, but a jump.
+#: Of the RMS of a result, that of its changes: what leaves less than six bits of it is no rounding, but a jump.
 JUMP = 1 / 64
 
 
@@ -58,7 +59,7 @@ def left_by_rounding(
         allowed: the tolerance.
     """
     largest = float(torch.where(ignored, torch.zeros_like(apart), apart).max()) if apart.numel() else 0.0
-    if not 0 < largest <= JUMP * effects.rms(original, ignored):
+    if not (0 < largest < math.inf and effects.rms(apart, ignored) <= JUMP * effects.rms(original, ignored)):
         return False
     bad = ~torch.isclose(mine, original, rtol=allowed.rtol, atol=allowed.atol, equal_nan=True) & ~ignored
     difference, scale = (mine[bad].double() - original[bad].double()).abs(), apart[bad].double()

@@ -17,6 +17,7 @@ from typing import Any, Callable, Collection, Dict, Iterator, List, Optional
 
 from kernelband_worker.cases import seeds
 from kernelband_worker.cases.alarm import Alarm
+from kernelband_worker.cases.pytest_entry import Sets, run_node
 from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
 from kernelband_worker.launches import observe
@@ -25,6 +26,7 @@ from kernelband_worker.state import OperationFailed, State, is_out_of_memory
 from kernelband_worker.wire import SCRATCH, Function
 
 IMPORTING_S = 20.0  # that an entry which is a proof may take for that, besides
+SETS_S = 20.0  # after so many no further parameter set of a proof begins
 _TAIL = 8000
 _SKIPS = ("Skipped", "SkipTest")
 
@@ -82,8 +84,8 @@ class _Tee(io.TextIOBase):
         return sys.__stderr__.fileno()
 
 
-def run(state: State, entry: Dict[str, Any], alarm: Alarm, number: int = 0) -> Outcome:
-    """Run the entry once, unless the alarm interrupts it. ``number`` above 0 shifts its seeds.
+def run(state: State, entry: Dict[str, Any], alarm: Alarm, number: int = 0, sets: Optional[Sets] = None) -> Outcome:
+    """Run the entry once, unless the alarm interrupts it. ``number`` above 0 shifts its seeds; ``sets``: of a test, not all need run.
 
     Raises:
         OperationFailed: the entry isn't there, needs arguments, or pytest is missing.
@@ -97,7 +99,7 @@ def run(state: State, entry: Dict[str, Any], alarm: Alarm, number: int = 0) -> O
         seeds.seed_everything((state.session or {}).get("seed", 0) + number)
         try:
             with alarm.set():
-                _action(state, entry, alarm)()
+                _action(state, entry, alarm, sets)()
                 _synchronize(state)
         except StopCapture:
             stopped = True
@@ -147,28 +149,29 @@ def run_entry(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
     if params.get("variant"):
         state.opened.impersonate(params["variant"])
         edited = state.opened.edited(params["variant"])
-    seconds, proven = params.get("seconds", 60.0), params.get("kernels")
+    seconds, proven, sets = params.get("seconds", 60.0), params.get("kernels"), Sets(SETS_S)
 
     def guessed(kernel: Function) -> bool:
         other = proven is not None and f"{kernel['module']}:{kernel['qualname']}" not in proven
         return other and kernel["module"] not in edited  # where a variant may have added it, or called it otherwise
 
     with watching(Watched()), observe(state, lambda _event: None, programs=0, guessed=guessed):
-        outcome = run(state, params["entry"], Alarm(seconds, at_most=seconds + IMPORTING_S))
-    reason = None
+        outcome = run(state, params["entry"], Alarm(seconds, at_most=seconds + IMPORTING_S), sets=sets)
+    name, reason = params["entry"]["name"], None
     if outcome.missing is not None:
-        reason = f"The entry {params['entry']['name']} can't be run here: {outcome.missing}."
+        reason = f"The entry {name} can't be run here: {outcome.missing}."
     elif outcome.stopped:
-        reason = f"The entry {params['entry']['name']} took more than {seconds:.0f} s."
+        reason = f"The entry {name} took more than {seconds:.0f} s."
     elif outcome.failure is not None:
-        reason = f"The entry {params['entry']['name']} fails: {outcome.failure.text.splitlines()[0]}{outcome.failure.place()}"
-    return {"ok": reason is None, "reason": reason, "output": outcome.output, "seconds": outcome.seconds}
+        reason = f"The entry {name} fails: {outcome.failure.text.splitlines()[0]}{outcome.failure.place()}"
+    partly = f"The first {sets.ran} of {sets.total} parameter sets of {name} were run: all would take too long." if sets.partly else None
+    return {"ok": reason is None, "reason": reason or partly, "output": outcome.output, "seconds": outcome.seconds}
 
 
 # ---------------------------------------------------------------------- the three kinds
 
 
-def _action(state: State, entry: Dict[str, Any], alarm: Alarm) -> Callable[[], Any]:
+def _action(state: State, entry: Dict[str, Any], alarm: Alarm, sets: Optional[Sets]) -> Callable[[], Any]:
     if entry["kind"] == "script":
         return lambda: state.opened.run_main(entry["module"])
     if entry["kind"] == "pytest":
@@ -178,9 +181,7 @@ def _action(state: State, entry: Dict[str, Any], alarm: Alarm) -> Callable[[], A
                 "install it there, or name a function without arguments as the entry.",
                 "entry_failed",
             )
-        from kernelband_worker.cases.pytest_entry import run_node
-
-        return lambda: run_node(state, entry, alarm)
+        return lambda: run_node(state, entry, alarm, sets)
     with alarm.importing():
         return _callable(state, entry)
 

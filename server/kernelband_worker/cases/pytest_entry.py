@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
@@ -18,20 +20,49 @@ from kernelband_worker.cases.alarm import Alarm
 from kernelband_worker.state import OperationFailed, State
 
 
+@dataclass
+class Sets:
+    """Parameter sets of a test, where not all must run: none is begun ``enough_s`` after the first."""
+
+    enough_s: float
+    ran: int = 0  # to their end
+    total: int = 0
+
+    @property
+    def partly(self) -> bool:
+        """Whether some ran, and not all."""
+        return 0 < self.ran < self.total
+
+
 class _Plugin:
-    def __init__(self, pytest: Any, load: Callable[[], Any]) -> None:
+    def __init__(self, pytest: Any, load: Callable[[], Any], sets: Sets) -> None:
         class Served(pytest.Module):
             def _getobj(self) -> Any:
                 return load()  # once the conftests are configured, on which its import may rest
 
         self._served = Served
+        self._sets = sets
+        self._begun: Optional[float] = None
         self.error: Optional[BaseException] = None
-        self.ran = 0
         self.skipped: List[str] = []
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Any:
         """Collect the loader's module in place of the stand-in file."""
         return self._served.from_parent(parent, path=module_path)
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """Know how many sets there are."""
+        self._sets.total = len(session.items)
+
+    def pytest_runtest_setup(self) -> None:
+        """Know when the first set began."""
+        if self._begun is None:
+            self._begun = time.monotonic()
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        """Let no further set begin when there were enough."""
+        if self._begun is not None and self._sets.ran and time.monotonic() - self._begun > self._sets.enough_s:
+            item.session.shouldstop = "enough"
 
     def pytest_exception_interact(self, call: Any) -> None:
         """Keep the first error, with its traceback."""
@@ -45,14 +76,14 @@ class _Plugin:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Count what really ran."""
-        if report.when == "call" and not report.skipped:
-            self.ran += 1
+        if report.when == "call" and report.passed:
+            self._sets.ran += 1
         if report.skipped:
             self.skipped.append(str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "skipped")
 
 
-def run_node(state: State, entry: Dict[str, Any], alarm: Alarm) -> None:
-    """Run the node; what its test raises is raised.
+def run_node(state: State, entry: Dict[str, Any], alarm: Alarm, sets: Optional[Sets] = None) -> None:
+    """Run the node; what its test raises is raised. ``sets``: counts them; None: all must run.
 
     Raises:
         OperationFailed: pytest finds no such node, or it is skipped.
@@ -63,7 +94,8 @@ def run_node(state: State, entry: Dict[str, Any], alarm: Alarm) -> None:
         with alarm.importing():
             return state.opened.original(entry["module"])
 
-    plugin = _Plugin(pytest, load)
+    sets = Sets(float("inf")) if sets is None else sets
+    plugin = _Plugin(pytest, load, sets)
     stand_in = Path.cwd() / Path(entry["path"]).name
     stand_in.write_text("")
     Path("empty.ini").write_text("[pytest]\n")
@@ -78,7 +110,7 @@ def run_node(state: State, entry: Dict[str, Any], alarm: Alarm) -> None:
         os.environ.update(environment)
     if plugin.error is not None:
         raise plugin.error
-    if plugin.ran == 0:
+    if sets.ran == 0:
         why = f"pytest skips it ({plugin.skipped[0]})" if plugin.skipped else f"pytest finds no such test (exit code {int(code)})"
         raise OperationFailed(f"The entry {entry['name']} in {entry['path']} doesn't run: {why}.", "entry_failed")
 

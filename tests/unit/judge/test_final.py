@@ -267,6 +267,13 @@ def test_an_entry_that_the_original_does_not_pass_says_nothing():
         assert "Not proven by bench" in result.reason
 
 
+def test_of_an_entry_that_was_run_in_part_the_winner_says_so():
+    said = "The first 2 of 6 parameter sets of bench were run: all would take too long."
+    report = final(judge(), Pool({"a": 1.3}, **{"*": {"entry_run": {**FAILS, "ok": True, "reason": said}}}), [candidate("a")])
+    assert report.verdicts[0].result.verified
+    assert said in report.verdicts[0].result.reason
+
+
 def test_a_proof_is_told_which_kernels_it_is_for():
     asked = []
 

@@ -191,6 +191,14 @@ def test_what_says_nothing_of_rounding_excuses_nothing(way):
     assert judged(ONES, ONES + 3e-4, way) is False
 
 
+def test_a_few_elements_may_change_by_more_and_excuse_themselves_only():
+    few = torch.arange(1000) < 2
+    way = torch.where(few, 1.2, ONES + 1e-4)
+    assert judged(ONES, torch.where(few, 1.3, ONES + 3e-4), way) is True
+    assert judged(ONES, torch.where(few, 1.3, ONES + 9e-4), way) is None
+    assert judged(ONES, ONES + 3e-4, torch.where(torch.arange(1000) < 10, 1.2, ONES + 1e-4)) is False, "as a whole it jumps"
+
+
 def test_elements_that_do_not_count_say_nothing():
     ignored = torch.arange(1000) < 10
     way = torch.where(ignored, torch.inf, ONES + 1e-4)

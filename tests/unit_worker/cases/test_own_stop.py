@@ -204,3 +204,31 @@ def test_it_stops_where_this_machines_memory_ends(make):
     assert any(note.startswith("The entry was stopped, for without a GPU tensors lie in this machine's memory") for note in run.notes)
     with pytest.raises(OperationFailed, match="can't be recorded here: without a GPU tensors lie in this machine's memory"):
         run.capture("larger", "scale_kernel", ["scale"], "test_only_large")
+
+
+SETS = """import pytest, time
+
+@pytest.mark.parametrize("number", range(5))
+def test_it(number):
+    time.sleep({second} if number == 1 else 0)
+    assert number != {wrong}
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ok", "said"),
+    [
+        ((0.6, 4), True, "The first 2 of 5 parameter sets of test_it were run: all would take too long."),
+        ((0.6, 1), False, "test_it fails"),
+        ((0.0, 7), True, None),
+        ((20.0, 7), False, "took more than"),
+    ],
+    ids=["enough were run", "one that was run fails", "all are run", "one hangs"],
+)
+def test_of_many_parameter_sets_a_proof_runs_those_there_is_time_for(make, monkeypatch, numbers, ok, said):
+    monkeypatch.setattr(entry, "SETS_S", 0.5)
+    text = SETS.format(second=numbers[0], wrong=numbers[1])
+    result = make({"sets.py": text}).run_entry("sets", "test_it", "pytest", seconds=2.0)
+    assert result["ok"] is ok
+    assert (said or "") in (result["reason"] or "")
+    assert (said is None) == (result["reason"] is None)
