@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, List, Optional, Protocol, cast
 
 from kernelband_worker import frames, lock, system
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.nursery import Process
-from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import EXECUTOR_DIED, EXECUTOR_TIMEOUT, OPERATION_FAILED, ErrorData
 
 # Our zip in place of the current folder, where a file named like a module of the standard library may lie.

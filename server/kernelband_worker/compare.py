@@ -26,8 +26,9 @@ from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.stress import Stress, smallest, stresses
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.comparison import Comparison
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.exercised import Reached, edited, not_exercised
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 
 def check(state: State, params: Dict[str, Any]) -> Dict[str, Any]:

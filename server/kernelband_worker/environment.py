@@ -18,7 +18,8 @@ from types import ModuleType
 from typing import Any, Dict, List, Optional, Tuple, cast
 
 from kernelband_worker.bytecode import of_libraries
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 from kernelband_worker.wire import SCRATCH, Environment, Gpu
 
 OLDEST = {"torch": (2, 6), "triton": (3, 2)}

@@ -18,7 +18,8 @@ import traceback
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, cast
 
 from kernelband_worker import bytecode, frames, nursery, system
-from kernelband_worker.state import OperationFailed, State, is_out_of_memory
+from kernelband_worker.errors import OperationFailed, is_out_of_memory
+from kernelband_worker.state import State
 from kernelband_worker.streams import take_streams
 from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, SCRATCH, THREADS, ErrorData
 

@@ -9,12 +9,25 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, ModuleSpec, PathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, List, Optional, Sequence
+from typing import List, Optional, Protocol, Sequence, Set
 
+from kernelband_worker.sources import Sources, Text
 from kernelband_worker.wire import ModuleFile
 
-if TYPE_CHECKING:
-    from kernelband_worker.loader import Loader
+
+class Originals(Protocol):
+    """The workspace's modules as their files say: what the import system asks of the loader."""
+
+    top_level: Set[str]
+    sources: Sources
+
+    def open_original(self, file: ModuleFile) -> Text:
+        """Its text, or the impersonated variant's."""
+        ...
+
+    def execute_original(self, module: ModuleType, file: ModuleFile) -> None:
+        """Run that text as the module."""
+        ...
 
 
 def specification(file: ModuleFile, loader: importlib.abc.Loader) -> ModuleSpec:
@@ -29,7 +42,7 @@ def specification(file: ModuleFile, loader: importlib.abc.Loader) -> ModuleSpec:
 class WorkspaceFinder(importlib.abc.MetaPathFinder):
     """First on ``sys.meta_path``. What the workspace doesn't have is left to the finders behind it."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Originals) -> None:
         self.loader = loader
         self._folders: List[str] = []  # of served packages
 
@@ -104,7 +117,7 @@ class BesideFinder(importlib.abc.MetaPathFinder):
 class WorkspaceLoader(importlib.abc.InspectLoader):
     """Runs a workspace module's text. Writes no bytecode."""
 
-    def __init__(self, loader: Loader, file: ModuleFile) -> None:
+    def __init__(self, loader: Originals, file: ModuleFile) -> None:
         self._loader = loader
         self._file = file
 

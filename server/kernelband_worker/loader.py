@@ -17,11 +17,11 @@ from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from kernelband_worker import recorders
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.finder import BesideFinder, WorkspaceFinder, WorkspaceLoader, specification
 from kernelband_worker.reports import left_out
 from kernelband_worker.siblings import Siblings
 from kernelband_worker.sources import Sources, Text, real_path
-from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import Function, ModuleFile, SessionParams, VariantFile, VariantFiles
 
 #: ``wrap(function, callable)`` gives what stands in the callable's place.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, Set
 
 from kernelband_worker import system
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 _POLL_S = 0.01  # flock can't be waited for and cancelled at once
 _TELL_S = 1.0

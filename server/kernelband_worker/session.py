@@ -7,7 +7,8 @@ from typing import Any, Dict
 
 from kernelband_worker.compiler.settings import settle
 from kernelband_worker.environment import require
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 from kernelband_worker.wire import SessionParams, VariantFiles
 
 

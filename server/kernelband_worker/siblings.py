@@ -16,23 +16,34 @@ import importlib
 import importlib.util
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Set
 
 from kernelband_worker import imports
-from kernelband_worker.finder import WorkspaceLoader, specification
+from kernelband_worker.finder import Originals, WorkspaceLoader, specification
 from kernelband_worker.operators import Operators
 from kernelband_worker.registries import Registries
-from kernelband_worker.sources import DIGITS, marked
+from kernelband_worker.sources import DIGITS, Text, marked
 from kernelband_worker.wire import ModuleFile, VariantFile, VariantFiles
 
-if TYPE_CHECKING:
-    from kernelband_worker.loader import Loader
+
+class Modules(Originals, Protocol):
+    """What a variant's modules ask of the loader, besides."""
+
+    executed: int
+
+    def modules(self) -> List[ModuleType]:
+        """The workspace's modules that were imported so far."""
+        ...
+
+    def execute(self, module: ModuleType, text: Text, own_builtins: Dict[str, Any]) -> None:
+        """Run a text as the module, with builtins of its own."""
+        ...
 
 
 class Siblings:
     """The sibling modules of one variant, loaded when first asked for."""
 
-    def __init__(self, loader: Loader, files: VariantFiles) -> None:
+    def __init__(self, loader: Modules, files: VariantFiles) -> None:
         self.id = files["id"]
         self.edited: Dict[str, VariantFile] = {file["module"]: file for file in files["files"]}
         self._loader = loader

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Optional, Tuple
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.wire import Function, ModuleFile
 
 #: Between the real path and the first digits of the variant's id, in ``co_filename`` of edited files only: two texts of one path

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import kernelband_worker
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.executor import main as serve
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.store import Store, StoredCase
 from kernelband_worker.cases.stressed import Stressed
 from kernelband_worker.cases.zones import LEAST
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 
 
 def accept(state: State, store: Store, stored: StoredCase, recording: Recording, *, programs: int, notes: List[str]) -> Optional[Faults]:

@@ -10,7 +10,8 @@ import torch
 from kernelband_worker.cases import facts, policy
 from kernelband_worker.cases.recording import Recording
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord, values_of
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 from kernelband_worker.wire import Function
 
 _LEFT_OUT = ("reads_rng",)

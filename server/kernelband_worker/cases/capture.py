@@ -17,8 +17,9 @@ from kernelband_worker.cases.recorder import Recorder
 from kernelband_worker.cases.recording import Limits, Recording
 from kernelband_worker.cases.store import Store, open_store
 from kernelband_worker.cases.watch import watching
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.launches import observe
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 SECONDS = 60.0
 RECORDING = 0.6  # of the time, at most, once something is recorded: what is recorded is replayed as well

@@ -20,9 +20,10 @@ from kernelband_worker.cases.alarm import Alarm
 from kernelband_worker.cases.pytest_entry import Sets, run_node
 from kernelband_worker.cases.recording import StopCapture
 from kernelband_worker.cases.watch import Watched, watching
+from kernelband_worker.errors import OperationFailed, is_out_of_memory
 from kernelband_worker.launches import observe
 from kernelband_worker.reports import run_report, smallest, spread
-from kernelband_worker.state import OperationFailed, State, is_out_of_memory
+from kernelband_worker.state import State
 from kernelband_worker.wire import SCRATCH, Function
 
 IMPORTING_S = 20.0  # that an entry which is a proof may take for that, besides

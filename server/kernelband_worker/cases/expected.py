@@ -15,9 +15,10 @@ from kernelband_worker.cases.faults import Faults, finding, placed
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import Prepared, ReplayCase
 from kernelband_worker.cases.tensors import describe
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.bound import kind
 from kernelband_worker.measure.inputs import input_sets
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 _KEPT_BYTES = 1 << 30
 #: Words in a kernel's source that tie addresses to an element size: on float64 inputs such a kernel could leave its tensors.

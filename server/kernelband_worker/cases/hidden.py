@@ -18,9 +18,10 @@ from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.store import HIDDEN, StoredCase, open_store
 from kernelband_worker.cases.stress import Stress, smallest, stresses
 from kernelband_worker.cases.stressed import Resized, Stressed
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure import bound
 from kernelband_worker.measure.contents import budget
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 from kernelband_worker.wire import HiddenCase, HideParams
 
 #: Bytes of a case at most: its inputs lie in the store, once for each stress, and for a moment beside what a turn has on the GPU.

@@ -15,8 +15,9 @@ from kernelband_worker.cases.following import followed
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, open_store
 from kernelband_worker.cases.tensors import same_bytes
 from kernelband_worker.cases.zones import LEAST, Zones, place
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.launches import observe
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 from kernelband_worker.tuning import Choices, distance, recorded
 from kernelband_worker.wire import Function
 

@@ -19,7 +19,8 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 
 #: ``Case.role`` of one that only the store knows (hidden.py)
 HIDDEN = "hidden"

@@ -21,7 +21,8 @@ from kernelband_worker.cases.replay import ReplayCase
 from kernelband_worker.cases.store import Store, open_store
 from kernelband_worker.cases.stressed import AGAIN, Again, Arguments, Contents, Given, Resized, Stressed, other_numbers
 from kernelband_worker.cases.verify import finite
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 
 _REPLAYS = 6.0  # of a case for each stress: twice the original, twice the variant, a reference, and some left out
 _SECONDS = 60.0  # of such replays; what comes after is left out

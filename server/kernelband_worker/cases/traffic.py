@@ -13,8 +13,9 @@ from typing import Any, Dict, List
 from kernelband_worker.cases import facts
 from kernelband_worker.cases.following import unfollowed
 from kernelband_worker.cases.replay import open_case
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.launches import observe
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 PROGRAMS = 3  # the first, the last and one between
 

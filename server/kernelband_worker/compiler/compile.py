@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional, cast
 
 from kernelband_worker.compiler import elf, facts_store, kernels, ptxas, specialisation, tools
 from kernelband_worker.compiler.reading import Reading, read
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 from kernelband_worker.wire import CompileFacts, CompileParams, LaunchSpec, Target
 
 #: A tool that this Triton doesn't bring along, such as AMD's linker before 3.3.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.errors import OperationFailed
+from kernelband_worker.state import State
 from kernelband_worker.wire import Function, LaunchSpec
 from kernelband_worker.wrapped import jit_function
 

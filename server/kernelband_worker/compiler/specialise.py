@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, cast
 
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.compiler import specialisation
+from kernelband_worker.errors import OperationFailed, is_out_of_memory
 from kernelband_worker.launches import observe
-from kernelband_worker.state import OperationFailed, State, is_out_of_memory
+from kernelband_worker.state import State
 from kernelband_worker.wire import LaunchSpec, SpecialiseParams, SpecialiseResult, Target
 
 if TYPE_CHECKING:

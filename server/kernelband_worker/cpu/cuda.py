@@ -13,7 +13,7 @@ import torch
 
 from kernelband_worker.cpu import streams
 from kernelband_worker.cpu.generators import DefaultGenerator
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.wire import Target
 
 

@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import CompiledKernel
 from triton.runtime.driver import driver
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.wire import Target
 
 #: Seconds that reading a binary's resources may take; 2 ms is usual.

@@ -14,8 +14,8 @@ import torch
 
 from kernelband_worker.cpu.memory import Memory, Region, locate
 from kernelband_worker.cpu.traffic import Counter
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.sources import real_path
-from kernelband_worker.state import OperationFailed
 
 #: Atomic operations of one program after which it is taken to wait for another one, which never gets its turn.
 _SPINS = 200_000

@@ -23,9 +23,10 @@ from kernelband_worker.cpu.guard import Launch, Outside, sites
 from kernelband_worker.cpu.language import Language
 from kernelband_worker.cpu.memory import Memory, has_bare_pointers, regions_of
 from kernelband_worker.cpu.traffic import Counter, Traffic
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.exercised import profiled
 from kernelband_worker.sources import real_path
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 #: Programs of a launch whose accesses are looked at in detail (sectors, unique bytes).
 _DETAILED = 4

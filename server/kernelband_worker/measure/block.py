@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Dict, Optional, Tuple
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.device import Device, Side
 from kernelband_worker.measure.interleave import by_input_set, order, run_pair
 from kernelband_worker.measure.plan import Plan, choose_method, make_plan
 from kernelband_worker.measure.probe import Probe, probe
 from kernelband_worker.measure.samplers import BatchSampler, EventSampler, JointSampler, Sampler, WallSampler
 from kernelband_worker.measure.warmup import warm_up
-from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import Pair
 
 FLUSHES = 5

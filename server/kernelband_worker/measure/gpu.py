@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.inputs import input_sets
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 
 def require_gpu(state: State) -> None:

@@ -16,10 +16,11 @@ from kernelband_worker.cases.replay import Prepared, ReplayCase, open_case
 from kernelband_worker.cases.store import HIDDEN, Store, StoredCase, open_store
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.comparison import Comparison
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.blocks import take
 from kernelband_worker.measure.contents import Content, put, source
 from kernelband_worker.measure.gpu import memory, require_clock
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 from kernelband_worker.wire import RefereeParams
 
 EVERY = 0  # programs of a launch that are interpreted where there is no GPU: all

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Optional
 
 import torch
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.device import Side
-from kernelband_worker.state import OperationFailed
 from kernelband_worker.wire import Case
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, torch.Tensor)

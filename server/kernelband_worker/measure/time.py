@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional, cast
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.block import Wish, time_block
 from kernelband_worker.measure.clocks import Snapshot, disturbed, watch
 from kernelband_worker.measure.device import Side
 from kernelband_worker.measure.gpu import memory, require_gpu
 from kernelband_worker.measure.share import known_share, measured_share
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 from kernelband_worker.wire import Case, CaseTime, TimeParams, TimeResult
 
 PAIRS = 5

@@ -21,6 +21,7 @@ from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import SETTLED, Prepared, ReplayCase, open_case
 from kernelband_worker.cases.store import HIDDEN, open_store
 from kernelband_worker.cases.tuned import settle
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.launches import observe
 from kernelband_worker.measure import bound
 from kernelband_worker.measure.blocks import give
@@ -32,7 +33,7 @@ from kernelband_worker.measure.probe import LONG_US, probe
 from kernelband_worker.measure.replayed import of_the_program
 from kernelband_worker.measure.time import Workbench, workbench
 from kernelband_worker.measure.warmup import warm_up
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 from kernelband_worker.wire import CaseProbe, CaseTurn, RevealParams, RevealResult, SurveyParams, TurnCase, TurnParams
 
 #: What may pass between the end of the call's stream and that of the device, beside what it takes to ask an idle one: a call that works

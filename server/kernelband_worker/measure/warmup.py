@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.device import Device, Side
-from kernelband_worker.state import OperationFailed
 
 QUIET_CALLS = 3
 PATIENCE_S = 1.0  # of a long call one quiet call is enough

@@ -12,7 +12,7 @@ import torch
 from kernelband_worker.cases import capture as capturing
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.cases.store import Store
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 PLAIN = ("plain_function", "scale_kernel", ["scale"], "test_scale")
 

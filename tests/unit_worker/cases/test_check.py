@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 PLAIN = ("plain_function", "scale_kernel", ["scale"], "test_scale")
 STATIC = ("static_method", "row_sum_kernel", ["Ops.row_sum"], "test_static")

@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from kernelband_worker import compare
 from kernelband_worker.cases import expected, stress
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure import contents, turn
-from kernelband_worker.state import OperationFailed
 from tests.unit_worker.cases.test_check import PLAIN, edit
 from tests.unit_worker.cases.test_turns import (
     BLOCKS,

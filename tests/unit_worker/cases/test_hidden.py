@@ -8,9 +8,9 @@ from kernelband_worker.cases import hidden as hiding
 from kernelband_worker.cases import neighbours
 from kernelband_worker.cases.hidden import hide
 from kernelband_worker.cases.store import open_store
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.referee import referee
 from kernelband_worker.measure.turn import reveal, turn
-from kernelband_worker.state import OperationFailed
 from tests.unit_worker.cases.conftest import Run
 from tests.unit_worker.cases.stress_programs import PROGRAMS, RIGHT, WRONG
 from tests.unit_worker.measure import host

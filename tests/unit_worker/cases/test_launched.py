@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kernelband_worker.cases.launched import Launches
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 
 def refusal(run, module, kernel, test, kind="never_launches"):

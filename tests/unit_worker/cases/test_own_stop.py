@@ -14,7 +14,7 @@ import torch
 from kernelband_worker.cases import alarm, entry, keeping
 from kernelband_worker.cases.store import Store
 from kernelband_worker.cases.tensors import same_bytes
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 RING = "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
 WAIT = "until = time.monotonic() + 20\nwhile time.monotonic() < until:\n    pass\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 HEAD = "import torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
 ITSELF = "    scale(torch.randn(100, device='cuda'))\n"

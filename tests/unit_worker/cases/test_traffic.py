@@ -8,7 +8,7 @@ import pytest
 
 from kernelband_worker.cases.traffic import traffic
 from kernelband_worker.compiler.specialise import specialise
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 FILES = {
     "rows.py": """

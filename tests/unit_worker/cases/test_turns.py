@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure import bound
 from kernelband_worker.measure.referee import referee
 from kernelband_worker.measure.turn import call_once, reveal, survey, turn
-from kernelband_worker.state import OperationFailed
 from tests.unit_worker.cases.test_check import PACKAGE, PLAIN, STATIC, VIEWS, edit
 from tests.unit_worker.measure import host
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 ALL = [80, 86, 89, 90, 100, 120, "gfx942", "gfx950"]
 

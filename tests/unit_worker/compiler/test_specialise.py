@@ -12,7 +12,7 @@ from kernelband_worker.compiler import specialise as subject
 from kernelband_worker.compiler.compile import compile_launch
 from kernelband_worker.compiler.specialise import host_hash, specialise
 from kernelband_worker.cpu import driver
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 
 class Replay:

@@ -10,7 +10,7 @@ import triton
 
 from kernelband_worker.cpu import accelerator, cuda, device, streams
 from kernelband_worker.cpu.generators import DefaultGenerator
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 pytestmark = pytest.mark.usefixtures("shim")
 

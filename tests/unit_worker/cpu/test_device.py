@@ -10,7 +10,7 @@ import torch
 import triton
 
 from kernelband_worker.cpu import device as shim_module
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 pytestmark = pytest.mark.usefixtures("shim")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 
 def test_an_access_past_the_end_is_a_diagnostic_and_touches_nothing(program):

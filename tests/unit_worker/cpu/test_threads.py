@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 N, BLOCK = 4096, 64
 

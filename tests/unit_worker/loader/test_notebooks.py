@@ -8,9 +8,9 @@ import traceback
 
 import pytest
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.loader import Loader
 from kernelband_worker.sources import real_path
-from kernelband_worker.state import OperationFailed
 from tests.unit_worker.served import Served
 
 TEXT = "#matplotlib inline\nimport beside\n\ndef host(x):\n    return x / beside.ZERO\n"

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.sources import real_path
-from kernelband_worker.state import OperationFailed
 
 
 def test_a_package_with_relative_imports(load):

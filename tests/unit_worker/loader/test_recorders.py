@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from kernelband_worker import recorders
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 TEXT = """
 import functools

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 REGISTRY = """
 from collections import OrderedDict

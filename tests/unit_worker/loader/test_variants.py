@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kernelband_worker.state import OperationFailed
+from kernelband_worker.errors import OperationFailed
 
 ID = "1234abcd" + "0" * 56
 

@@ -6,9 +6,9 @@ from statistics import median
 
 import pytest
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.block import Wish, time_block
 from kernelband_worker.measure.interleave import by_input_set, order, run_pair
-from kernelband_worker.state import OperationFailed
 from tests.unit_worker.measure.simulation import Program, SimulatedDevice
 
 

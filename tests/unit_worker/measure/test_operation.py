@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.clocks import Snapshot
 from kernelband_worker.measure.inputs import InputSets
 from kernelband_worker.measure.replayed import repeatable
 from kernelband_worker.measure.time import Workbench, time
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 from tests.unit_worker.measure.simulation import Program, SimulatedDevice
 from tests.unit_worker.measure.test_replayed import Replay, prepare
 

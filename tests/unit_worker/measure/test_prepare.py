@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure import turn
 from kernelband_worker.measure.clocks import Snapshot
 from kernelband_worker.measure.prepare import prepare
 from kernelband_worker.measure.time import Workbench
-from kernelband_worker.state import OperationFailed
 from tests.unit_worker.measure.simulation import SimulatedDevice
 from tests.unit_worker.measure.test_operation import state
 

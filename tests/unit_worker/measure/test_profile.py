@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure import profile_ncu
 from kernelband_worker.measure.profile import profile, replaying, watched
 from kernelband_worker.measure.profile_launch import NotRecordableError, record
 from kernelband_worker.measure.profile_replay import PATTERN, arguments
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 HEAD = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name"'
 ROW = '"0","4711","python3","127.0.0.1","add_kernel","1","7","(128, 1, 1)","(16384, 1, 1)","0","9.0","Command line profiler metrics"'

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from kernelband_worker import triton_versions
+from kernelband_worker.errors import OperationFailed
 from kernelband_worker.session import load_variant, open_session
-from kernelband_worker.state import OperationFailed, State
+from kernelband_worker.state import State
 
 PARAMS: Any = {"id": "s", "top_level": [], "store": "", "seed": 0}
 
