@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Collection
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,27 @@ def test_a_room_imports_only_the_rooms_above_it(engine: dict[Path, set[str]]) ->
     }
     wrong = {path: {r for m in named if (r := room(m))} - allowed[path.with_suffix("").parts[0]] for path, named in engine.items()}
     assert offenders(wrong) == {}
+
+
+def test_no_module_comes_back_to_itself_by_what_it_imports() -> None:
+    paths = {path: path.relative_to(SERVER).with_suffix("") for path in SERVER.rglob("*.py")}
+    names = {".".join(p.parts[:-1] if p.name == "__init__" else p.parts): path for path, p in paths.items()}
+    graph = {name: _modules(imports(path), names) - {name} for name, path in names.items()}
+    assert graph["kernelband.lsp.features.lens"] >= {"kernelband.lsp.server"}, "what stands under TYPE_CHECKING counts, too"
+    TopologicalSorter(graph).prepare()  # a CycleError names the circle
+
+
+def _modules(imported: set[str], names: Collection[str]) -> set[str]:
+    """The modules of ours among imported ones and their members; of a package of which only a module is taken, that module."""
+    found = {name for name in imported if name in names}
+    return found - {name for name in found if any(other.rpartition(".")[0] == name for other in found)}
+
+
+def test_features_are_put_on_the_server_by_the_app_alone(engine: dict[Path, set[str]]) -> None:
+    features = "kernelband.lsp.features"
+    inside = {path: named for path, named in engine.items() if path.parts[:2] == ("lsp", "features")}
+    users = {str(path) for path, named in engine.items() if path not in inside and any(name.startswith(features) for name in named)}
+    assert users == {"lsp/app.py"}
 
 
 def test_the_engine_knows_the_worker_by_its_words_only(engine: dict[Path, set[str]]) -> None:

@@ -26,19 +26,19 @@ def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  
     if tcp is None:
         from kernelband.lsp.greeting import greet_stdio
 
-        loading = threading.Thread(target=import_module, args=("kernelband.lsp.server",), daemon=True)
+        loading = threading.Thread(target=import_module, args=("kernelband.lsp.app",), daemon=True)
         loading.start()  # while the client is waited for, and answered
         greeting = greet_stdio()
         loading.join()
+        from kernelband.lsp.app import make_server
         from kernelband.lsp.connection import serve_stdio
-        from kernelband.lsp.server import make_server
 
         server = make_server(db)
         gc.freeze()  # modules stay: no collection needs to look at them
         serve_stdio(server, greeting)
     else:
+        from kernelband.lsp.app import make_server
         from kernelband.lsp.connection import serve_tcp
-        from kernelband.lsp.server import make_server
 
         server = make_server(db)
         gc.freeze()

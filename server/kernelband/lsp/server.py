@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import attrs
@@ -20,7 +20,6 @@ from kernelband.lsp.documents import Document
 from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
 from kernelband.lsp.environments import Environments
-from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, notebooks, pages, progress, session, verifying
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.inspections import Inspections
@@ -41,13 +40,15 @@ LOOK_S = 6.0  # between two looks into it where the file is as it was: a run who
 OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.5  # at most so often: with each, VS Code begins to wait for calm anew, a quarter of a second or longer
 FILES_S = 0.5  # after files were written: a checkout writes many
-FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
 
 log = logging.getLogger(__name__)
 
 
 class KernelBandServer(LanguageServer):
-    """State of one connection. ``shown``: runs whose progress the client shows. ``asks_for_content``: it opens addresses of ours."""
+    """State of one connection. ``shown``: runs whose progress the client shows. ``asks_for_content``: it opens addresses of ours.
+
+    ``on_run`` and ``on_diagnoses`` are told that a run has changed, and that the hints of a document may be others.
+    """
 
     def __init__(self, db: str | None) -> None:
         super().__init__("kernelband", __version__, protocol_cls=Protocol, notebook_document_sync=SYNC)  # pyright: ignore[reportUnknownMemberType]
@@ -57,7 +58,9 @@ class KernelBandServer(LanguageServer):
         self.index = KernelIndex(self._parsed)
         self.standings = Standings(lambda: self.findings, self.open_texts, self.redraw)
         self.trust = Trust()
-        self.diagnoses = Diagnoses(lambda: self.findings, self.open_texts, lambda uri: diagnostics.tell(self, uri))
+        self.on_run: list[Callable[[LiveRun], None]] = []
+        self.on_diagnoses: list[Callable[[str], None]] = []
+        self.diagnoses = Diagnoses(lambda: self.findings, self.open_texts, self._diagnosed)
         self.told: dict[str, list[types.Diagnostic]] = {}  # by document: the diagnostics that the client knows of
         self.inspections = Inspections(self.trust.refusal)
         self.environments = Environments(self.trust.refusal)
@@ -77,8 +80,6 @@ class KernelBandServer(LanguageServer):
         self._redrawn = -REDRAW_S  # when last
         self._files_due: asyncio.TimerHandle | None = None
         self.has_drawn = False  # whether a client has lenses of ours, which may want to be drawn anew
-        for feature in FEATURES:
-            feature.register(self)
 
     # ------------------------------------------------------------ documents
 
@@ -175,7 +176,7 @@ class KernelBandServer(LanguageServer):
             self.redraw()
         if self.settings.diagnostics != before.diagnostics:
             for document in self.open_documents():
-                diagnostics.tell(self, document.uri)
+                self._diagnosed(document.uri)
         self.runs.command = self.inspections.command = tuple(self.settings.search) or COMMAND
         self.runs.environment = model_environment(self.settings, self.model_key)
         if self.settings.db != before.db:
@@ -231,10 +232,15 @@ class KernelBandServer(LanguageServer):
         self.look_again("")
 
     def _run_changed(self, live: LiveRun) -> None:
-        progress.tell(self, live)
+        for told in self.on_run:
+            told(live)
         self.redraw()
         if live.ended:
             self.begin(self.look())
+
+    def _diagnosed(self, uri: str) -> None:
+        for told in self.on_diagnoses:
+            told(uri)
 
     def redraw(self) -> None:
         """What lenses say has changed: let the client draw them anew: now, or soon after the last time, once for many reasons."""
@@ -260,12 +266,3 @@ def _view(snapshot: Snapshot, document: Document) -> View:
 def _places(view: View) -> list[tuple[str, Span]]:
     """What a client draws lenses on."""
     return [(kernel.place.qualname, view.span(kernel.name_span)) for kernel in view.snapshot.kernels]
-
-
-def make_server(db: str | None) -> KernelBandServer:
-    """A server for one connection.
-
-    Args:
-        db: the history's file; None is the default place.
-    """
-    return KernelBandServer(db)

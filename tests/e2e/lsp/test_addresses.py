@@ -18,7 +18,7 @@ from tests.e2e.lsp.test_showing import path_of
 from tests.e2e.searched import SCALE_WITH_BENCH, Searched
 
 #: A server that gives its client long to answer.
-PATIENT = "from kernelband.lsp.features import scoped; scoped.ANSWER_S = 360.0; from kernelband.cli import main; main()"
+PATIENT = "from kernelband.lsp import run_request; run_request.ANSWER_S = 360.0; from kernelband.cli import main; main()"
 NO_FILES = ("untitled:Untitled-1", "vscode-vfs://github/someone/repo/scale.py", "git:/work/scale.py?%7B%22ref%22%3A%22HEAD%22%7D")
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kernelband.errors import UsageError
-from kernelband.lsp.asking import device_of, workers
 from kernelband.lsp.choices import Choices, Device, default_path, read, write
+from kernelband.lsp.run_request import device_of, workers
 from kernelband.lsp.settings import Settings, read_settings
 
 

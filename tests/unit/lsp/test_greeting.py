@@ -13,10 +13,10 @@ import pytest
 from lsprotocol import converters
 from pytest_lsp import client_capabilities
 
+from kernelband.lsp.app import make_server
 from kernelband.lsp.frames import Frames
 from kernelband.lsp.greeting import Greeting, capabilities, greet
 from kernelband.lsp.protocol import Protocol
-from kernelband.lsp.server import make_server
 
 PROFILES = ("visual_studio_code", "neovim@v0.11", "emacs")
 

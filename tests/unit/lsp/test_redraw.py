@@ -8,7 +8,8 @@ import itertools
 import pytest
 from lsprotocol import types
 
-from kernelband.lsp.server import REDRAW_S, KernelBandServer, make_server
+from kernelband.lsp.app import make_server
+from kernelband.lsp.server import REDRAW_S, KernelBandServer
 
 REFRESHES = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True))

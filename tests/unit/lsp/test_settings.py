@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelband.errors import UsageError
-from kernelband.lsp.asking import with_budget
-from kernelband.lsp.features.scoped import with_python
 from kernelband.lsp.liverun import Request
+from kernelband.lsp.run_request import with_budget, with_python
 from kernelband.lsp.settings import Settings, model_environment, read_settings
 
 JSON = st.recursive(

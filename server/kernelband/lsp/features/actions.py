@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from attrs import evolve
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText
 from kernelband.lsp.applying import Wanted, variant_edit
@@ -18,17 +18,14 @@ from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.inspections import INSPECTION
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.refusal import Refused, can_name
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel
 
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
-
 VARIANT = f"{types.CodeActionKind.RefactorRewrite.value}.kernelband"
 RUN = f"{types.CodeActionKind.Refactor.value}.kernelband"  # not source: VS Code leaves those out of the lightbulb, and may run them on save
-REFUSED = -32803  # RequestFailed
-NAME = 4096  # characters of a URI, a kernel or a run
 
 
 def register(server: KernelBandServer) -> None:
@@ -71,16 +68,6 @@ def of_inspection(server: KernelBandServer, wanted: Wanted) -> Wanted:
     if of is None:
         raise StaleText(f"{wanted.kernel} was inspected again since then: ask for the quick fixes again.")
     return evolve(wanted, of=of)
-
-
-class Refused(JsonRpcException):
-    """What was asked for can't be done, and why, in a sentence for the user."""
-
-    CODE = REFUSED
-    MESSAGE = "Refused"
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message=message, code=REFUSED)
 
 
 def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.CodeAction]:
@@ -152,14 +139,6 @@ def _wanted(action: types.CodeAction, only: Any) -> bool:
     kind = str(getattr(action.kind, "value", action.kind))
     kinds = [str(getattr(k, "value", k)) for k in only or ()]
     return not kinds or any(kind == k or kind.startswith(f"{k}.") or not k for k in kinds)
-
-
-def can_name(given: Any) -> bool:
-    """Whether files and databases take it, as a name or a number."""
-    if isinstance(given, int):
-        return abs(given) < 2**31
-    text = str(given)
-    return len(text) <= NAME and "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _data(data: Any) -> Wanted:

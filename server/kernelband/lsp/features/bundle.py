@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernelband.lsp.anonymous import of_this_machine
 from kernelband.lsp.bundle import bundle, last_seen
 from kernelband.lsp.features import pages
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 NAME = "kernelband-diagnostics.txt"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -13,14 +13,12 @@ from kernelband.errors import HistoryError, UsageError
 from kernelband.hardware import find_device
 from kernelband.hardware.devices import table
 from kernelband.history import Store
-from kernelband.lsp import asking, choices
+from kernelband.lsp import choices, run_request
 from kernelband.lsp.choices import Device
 from kernelband.lsp.index import place
+from kernelband.lsp.server import KernelBandServer
 from kernelband.source import Workspace, find_program
 from kernelband.workload import entries_of, find_entries
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 BY_ITSELF = "The best one by itself"
 AS_SET = "As the settings say"
@@ -60,7 +58,7 @@ async def choose_device(server: KernelBandServer, uri: str, device: str | None =
     """
     path = place(uri)
     found = await asyncio.to_thread(_seen, server.findings.db)
-    workers = asking.workers(server.settings)
+    workers = run_request.workers(server.settings)
     if device is None:
         offered: dict[str, Device | None] = {HERE + _at("", found): Device()}
         offered |= {worker + _at(worker, found): Device(worker) for worker in workers}
@@ -88,7 +86,7 @@ async def device_of(server: KernelBandServer, uri: str) -> dict[str, Any]:
 
 async def _device_of(server: KernelBandServer, path: str, *, changed: bool) -> dict[str, Any]:
     known = await asyncio.to_thread(choices.read)
-    worker, _, gpu = asking.device_of(server.settings, known.devices.get(path))
+    worker, _, gpu = run_request.device_of(server.settings, known.devices.get(path))
     return {"worker": worker, "gpu": gpu, "changed": changed}
 
 

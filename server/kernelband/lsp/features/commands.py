@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
-from kernelband.lsp.asking import request, with_budget
 from kernelband.lsp.features import lens, pages
-from kernelband.lsp.features.actions import Refused, can_name, of_inspection
+from kernelband.lsp.features.actions import of_inspection
 from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
@@ -26,10 +25,10 @@ from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.features.verifying import optimize_changed, verify
+from kernelband.lsp.refusal import Refused, can_name
+from kernelband.lsp.run_request import request, with_budget
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.wording import title
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 TAKEN_S = 2.0  # until a client's didChange shows the edit that it took
 QUIET_S = 0.6  # after which no change will come: some clients wait a moment with it, eglot until it has the answer to the command

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from kernelband.lsp.index import place
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.text import units
 from kernelband.workload import Configuration, configuration_of, read_configuration
 from kernelband.workload.configuration import FILE
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 SOURCE = "kernelband"
 CODE = "not-the-repository's"

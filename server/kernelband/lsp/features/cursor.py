@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from kernelband.lsp.drift import View
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.text import Lines
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\b")
 _GOES_ON = re.compile(r"[\s)\]}#]|$")  # a line of a definition that isn't its first

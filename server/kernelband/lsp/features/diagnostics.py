@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types
 
 from kernelband.explain.hintpages import address
 from kernelband.lsp.drift import View
 from kernelband.lsp.hinting import Placed, wanted
 from kernelband.lsp.notebooks import Book
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 SOURCE = "kernelband"
 REFRESH = "workspace/diagnostic/refresh"
 
 
 def register(server: KernelBandServer) -> None:
-    """``textDocument/diagnostic``."""
+    """``textDocument/diagnostic``, and what is sent where the client doesn't ask."""
+    server.on_diagnoses.append(lambda uri: tell(server, uri))
     options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE)
 
     @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)

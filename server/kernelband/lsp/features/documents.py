@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types
 
 from kernelband.lsp.features import configuring, diagnostics, inspecting
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 
 def register(server: KernelBandServer) -> None:

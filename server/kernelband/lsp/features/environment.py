@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from kernelband.lsp import choices
-from kernelband.lsp.asking import device_of
 from kernelband.lsp.environments import Asked
-from kernelband.lsp.features.scoped import settings_of
 from kernelband.lsp.index import place
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.run_request import device_of, settings_of
+from kernelband.lsp.server import KernelBandServer
 
 
 async def environment(server: KernelBandServer, uri: str, again: bool = False) -> dict[str, Any]:

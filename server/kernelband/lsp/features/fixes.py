@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
@@ -14,10 +13,8 @@ from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.diagnostics import shown
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.silences import silencing
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 MOST_OFFERED = 3  # variants for a hint
 KIND = types.CodeActionKind.QuickFix

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
@@ -14,11 +13,9 @@ from kernelband.lsp.findings import Finding
 from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
 from kernelband.lsp.index import place
 from kernelband.lsp.original import Original
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
 from kernelband.source.model import Kernel, Span
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 _WORD = re.compile(r"\w+")
 _LAUNCH = re.compile(r"\s*(\[|\.\s*(run|warmup)\s*\()")

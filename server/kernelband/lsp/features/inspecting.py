@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
 from kernelband.errors import HardwareError, KernelBandError, SourceError
 from kernelband.hardware import find_device
-from kernelband.lsp.asking import means
 from kernelband.lsp.index import place
 from kernelband.lsp.inspections import Ask
 from kernelband.lsp.parts import needed
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.run_request import means
+from kernelband.lsp.server import KernelBandServer
 
 SAVED_S = 1.0  # after a save, for the next one
 

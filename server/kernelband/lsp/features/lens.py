@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from kernelband.lsp.drift import View
 from kernelband.lsp.findings import RunFinding, VariantFinding
 from kernelband.lsp.index import place
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import short, worth
 from kernelband.source.model import Kernel
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 
 def register(server: KernelBandServer) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from attrs import frozen
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from kernelband.errors import KernelBandError
-from kernelband.lsp.features.actions import Refused
 from kernelband.lsp.pages import SCHEME, Page, page_of, read
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.refusal import Refused
+from kernelband.lsp.server import KernelBandServer
 
 SHOW_S = 5.0  # for a client's word that it shows a document; a command's answer doesn't wait longer
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from lsprotocol import types
 
 from kernelband.lsp.liverun import LiveRun
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 RUN_CHANGED = "kernelband/runChanged"
 PREFIX = "kernelband-run-"
@@ -19,7 +17,8 @@ log = logging.getLogger(__name__)
 
 
 def register(server: KernelBandServer) -> None:
-    """``window/workDoneProgress/cancel`` for runs."""
+    """``window/workDoneProgress/cancel`` for runs, and what is told when one changes."""
+    server.on_run.append(lambda live: tell(server, live))
 
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     async def cancel(params: types.WorkDoneProgressCancelParams) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernelband.errors import UsageError
 from kernelband.history import Store, runs
 from kernelband.lsp.features import pages, progress
 from kernelband.lsp.index import place
 from kernelband.lsp.overview import overview
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 
 async def report(server: KernelBandServer, uri: str, kernel: str, run: str | None = None) -> dict[str, Any]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kernelband.errors import UsageError
 from kernelband.history import Store, runs, trials
 from kernelband.lsp.applying import Wanted, parts
 from kernelband.lsp.review import Answer, read_words, review_hunks
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 
 async def review(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> Answer:

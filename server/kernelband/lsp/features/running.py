@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kernelband.errors import UsageError
-from kernelband.lsp.features import progress
+from kernelband.lsp.features import configuring, progress
 from kernelband.lsp.liverun import LiveRun, Request
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 
 def start(server: KernelBandServer, request: Request) -> LiveRun:
@@ -24,5 +20,6 @@ def start(server: KernelBandServer, request: Request) -> LiveRun:
         raise UsageError(f"Of {request.kernel} {goes_on} (run {live.id}): wait for its end, or cancel it.")
     if live.id not in server.shown:
         server.begin(progress.begin(server, live))
+        server.begin(configuring.tell_around(server, live.request.path))
     server.redraw()
     return live

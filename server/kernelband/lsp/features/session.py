@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from kernelband.lsp.features import pages
 from kernelband.lsp.index import place
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 DID_CHANGE_TRUST = "kernelband/didChangeTrust"
 DID_CHANGE_MODEL_KEY = "kernelband/didChangeModelKey"

@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from lsprotocol import types
 
 from kernelband.errors import KernelBandError, SourceError, UsageError, WorkloadError
-from kernelband.lsp.asking import request, with_base
 from kernelband.lsp.changed import Changed, changed_kernels
 from kernelband.lsp.features.running import start
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun, Request
 from kernelband.lsp.parts import needed
+from kernelband.lsp.run_request import request, with_base
+from kernelband.lsp.server import KernelBandServer
 from kernelband.source import Workspace
 
 OF_ONE_KERNEL = (SourceError.exit_code, WorkloadError.exit_code)
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
 
 
 def register(server: KernelBandServer) -> None:

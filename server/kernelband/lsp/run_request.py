@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import attrs
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from kernelband.errors import SourceError, UsageError
 from kernelband.lsp import choices
-from kernelband.lsp.features.actions import can_name
-from kernelband.lsp.features.configuring import tell_around
-from kernelband.lsp.features.scoped import settings_of
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import Request
-from kernelband.lsp.settings import Settings
+from kernelband.lsp.refusal import can_name
+from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.settings import Settings, read_settings
 from kernelband.source import Cells
+from kernelband.workload.permission import nearest
 
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+SCOPED = ("entry", "trials", "seconds")  # what a repository may say of its runs
+ANSWER_S = 2.0  # for the client's answer; then the session's settings stand
+
+log = logging.getLogger(__name__)
 
 
 async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: str | None = None, judges: bool = False) -> Request:
@@ -42,7 +47,6 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
     with_ = await means(server, uri, kernel)
     opened = server.open_texts()
     texts = await asyncio.to_thread(lambda: {p: t for p, t in opened.items() if server.is_changed(p, t)})
-    server.begin(tell_around(server, path))
     return Request(
         uri,
         path,
@@ -138,3 +142,42 @@ def workers(settings: Settings) -> dict[str, str]:
     """The commands that may be chosen, each with the Python behind it ("": python3)."""
     own = {settings.worker: settings.python or ""} if settings.worker else {}
     return {**own, **settings.workers}
+
+
+# ---------------------------------------------------------------- the settings of one folder of several
+
+
+async def settings_of(server: KernelBandServer, uri: str) -> Settings:
+    """For that document: the session's, with what its folder has of its own (``workspace/configuration``). A key that is null there is the
+    session's.
+
+    An editor takes a folder's settings from files of the folder as well, and doesn't say so. So only what a repository may say is taken
+    for one folder; what runs and what is reached (``python``, ``worker``) is said for the session.
+    """
+    workspace = server.client_capabilities.workspace
+    session = with_python(server.settings, place(uri))
+    if workspace is None or not workspace.configuration:
+        return session
+    params = types.ConfigurationParams([types.ConfigurationItem(scope_uri=uri, section="kernelband")])
+    try:
+        answer: Any = await asyncio.wait_for(server.workspace_configuration_async(params), ANSWER_S)
+    except (asyncio.TimeoutError, JsonRpcException) as error:
+        log.warning("The client doesn't tell the settings of %s: %s", uri, error or "no answer")
+        return session
+    answers = [*cast("list[Any]", answer)] if isinstance(answer, (list, tuple)) else []
+    given = next(iter(answers), None)
+    own = {k: v for k in SCOPED if (v := _get(given, k)) is not None}
+    settings, problems = read_settings(own, session)
+    for problem in problems:
+        log.warning(problem)
+    return settings
+
+
+def with_python(settings: Settings, path: str) -> Settings:
+    """With the Python that the user's editor has for the nearest folder above that path, where it has one and runs it on this machine."""
+    python = nearest(settings.pythons, path)[1] if settings.worker is None else None
+    return attrs.evolve(settings, python=python) if python else settings
+
+
+def _get(value: Any, name: str) -> Any:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else getattr(value, name, None)
