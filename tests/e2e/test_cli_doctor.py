@@ -45,6 +45,11 @@ def test_for_people(home: Home) -> None:
     assert done.code == 0, done.err
     assert all(line.split()[0] in ("ok", "note", "missing", "works", "doesn't") for line in done.out.splitlines() if line[:1].strip())
     assert "optimize, checked by the interpreter and predicted" in done.out
+    shared = home.run("doctor", "--anonymous", "--db", str(home.db), "--python", home.python)
+    assert shared.code == 0, shared.err
+    assert home.python in done.out
+    assert [private for private in (home.python, str(home.home), str(home.db.parent)) if private in shared.out] == []
+    assert len(shared.out.splitlines()) == len(done.out.splitlines())
 
 
 @pytest.mark.parametrize(

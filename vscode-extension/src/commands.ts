@@ -1,6 +1,6 @@
 /** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
 import * as vscode from "vscode";
-import type { Diagnosed, Reproduced, Shown } from "./protocol.ts";
+import type { Reproduced, Shown } from "./protocol.ts";
 import { optimize, pickKernel, remembered, type Target } from "./optimize/optimize.ts";
 import { registering } from "./registering.ts";
 import type { Reviews } from "./review/reviews.ts";
@@ -47,7 +47,6 @@ export function register(
     if (await search.ensure()) await server.configure();
   });
   on("setModelKey", () => setModelKey(context));
-  on("copyDiagnostics", () => server.execute("diagnostics"));
   on("restart", () => server.restart());
   on("showLog", () => log.show());
 
@@ -75,10 +74,6 @@ export function register(
   });
   server.intercept("patch", async (args) => {
     await copy(await server.command<string>("patch", ...args), vscode.l10n.t("The patch is on the clipboard; git apply takes it."));
-  });
-  server.intercept("diagnostics", async () => {
-    const { text } = await server.command<Diagnosed>("diagnostics");
-    await copy(text, vscode.l10n.t("Versions and log are on the clipboard, without source text, paths and names."));
   });
 }
 

@@ -44,10 +44,6 @@ export interface Reproduced extends Shown {
   notes: string[];
 }
 
-export interface Diagnosed extends Shown {
-  text: string;
-}
-
 /** A kernel of the open folders and documents. `line` from 0; `told` as its lens says it; `live` and `latest` are ids of runs. */
 export interface WorkspaceKernel {
   uri: string;

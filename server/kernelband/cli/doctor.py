@@ -61,9 +61,9 @@ def doctor(*, worker: str | None, python: str | None, db: str | None, anonymous:
 
 def shareable(checks: list[Check], worker_command: str | None) -> list[Check]:
     """The same findings without what says whose they are."""
-    from kernelband.lsp.anonymous import of_this_machine, without
+    from kernelband.cli.anonymous import of_this_machine, without
 
-    private = of_this_machine(worker=worker_command)
+    private = of_this_machine(worker_command)
     return [evolve(c, found=without(c.found, private), means=without(c.means, private)) for c in checks]
 
 

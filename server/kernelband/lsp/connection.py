@@ -13,41 +13,30 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from pygls.io_ import StdoutWriter
 
 from kernelband.lsp.frames import CHUNK_BYTES, BrokenHeader, Frames
-from kernelband.lsp.greeting import Greeting
 from kernelband.lsp.protocol import Protocol
-
-if TYPE_CHECKING:
-    from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.server import KernelBandServer
 
 log = logging.getLogger(__name__)
 
 
-async def converse(protocol: Protocol, read: Callable[[], Awaitable[bytes]], greeting: Greeting | None = None) -> int:
+async def converse(protocol: Protocol, read: Callable[[], Awaitable[bytes]]) -> int:
     """Take messages until the client ends it. Returns the exit code: 0 if it asked for ``shutdown`` before.
 
     Args:
         protocol: has its writer.
         read: the next bytes; none at the end.
-        greeting: what was read, and answered, before.
     """
     frames = Frames()
-    data = greeting.data if greeting is not None else b""
-    answered = greeting is not None and greeting.result is not None
     try:
-        while data or (data := await read()):
+        while data := await read():
             for body in frames.feed(data):
-                if answered and greeting is not None:
-                    protocol.receive_greeted(body, greeting)
-                    answered = False
-                else:
-                    protocol.receive(body)
+                protocol.receive(body)
                 await asyncio.sleep(0)  # what was asked looks at the documents before the next message changes them
-            data = b""
     except BrokenHeader as error:
         log.error("%s The connection ends.", error)
         return 1
@@ -58,19 +47,14 @@ async def converse(protocol: Protocol, read: Callable[[], Awaitable[bytes]], gre
     return 0 if protocol.is_shut_down else 1
 
 
-def serve_stdio(server: KernelBandServer, greeting: Greeting) -> None:
-    """Serve the client at stdin and stdout, then end the process.
-
-    Args:
-        server: of this connection.
-        greeting: what was read, and answered, before.
-    """
+def serve_stdio(server: KernelBandServer) -> None:
+    """Serve the client at stdin and stdout, then end the process."""
     server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
     thread = ThreadPoolExecutor(1, "stdin")  # its own: reads don't wait for other work
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
-        await _serve(server, lambda: loop.run_in_executor(thread, os.read, sys.stdin.fileno(), CHUNK_BYTES), greeting)
+        await _serve(server, lambda: loop.run_in_executor(thread, os.read, sys.stdin.fileno(), CHUNK_BYTES))
 
     asyncio.run(serve())
 
@@ -93,12 +77,12 @@ def serve_tcp(server: KernelBandServer, port: int) -> None:
     asyncio.run(serve())
 
 
-async def _serve(server: KernelBandServer, read: Callable[[], Awaitable[bytes]], greeting: Greeting | None = None) -> NoReturn:
+async def _serve(server: KernelBandServer, read: Callable[[], Awaitable[bytes]]) -> NoReturn:
     code = 1
     _leave_at_signals(server)
     try:
         assert isinstance(server.protocol, Protocol)
-        code = await converse(server.protocol, read, greeting)
+        code = await converse(server.protocol, read)
     except Exception:
         log.exception("The connection failed.")
     finally:

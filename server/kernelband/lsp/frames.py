@@ -1,4 +1,4 @@
-"""Messages out of the bytes of a connection. Needs the standard library only: it is there before the rest is."""
+"""Messages out of the bytes of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints in the text of now: the lines that facts are of have moved, and comments silence some."""
+"""Hints in the text of now: the lines that facts are of have moved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from textwrap import dedent
 from attrs import frozen
 
 from kernelband.explain.hints import Hint
-from kernelband.lsp.silences import IGNORE, ignored
 from kernelband.lsp.text import TERMINATOR, Lines
 from kernelband.source.model import Kernel, Span
 from kernelband.source.syntax import syntax_tree
@@ -35,7 +34,7 @@ class Placed:
 
 
 def placed(hints: Iterable[Hint], base: tuple[str, str], kernel: Kernel, kernels: Sequence[Kernel], lines: Lines) -> tuple[Placed, ...]:
-    """Of one kernel, those that no comment silences.
+    """Of one kernel.
 
     Args:
         hints: of the kernel.
@@ -58,8 +57,7 @@ def placed(hints: Iterable[Hint], base: tuple[str, str], kernel: Kernel, kernels
             if not inside and hint.code == "out-of-bounds":  # another kernel's: all that the program did was watched
                 continue
             span = _code(lines, line) if line is not None else span
-        if not {hint.code, "*"} & (ignored(lines, span.start) | ignored(lines, kernel.name_span.start)):
-            out.append(Placed(kernel.place.qualname, hint.code, message, span))
+        out.append(Placed(kernel.place.qualname, hint.code, message, span))
     return tuple(dict.fromkeys(out))
 
 
@@ -146,12 +144,10 @@ def _launch(kernel: Kernel, kernels: Sequence[Kernel], lines: Lines) -> Span | N
 
 
 def _code(lines: Lines, line: int) -> Span:
-    """What stands on a line, without what is around it and without a comment of ours."""
+    """What stands on a line, without what is around it."""
     line = min(max(line, 0), len(lines.starts) - 1)
     start, end = lines.starts[line], lines.end(line)
-    piece = lines.text[start:end]
-    comment = IGNORE.search(piece)
-    shown = (piece[: comment.start()] if comment else piece).rstrip()
+    shown = lines.text[start:end].rstrip()
     return Span(start + len(shown) - len(shown.lstrip()), start + len(shown)) if shown.strip() else Span(start, end)
 
 

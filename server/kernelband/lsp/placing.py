@@ -16,7 +16,6 @@ from attrs import frozen
 from kernelband.errors import SourceError, StaleText
 from kernelband.history import source_key
 from kernelband.lsp.readings import globals_of
-from kernelband.lsp.silences import Quiet
 from kernelband.source import Workspace, between, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
 from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 from kernelband.source.tree import BOM
@@ -70,35 +69,14 @@ def place(
         run: for people: ``run 1a2b3c4d``.
 
     Raises:
-        StaleText: a function of the program, or what it reads, has changed; or an edit stands in text that has. Comments that silence a
-            hint don't count, nor does which line ends all the texts have.
+        StaleText: a function of the program, or what it reads, has changed; or an edit stands in text that has. Which line ends all the
+            texts have doesn't count.
     """
     was, is_ = _line_end(base_texts.values()), _line_end(current_texts.values())
     if was and is_ and was != is_:  # such as git's, which may write others at each checkout
         edited = patch.apply(dict(base_texts))
         base_texts = {path: text.replace(was, is_) for path, text in base_texts.items()}
         patch = between(base_texts, {file.path: edited[file.path].replace(was, is_) for file in patch.files})
-    before, now = ({path: Quiet.of(text) for path, text in texts.items()} for texts in (base_texts, current_texts))
-    if not any(quiet.left_out for quiet in (*before.values(), *now.values())):
-        return _place(patch, base_texts, current_texts, program_of, run)
-    small_base, small = ({path: quiet.text for path, quiet in side.items()} for side in (before, now))
-    inside = make_patch(small_base, {f.path: [before[f.path].inwards(e) for e in f.edits] for f in patch.files})
-    found = _place(inside, small_base, small, program_of, run)
-    return make_patch(current_texts, {f.path: [now[f.path].outwards(e) for e in f.edits] for f in found.files})
-
-
-def _line_end(texts: Iterable[str]) -> str:
-    """The one that all lines have; "" where there is none, or where they have several."""
-    found: set[str] = set()
-    for text in texts:
-        paired, lone = text.count("\r\n"), text.count("\r") - text.count("\r\n")
-        found |= {"\r\n"} if paired else set()
-        found |= {"\r"} if lone else set()
-        found |= {"\n"} if text.count("\n") > paired else set()
-    return found.pop() if len(found) == 1 else ""
-
-
-def _place(patch: Patch, base_texts: Mapping[str, str], current_texts: Mapping[str, str], program_of: ProgramOf, run: str) -> Patch:
     base = program_of(base_texts)
     name = base.kernel.place.qualname
     try:
@@ -134,6 +112,17 @@ def _place(patch: Patch, base_texts: Mapping[str, str], current_texts: Mapping[s
         shift = _Shift(old, new, _units(base, file.path), _units(current, path), _file(path), run)
         edits[path] = [shift.edit(e, mark) for e in file.edits]
     return make_patch(current_texts, edits)
+
+
+def _line_end(texts: Iterable[str]) -> str:
+    """The one that all lines have; "" where there is none, or where they have several."""
+    found: set[str] = set()
+    for text in texts:
+        paired, lone = text.count("\r\n"), text.count("\r") - text.count("\r\n")
+        found |= {"\r\n"} if paired else set()
+        found |= {"\r"} if lone else set()
+        found |= {"\n"} if text.count("\n") > paired else set()
+    return found.pop() if len(found) == 1 else ""
 
 
 def restored(

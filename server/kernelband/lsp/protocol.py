@@ -35,7 +35,6 @@ from pygls.exceptions import (
 )
 from pygls.protocol import JsonRPCResponseMessage, LanguageServerProtocol
 
-from kernelband.lsp.greeting import Greeting
 from kernelband.lsp.notebooks import Notebooks
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ class Protocol(LanguageServerProtocol):
     """Every request gets one reply; a notification that makes no sense is a line in the log."""
 
     _documents: Notebooks | None = None
-    _greeting: Greeting | None = None  # until it has become an initialized session
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
@@ -100,20 +98,6 @@ class Protocol(LanguageServerProtocol):
             raise
         except Exception:  # a fault of ours in one message must not end the others
             log.exception("A message can't be handled.")
-
-    def receive_greeted(self, body: bytes, greeting: Greeting) -> None:
-        """Take the ``initialize`` that was answered already. A client whose own capabilities make no sense is taken for one without any."""
-        self._greeting = greeting
-        self.receive(body)
-        if self._workspace is None and greeting.result is not None:
-            general = {"positionEncodings": [greeting.result["capabilities"]["positionEncoding"]]}
-            plain = {
-                "jsonrpc": self.VERSION,
-                "id": greeting.id,
-                "method": types.INITIALIZE,
-                "params": {"capabilities": {"general": general}},
-            }
-            self.receive(json.dumps(plain).encode())
 
     def _take(self, message: object) -> None:
         if not isinstance(message, dict):
@@ -244,19 +228,11 @@ class Protocol(LanguageServerProtocol):
 
     def _refuse(self, msg_id: int | str | None, error: JsonRpcException) -> None:
         log.warning("Request %s is refused: %s", _short(msg_id), error.message)
-        if self._greeting is not None and msg_id == self._greeting.id:
-            return
         # Plain: pygls' own type leaves out an id that is null.
         self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": {"code": error.code, "message": error.message}})
 
     def _send_response(self, msg_id: int | str, result: Any | None = None, error: types.ResponseError | None = None) -> None:
         self._running.discard(msg_id)
-        if self._greeting is not None and msg_id == self._greeting.id and error is None:
-            ours = json.loads(json.dumps(result, default=self._serialize_message))
-            if ours != self._greeting.result:
-                log.error("The client was told another set of capabilities than there is: %s", _short(ours))
-            self._greeting = None
-            return
         super()._send_response(msg_id, result, error)
 
     def _send_handler_result(self, future: Future[Any], *, msg_id: int | str) -> None:

@@ -23,7 +23,6 @@ from kernelband.lsp.environments import Environments
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.inspections import Inspections
-from kernelband.lsp.logbook import Logbook
 from kernelband.lsp.notebooks import SYNC, Notebooks
 from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import COMMAND, LiveRun, Runs
@@ -72,8 +71,6 @@ class KernelBandServer(LanguageServer):
         self.shelf = Shelf()
         self.asks_for_content = False
         self.client: types.ClientInfo | None = None
-        self.logbook = Logbook()
-        logging.getLogger().addHandler(self.logbook)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.batches: set[asyncio.Task[Any]] = set()  # of several runs, one after the other
         self._redraw_due: asyncio.TimerHandle | None = None
@@ -194,7 +191,6 @@ class KernelBandServer(LanguageServer):
         self.index.stop()
         self.findings.close()
         self.shelf.remove()
-        logging.getLogger().removeHandler(self.logbook)
 
     # ------------------------------------------------------------ what has changed
 

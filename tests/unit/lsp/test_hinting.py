@@ -1,8 +1,6 @@
-"""Hints in the text of now: on the line that moved, silenced by a comment, and never outside of the text."""
+"""Hints in the text of now: on the line that moved, and never outside of the text."""
 
 from __future__ import annotations
-
-import ast
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from kernelband.explain.hints import CODES, Hint
 from kernelband.lsp import hinting
 from kernelband.lsp.hinting import Placed, functions, placed, wanted
-from kernelband.lsp.silences import ignored, silencing
 from kernelband.lsp.text import Lines
 from kernelband.source import IncrementalKernels
 
@@ -107,29 +104,6 @@ def test_what_is_elsewhere_is_said_at_the_kernel() -> None:
     assert shown([at(STORE, path="/w/old.py")], path="/w/old.py")[0].startswith("tl.store(")  # the file had another name
 
 
-def test_a_comment_silences_its_line_and_the_def_line_all_of_the_kernel() -> None:
-    hints = [at(STORE), at(LOAD), Hint("spills", "kernel", "m")]
-    line = KERNEL.replace("mask=i < n)\n\n\ndef run", "mask=i < n)  # kernelband: ignore[spills, mask-always-true]\n\n\ndef run")
-    assert shown(hints, line) == ["return tl.load(x + i, mask=i < n)", "scale"]
-    whole = KERNEL.replace("BLOCK: tl.constexpr):", "BLOCK: tl.constexpr):  # mine  # kernelband: ignore[mask-always-true]")
-    assert shown(hints, whole) == ["scale"]
-    assert shown(hints, whole.replace("[mask-always-true]", "")) == []
-    assert len(shown(hints, whole.replace("mask-always-true", "no-such-code"))) == 3
-
-
-def test_silencing_writes_that_comment() -> None:
-    text = KERNEL
-    for code in ("spills", "mask-always-true"):
-        edit = silencing(Lines(text), text.index("tl.store"), code)
-        assert edit is not None
-        text = text[: edit.span.start] + edit.new + text[edit.span.end :]
-        assert code in ignored(Lines(text), text.index("tl.store"))
-    assert "mask=i < n)  # kernelband: ignore[spills, mask-always-true]\n" in text
-    assert silencing(Lines('def f():\n    x = """a\n    b"""\n'), 15, "spills") is None  # within a string it would be no comment
-    assert silencing(Lines("def f():\n    x = 1 + \\\n        2\n"), 15, "spills") is None
-    assert silencing(Lines("def f(:\n"), 0, "spills") is None
-
-
 def test_the_setting_lets_through() -> None:
     two = found([at(STORE), Hint("spills", "kernel", "m")])
     assert wanted(two, True) == two
@@ -154,8 +128,3 @@ def test_no_text_and_no_fact_leads_outside(hints: list[Hint], above: str, within
             for p in placed(hints, (PATH, old), kernel, kernels, lines):
                 assert 0 <= p.span.start <= p.span.end <= len(now)
                 assert lines.line(p.span.start) == lines.line(max(p.span.end - 1, p.span.start))
-                edit = silencing(lines, p.span.start, p.code)
-                if edit is not None:
-                    after = now[: edit.span.start] + edit.new + now[edit.span.end :]
-                    assert ast.dump(ast.parse(after.removeprefix("\ufeff"))) == ast.dump(ast.parse(now.removeprefix("\ufeff")))
-                    assert p.code in ignored(Lines(after), p.span.start)

@@ -25,7 +25,6 @@ export function registerStatusActions(context: vscode.ExtensionContext, server: 
     const items = [
       { label: vscode.l10n.t("Show the log"), command: "kernelband.showLog" },
       { label: vscode.l10n.t("Restart the language server"), command: "kernelband.restart" },
-      { label: vscode.l10n.t("Copy diagnostics for a report of a problem"), command: "kernelband.copyDiagnostics" },
     ];
     const picked = await vscode.window.showQuickPick(items, { placeHolder: "KernelBand" });
     if (picked) await vscode.commands.executeCommand(picked.command);

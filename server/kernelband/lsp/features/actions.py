@@ -90,7 +90,6 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     out.append(_run("Optimize kernels changed since HEAD", "kernelband.server.optimizeChanged", "HEAD"))
     out.append(_run(f"Choose what shows {name} at work", "kernelband.server.chooseEntry", uri, name))
     out.append(_run("Choose the device for this file", "kernelband.server.chooseDevice", uri))
-    out.append(_run("Copy diagnostics for a report of a problem", "kernelband.server.diagnostics"))
     return out
 
 

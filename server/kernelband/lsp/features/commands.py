@@ -14,7 +14,6 @@ from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.features import lens, pages
 from kernelband.lsp.features.actions import of_inspection
-from kernelband.lsp.features.bundle import diagnostics
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.environment import environment
@@ -218,7 +217,6 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     compare: (str, str, str, int),
     explain: (str, str, str, int),
     reproduce: (str, str, str, int),
-    diagnostics: (),
     run_report: (str,),
     kernels: (),
     list_runs: (int,),

@@ -1,20 +1,17 @@
-"""Quick fixes of hints: the variants that address them, or moves that an inspection compiled; and a comment that silences them."""
+"""Quick fixes of hints: the variants that address them, or moves that an inspection compiled."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from lsprotocol import types
 
 from kernelband.explain.hints import MOVES
-from kernelband.lsp.applying import text_edits
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.diagnostics import shown
 from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.ranking import VariantFinding
 from kernelband.lsp.server import KernelBandServer
-from kernelband.lsp.silences import silencing
 
 MOST_OFFERED = 3  # variants for a hint
 KIND = types.CodeActionKind.QuickFix
@@ -24,7 +21,7 @@ MakeMove = Callable[["KernelBandServer", str, str, str, Remedy], types.CodeActio
 
 
 async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: Make, make_move: MakeMove) -> list[types.CodeAction]:
-    """Those of the hints that a range touches, each with its diagnostics: variants first, then silence.
+    """Those of the hints that a range touches, each with its diagnostics.
 
     Args:
         server: of the client.
@@ -52,9 +49,6 @@ async def fixes(server: KernelBandServer, uri: str, range_: types.Range, make: M
         for action in own:
             action.kind, action.diagnostics = KIND, diagnostics
         out += own
-    for (kernel, code, _), diagnostics in groups.items():
-        for title, edit in await _silence(server, uri, kernel, code, diagnostics[0].range):
-            out.append(types.CodeAction(title, kind=KIND, diagnostics=diagnostics, edit=edit))
     return out
 
 
@@ -82,23 +76,3 @@ async def _variants(server: KernelBandServer, uri: str, kernel: str, code: str) 
         if len(found) == MOST_OFFERED:
             break
     return found
-
-
-async def _silence(server: KernelBandServer, uri: str, kernel: str, code: str, where: types.Range) -> list[tuple[str, types.WorkspaceEdit]]:
-    """On the line, and for the whole kernel where that is another one."""
-    document, snapshot = server.documents.find(uri), server.index.latest(server.documents.program(uri))
-    if document is None or snapshot is None:
-        return []
-    lines, version = document.text_lines, document.version
-    places = {f"Silence {code} here": lines.offset(where.start, server.encoding)}
-    own = next((k for k in snapshot.kernels if k.place.qualname == kernel), None)
-    if own is not None and snapshot.text == lines.text and lines.line(own.name_span.start) != where.start.line:
-        places[f"Silence {code} in {kernel}"] = own.name_span.start
-    out: list[tuple[str, types.WorkspaceEdit]] = []
-    for title, offset in places.items():
-        edit = await asyncio.to_thread(silencing, lines, offset, code)
-        if edit is not None:
-            of = types.OptionalVersionedTextDocumentIdentifier(uri, version)
-            change = types.TextDocumentEdit(of, text_edits(lines.text, [edit], server.encoding))
-            out.append((title, types.WorkspaceEdit(document_changes=[change])))
-    return out
