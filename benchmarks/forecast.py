@@ -21,13 +21,13 @@ from statistics import median
 
 import numpy as np
 from attrs import frozen
+from recorded import Landscape, load
 
 from kernelband.hardware import find_device
 from kernelband.hardware.forecast import forecast
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow
 from kernelband.history.values import works_of
-from kernelband.search.landscape import Landscape, load
 
 HERE = Path(__file__).resolve().parent
 FASTER = 1.02

@@ -21,6 +21,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
 
+from recorded import FORMAT, save
+from survey import Plan, Survey
+from surveyed import facts_to_json, nodes_to_json, rounded
+
 from kernelband import __version__
 from kernelband.errors import KernelBandError
 from kernelband.hardware.forecast import Forecast
@@ -31,13 +35,10 @@ from kernelband.propose import Author, Rewriter
 from kernelband.search import baseline as baselines
 from kernelband.search.candidate import Candidate
 from kernelband.search.events import Event, Noted
-from kernelband.search.landscape import FORMAT, save
 from kernelband.search.options import Options
 from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
 from kernelband.search.start import Setup, StartLab, prepare
-from kernelband.search.survey import Plan, Survey
-from kernelband.search.surveyed import facts_to_json, nodes_to_json, rounded
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program

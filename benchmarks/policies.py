@@ -19,12 +19,13 @@ from math import exp, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
 
+from recorded import Landscape, load
+from replay import curves
+
 from kernelband.errors import KernelBandError
 from kernelband.judge.student import t_quantile
-from kernelband.search.landscape import Landscape, load
 from kernelband.search.policies import NAMES, make_policy
 from kernelband.search.policies.mends import MENDS, WITHOUT
-from kernelband.search.replay import curves
 
 HERE = Path(__file__).resolve().parent
 AT = (5, 10, 20)

@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from recorded import Landscape, load, save
+from replay import Replay, curves
 
-from kernelband.search.landscape import Landscape, load, save
 from kernelband.search.policies import NAMES, make_policy
 from kernelband.search.policies.mends import MENDS, WITHOUT
-from kernelband.search.replay import Replay, curves
 
 from . import synthetic
 

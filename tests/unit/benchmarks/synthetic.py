@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recorded import FORMAT, Landscape, load, save
 
 from kernelband.search.arms import ARMS
-from kernelband.search.landscape import FORMAT, Landscape, load, save
 
 CASES = ("a", "b")
 

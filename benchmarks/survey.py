@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, field, frozen
+from recorded import CORRECT
+from surveyed import Entry
 
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.hardware.forecast import Forecast
@@ -27,10 +29,8 @@ from kernelband.search._lab import Lab
 from kernelband.search.arms import ARMS
 from kernelband.search.baseline import Baseline
 from kernelband.search.candidate import Candidate
-from kernelband.search.landscape import CORRECT
 from kernelband.search.preparer import identity_key, outside_kernels
 from kernelband.search.programs import Programs
-from kernelband.search.surveyed import Entry
 from kernelband.source import compose
 from kernelband.source.model import text_hash
 from kernelband.strategies import Facts, Proposal

@@ -17,11 +17,11 @@ from statistics import fmean
 
 import numpy as np
 from attrs import define, evolve, field
+from recorded import CORRECT, UNMEASURED, Landscape, Node
 
 from kernelband.search._base import Choice, Member, Policy, Pull
 from kernelband.search.arms import ARMS
 from kernelband.search.frontier import reward, reward_paper
-from kernelband.search.landscape import CORRECT, UNMEASURED, Landscape, Node
 from kernelband.search.ordering import Ordering
 
 MARGIN = log(1.02)  # a difference below 2 % is not called one (judge.statistics)

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded import load
 
 from kernelband.errors import UsageError, WorkerError
-from kernelband.search.landscape import load
-
-from .fake_lab import TEXT, FakeAuthor, FakeExecutor, FakeLab
+from tests.unit.search.fake_lab import TEXT, FakeAuthor, FakeExecutor, FakeLab
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
+from recorded import CORRECT, UNMEASURED
 
 from kernelband.hardware import Device
 from kernelband.hardware.work import Work
@@ -15,7 +16,6 @@ from kernelband.judge.protocol import Verdict
 from kernelband.search._base import Member
 from kernelband.search.baseline import Baseline
 from kernelband.search.candidate import Candidate
-from kernelband.search.landscape import CORRECT, UNMEASURED
 from kernelband.search.patches import patch_to_json
 from kernelband.search.profile import Profiler
 from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
