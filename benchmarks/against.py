@@ -30,7 +30,7 @@ from gpus import FailedError, Lane, lanes, run, spread
 
 from kernelband.errors import KernelBandError
 from kernelband.history import Store, runs, trials
-from kernelband.search.patches import patch_from_json
+from kernelband.source import patch_from_json
 
 HERE = Path(__file__).resolve().parent
 OURS, TUNED, TUNED_LONG = "ours", "autotune", "autotune, equal seconds"

@@ -17,7 +17,7 @@ from gpus import FailedError, Lane, run
 from targets import label
 
 from kernelband.history import Store, runs, trials
-from kernelband.search.patches import patch_from_json
+from kernelband.source import patch_from_json
 
 SEARCH_S = 75.0  # of a search, start and final included, as long as none was seen
 TOGETHER = 3  # finalists of a final

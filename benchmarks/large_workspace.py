@@ -109,8 +109,7 @@ def _run(run: str, path: str, kernel: str, *, measured: bool, age: float) -> Any
 def _rows(row: Any, text: str, kernel: int, count: int) -> Any:
     from kernelband.history import trials
     from kernelband.history.records import CaseRow, FinalRow, TrialRow, VariantRow
-    from kernelband.search.patches import patch_to_json
-    from kernelband.source import make_patch
+    from kernelband.source import make_patch, patch_to_json
     from kernelband.source.model import Edit, Span
 
     at = text.index("num_warps=4", text.index(f"def host_{kernel}(")) + len("num_warps=")

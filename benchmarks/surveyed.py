@@ -16,8 +16,8 @@ from kernelband.judge.protocol import Verdict
 from kernelband.search._base import Member
 from kernelband.search.baseline import Baseline
 from kernelband.search.candidate import Candidate
-from kernelband.search.patches import patch_to_json
 from kernelband.search.profile import Profiler
+from kernelband.source import patch_to_json
 from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
 
 

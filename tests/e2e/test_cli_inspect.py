@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kernelband.explain.hints import MOVES
-from kernelband.search.patches import patch_from_json
+from kernelband.source import patch_from_json
 from tests.e2e.cli_world import KERNEL, Home
 from tests.e2e.test_bad_input import refused, shadowing
 

@@ -14,8 +14,7 @@ from kernelband.errors import HistoryError, SourceError, StaleText, UsageError
 from kernelband.explain.outcome import word
 from kernelband.explain.why import patch_text
 from kernelband.history import Store, runs, trials
-from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace, is_notebook
+from kernelband.source import Workspace, is_notebook, patch_from_json
 
 
 @click.command(name="apply")

@@ -76,7 +76,7 @@ def _require_gpu(proof: Proof, gpu: str | None) -> None:
 
 def _options(proof: Proof, there: Ground, reached: Mapping[str, str | None]) -> Options:
     """The request of ``verify``, about the texts of the proof."""
-    from kernelband.search.events import BEFORE
+    from kernelband.history.records import BEFORE
     from kernelband.search.options import Options
 
     return Options(

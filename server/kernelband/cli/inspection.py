@@ -13,7 +13,7 @@ from rich.text import Text
 from kernelband.explain.inspect import Inspection, Seen
 from kernelband.explain.remedies import Remedy
 from kernelband.hardware.units import duration, operations, size
-from kernelband.search.patches import patch_to_json
+from kernelband.source import patch_to_json
 
 Number = TypeVar("Number", int, float)
 

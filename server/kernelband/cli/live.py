@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.status import Status
 
 from kernelband.explain.compare import Step, because
+from kernelband.history.records import GIVEN
 from kernelband.search.events import (
-    GIVEN,
     ArmChosen,
     BaselineKnown,
     CandidatesCompiled,

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 from attrs import fields_dict, frozen
 
-from kernelband.history.records import RunRow
+from kernelband.history.records import BEFORE, SAVED, RunRow
 from kernelband.propose import ModelSettings
-from kernelband.search.events import BEFORE, SAVED
 from kernelband.source import is_notebook
 
 HIDDEN = "\u2026"  # stands for a secret in a worker's command (search/options.py)

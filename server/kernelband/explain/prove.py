@@ -20,8 +20,7 @@ from kernelband.explain.outcome import tier
 from kernelband.explain.proofshape import Change, Pair, Proof, ProofCase, ProofFigures, ProofFile, StressLine, World
 from kernelband.history.records import LEFT_OUT, CaseRow, RunRow
 from kernelband.judge.protocol import PROTOCOL
-from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace, is_notebook
+from kernelband.source import Workspace, is_notebook, patch_from_json
 from kernelband.source.model import Edit, FilePatch, Span, text_hash
 
 STAGES = {"final": "final", "unseen": "unseen"}  # of a variant; of the original, "final" is the baseline

@@ -16,8 +16,7 @@ from kernelband.hardware import find_device
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, VariantRow
 from kernelband.propose import is_model
-from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace, unified_diff
+from kernelband.source import Workspace, patch_from_json, unified_diff
 
 
 @frozen

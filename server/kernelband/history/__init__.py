@@ -12,7 +12,6 @@ Public surface (other rooms import from here only, and ``records`` for the row t
 from kernelband.history import runs as runs
 from kernelband.history import trials as trials
 from kernelband.history.key import kernel_key as kernel_key
-from kernelband.history.key import source_key as source_key
 from kernelband.history.place import Place as Place
 from kernelband.history.place import find_place as find_place
 from kernelband.history.process import Owner as Owner

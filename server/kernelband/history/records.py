@@ -15,6 +15,10 @@ JSON = {"json": True}
 
 STATES = ("running", "finished", "interrupted", "failed")
 
+GIVEN = "given"  # in place of a policy's name: nothing was chosen, one edit was judged
+SAVED = "the saved file"  # what an unsaved text is judged against
+BEFORE = "the text before the edit"  # what a front end says the original is
+
 
 @frozen
 class RunRow:

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from kernelband.errors import SourceError
-from kernelband.history import source_key
-from kernelband.source import Workspace, differing_files, find_kernels, find_program
+from kernelband.source import Workspace, differing_files, find_kernels, find_program, source_key
 from kernelband.source.model import Program
 
 

@@ -15,14 +15,14 @@ from attrs import evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError
 from kernelband.explain.hints import Material
-from kernelband.history import Store, runs, source_key
+from kernelband.history import Store, runs
 from kernelband.history.records import RunRow, from_row
 from kernelband.lsp.material import read_material
 from kernelband.lsp.original import Original, read_original
 from kernelband.lsp.parts import needed, parses
 from kernelband.lsp.placing import program_in
 from kernelband.lsp.ranking import VariantFinding, read_variants
-from kernelband.search.patches import patch_from_json
+from kernelband.source import patch_from_json, source_key
 from kernelband.source.model import Patch
 
 MOST_RUNS = 1000  # of the history, the newest

@@ -18,8 +18,7 @@ from kernelband.lsp.child import Child, Event
 from kernelband.lsp.diagnoses import Inspected, Remedy
 from kernelband.lsp.findings import Applicable
 from kernelband.lsp.runs import COMMAND
-from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace, find_program
+from kernelband.source import Workspace, find_program, patch_from_json
 from kernelband.source.model import text_hash
 
 INSPECTION = "inspection "  # and its number, in place of a run's id, which has no space

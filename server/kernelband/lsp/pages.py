@@ -23,8 +23,7 @@ from attrs import frozen
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import Store, find_place, runs, trials
 from kernelband.history.records import RunRow
-from kernelband.search.patches import patch_from_json
-from kernelband.source import Workspace, is_notebook
+from kernelband.source import Workspace, is_notebook, patch_from_json
 
 if TYPE_CHECKING:
     from kernelband.explain.again import Again

@@ -14,9 +14,19 @@ from typing import Any, cast
 from attrs import frozen
 
 from kernelband.errors import SourceError, StaleText
-from kernelband.history import source_key
 from kernelband.lsp.readings import globals_of
-from kernelband.source import Workspace, between, find_program, make_patch, node_span, parse, require_parsable, trimmed_span, walk
+from kernelband.source import (
+    Workspace,
+    between,
+    find_program,
+    make_patch,
+    node_span,
+    parse,
+    require_parsable,
+    source_key,
+    trimmed_span,
+    walk,
+)
 from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 from kernelband.source.tree import BOM
 from kernelband.source.workspace import MOST_FILES

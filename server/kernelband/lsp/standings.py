@@ -10,15 +10,15 @@ from pathlib import PurePath
 from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError, StaleText
-from kernelband.history import Store, runs, source_key
+from kernelband.history import Store, runs
+from kernelband.history.records import GIVEN
 from kernelband.lsp.findings import Applicable, Finding, Findings, VariantFinding
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
 from kernelband.lsp.placing import ProgramOf, form, program_in
 from kernelband.lsp.placing import place as put
 from kernelband.lsp.ranking import read_variants
-from kernelband.search.events import GIVEN
-from kernelband.source import Workspace
+from kernelband.source import Workspace, source_key
 from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
 
 MOST_COMPARED = 3  # runs of a kernel, the newest ones

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from attrs import evolve
 
 from kernelband.errors import SourceError, UsageError
-from kernelband.history import source_key
-from kernelband.search.events import BEFORE, SAVED
+from kernelband.history.records import BEFORE, SAVED
 from kernelband.search.options import Options
 from kernelband.search.start import entry_file
-from kernelband.source import Workspace, committed_text, find_program, require_parsable
+from kernelband.source import Workspace, committed_text, find_program, require_parsable, source_key
 from kernelband.source.model import Program
 
 HEAD = "HEAD"

@@ -16,10 +16,6 @@ from attrs import field, frozen
 #: What a run does, in the order of a first pass. ``phase`` events and the run's row say which.
 PHASES = ("start", "capture", "baseline", "propose", "compile", "check", "measure", "commit", "final", "done")
 
-GIVEN = "given"  # in place of a policy's name: nothing was chosen, one edit was judged
-SAVED = "the saved file"  # what an unsaved text is judged against
-BEFORE = "the text before the edit"  # what a front end says the original is
-
 
 @frozen
 class Event:

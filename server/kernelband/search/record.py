@@ -15,8 +15,8 @@ from kernelband.judge.protocol import Measurement, Verdict
 from kernelband.judge.result import Ratio, Result
 from kernelband.search._base import Member, Pull
 from kernelband.search.candidate import Candidate
-from kernelband.search.patches import patch_to_json
 from kernelband.search.preparer import identity_key
+from kernelband.source import patch_to_json
 from kernelband_worker.wire import CompileFacts
 
 

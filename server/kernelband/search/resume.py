@@ -16,8 +16,8 @@ from kernelband.history.values import works_of
 from kernelband.propose import Tried, is_model
 from kernelband.search import record
 from kernelband.search.options import Options
-from kernelband.search.patches import patch_from_json
 from kernelband.search.session import Session, Trial
+from kernelband.source import patch_from_json
 from kernelband.source.model import text_hash
 from kernelband_worker.wire import Case, CompileFacts
 

@@ -12,11 +12,11 @@ from attrs import field, frozen
 
 from kernelband import __version__
 from kernelband.history import Store, this_process
-from kernelband.history.records import RunRow
+from kernelband.history.records import GIVEN, RunRow
 from kernelband.search import resume
 from kernelband.search._base import Policy
 from kernelband.search.budget import Budget, PhaseClock
-from kernelband.search.events import GIVEN, Listener, Noted, WorkerSaid
+from kernelband.search.events import Listener, Noted, WorkerSaid
 from kernelband.search.options import Options
 from kernelband.search.policies import make_policy
 from kernelband.search.worker_lab import WorkerLab

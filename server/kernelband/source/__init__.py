@@ -16,6 +16,8 @@ Public surface (other rooms import from here only):
     walk, children, value, code   a parso tree with types: nodes in source order, parts, a leaf's characters, a node's characters
     make_patch           edits per path -> one patch; sorts and refuses overlap
     compose, between     patch algebra: two patches in a row as one; the patch between two texts
+    patch_to_json, patch_from_json   as the database has them
+    source_key           the same for two texts of one program, however they are written
     committed_text       a file as it is at a commit; asks git
     Cells                a notebook's code cells as one program; its edits by cell
     is_notebook, decode_file   bytes of a notebook or a Python file -> program
@@ -33,8 +35,9 @@ from kernelband.source.folders import is_notebook
 from kernelband.source.incremental import IncrementalKernels
 from kernelband.source.ipynb import decode_file
 from kernelband.source.kernels import find_kernels
+from kernelband.source.key import source_key
 from kernelband.source.listed import Listed, list_kernels
-from kernelband.source.patch import between, compose, make_patch
+from kernelband.source.patch import between, compose, make_patch, patch_from_json, patch_to_json
 from kernelband.source.program import choose_kernel, find_program
 from kernelband.source.tree import (
     ancestors,
@@ -76,7 +79,10 @@ __all__ = [
     "node_span",
     "offset_at",
     "parse",
+    "patch_from_json",
+    "patch_to_json",
     "require_parsable",
+    "source_key",
     "trimmed_span",
     "unified_diff",
     "value",

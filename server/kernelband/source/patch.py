@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kernelband.errors import SourceError
 from kernelband.source.model import Edit, FilePatch, Patch, Span, text_hash
@@ -156,3 +157,21 @@ def _edits(base: str, steps: list[Step]) -> list[Edit]:
         else:
             new.append(text)
     return out
+
+
+# ---------------------------------------------------------------- as JSON, for the database
+
+
+def patch_to_json(patch: Patch) -> list[dict[str, Any]]:
+    """``[{"path", "base", "edits": [[start, end, new], …]}, …]``; offsets in characters."""
+    return [{"path": f.path, "base": f.base, "edits": [[e.span.start, e.span.end, e.new] for e in f.edits]} for f in patch.files]
+
+
+def patch_from_json(value: list[dict[str, Any]]) -> Patch:
+    """The inverse of ``patch_to_json``."""
+    return Patch(
+        tuple(
+            FilePatch(str(f["path"]), str(f["base"]), tuple(Edit(Span(int(a), int(b)), str(new)) for a, b, new in f["edits"]))
+            for f in value
+        )
+    )

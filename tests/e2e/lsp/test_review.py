@@ -13,8 +13,7 @@ from attrs import evolve
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow
 from kernelband.lsp.hunks import lines_of
-from kernelband.search.patches import patch_to_json
-from kernelband.source import Cells, between
+from kernelband.source import Cells, between, patch_to_json
 from tests.e2e.cli_world import Home
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 from tests.e2e.lsp.notebook import Notebook, announce

@@ -10,8 +10,7 @@ from attrs import evolve, frozen
 
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow
-from kernelband.search.patches import patch_to_json
-from kernelband.source import between
+from kernelband.source import between, patch_to_json
 from tests.e2e.workbench.conftest import keep_what_failed
 from tests.e2e.workbench.screen import Screen
 from tests.e2e.workbench.workbench import Workbench

@@ -22,7 +22,7 @@ from targets import examples, label
 
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, VariantRow
-from kernelband.search.patches import patch_to_json
+from kernelband.source import patch_to_json
 from kernelband.source.patch import between
 
 SECONDS = {"seconds": 10.0, "setup_s": 30.0, "spent": {"check": 6.0, "measure": 4.0}}

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from kernelband.cli.apply import apply
 from kernelband.history import Store, runs, trials
-from kernelband.search.patches import patch_to_json
-from kernelband.source import Workspace, between
+from kernelband.source import Workspace, between, patch_to_json
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband.history import kernel_key, source_key
-from kernelband.history.key import normal_form
+from kernelband.history import kernel_key
+from kernelband.source import source_key
+from kernelband.source.key import normal_form
 from kernelband.source.model import HostFunction, Kernel, Place, Program, Span
 
 TEXT = """import torch

@@ -14,13 +14,12 @@ from click.testing import CliRunner
 
 from kernelband.cli.show import show
 from kernelband.errors import HistoryError
-from kernelband.history import Store, runs, source_key, trials
+from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
 from kernelband.lsp import findings as module
 from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
 from kernelband.lsp.placing import program_in
-from kernelband.search.patches import patch_to_json
-from kernelband.source import between
+from kernelband.source import between, patch_to_json, source_key
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
 TEXT = """import triton

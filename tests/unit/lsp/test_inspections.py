@@ -14,8 +14,7 @@ import pytest
 
 from kernelband.errors import KernelBandError, WorkloadError
 from kernelband.lsp.inspections import Ask, Inspections, arguments
-from kernelband.search.patches import patch_to_json
-from kernelband.source import between
+from kernelband.source import between, patch_to_json
 from tests.unit.explain.test_hints import row
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef kernel(x, BLOCK):\n    pass\n"

@@ -19,8 +19,7 @@ from kernelband.errors import HistoryError, SourceError, UsageError
 from kernelband.history import Place, Store, runs, trials
 from kernelband.lsp import pages
 from kernelband.lsp.pages import AGAIN, FILES, PATCH, REPORT, Page, page_of, pairs, read
-from kernelband.search.patches import patch_to_json
-from kernelband.source import between
+from kernelband.source import between, patch_to_json
 from tests.unit.cli import test_figures as measuring
 from tests.unit.history.rows import run_row, trial_row, variant_row
 

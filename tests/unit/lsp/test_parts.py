@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband.history import source_key
 from kernelband.lsp.parts import needed, parses
 from kernelband.lsp.placing import program_in
+from kernelband.source import source_key
 
 PATH = "/nowhere/k.py"
 TEXT = '''"""A module."""

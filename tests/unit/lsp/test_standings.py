@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from kernelband.history import trials
+from kernelband.history.records import GIVEN
 from kernelband.lsp import standings as module
 from kernelband.lsp.findings import MOST_OF_A_KERNEL, Applicable, Findings
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Lines
-from kernelband.search.events import GIVEN
-from kernelband.search.patches import patch_to_json
-from kernelband.source import between, find_kernels
+from kernelband.source import between, find_kernels, patch_to_json
 from tests.unit.lsp.test_findings import TEXT, final, measured, trial, variant, write
 
 

@@ -12,9 +12,9 @@ from attrs import evolve
 from kernelband.history import Store, runs, trials
 from kernelband.search.events import Event, RunEnded
 from kernelband.search.options import Options
-from kernelband.search.patches import patch_from_json
 from kernelband.search.resume import options_of
 from kernelband.search.run import optimize
+from kernelband.source import patch_from_json
 
 from .fake_lab import TEXT
 from .sized_lab import SIZES, Blocks, SizedLab, block_at, wanted

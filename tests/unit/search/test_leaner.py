@@ -101,7 +101,7 @@ def test_the_last_trial_takes_the_needless_edit_back(world: World) -> None:
     assert best.parameters["without"] == [1]
     assert best.id == len(found["trials"])
     assert best.parent == 0
-    from kernelband.search.patches import patch_from_json
+    from kernelband.source import patch_from_json
 
     text = patch_from_json(best.patch).apply({str(world.file): TEXT})[str(world.file)]
     assert text == TEXT.replace("BLOCK=16", "BLOCK=256")

@@ -48,7 +48,7 @@ def test_finds_verifies_and_writes_down(world: World) -> None:
 
 def test_a_child_of_a_child_applies_to_the_original_text(world: World) -> None:
     ended = world.run(world.options(trials=12))
-    from kernelband.search.patches import patch_from_json
+    from kernelband.source import patch_from_json
 
     for variant in rows(world, ended.run)["variants"]:
         text = patch_from_json(variant.patch).apply({str(world.file): TEXT})[str(world.file)]

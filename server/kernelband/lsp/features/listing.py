@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelband.errors import HistoryError, UsageError
 from kernelband.history import Store, runs
+from kernelband.history.records import GIVEN
 from kernelband.lsp.catalog import Found
 from kernelband.lsp.features import lens
 from kernelband.lsp.findings import RunFinding
@@ -16,7 +17,6 @@ from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.notebooks import Book
 from kernelband.lsp.ranking import VariantFinding
-from kernelband.search.events import GIVEN
 from kernelband.source.folders import is_below
 
 if TYPE_CHECKING:
