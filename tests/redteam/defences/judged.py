@@ -95,7 +95,7 @@ RESULT = (
         "tests/unit/judge/test_final.py",
         (
             "the user's own asserts",
-            "            if said:\n                finalist.refused",
+            "            if not said.passes:\n                finalist.refused",
             "            if False:\n                finalist.refused",
             "test_a_winner_must_pass_the_users_own_entry",
         ),
