@@ -1,0 +1,20 @@
+"""What is said of a kernel on every surface is what was recorded: a change of the house changes no word, or the record is written anew."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.golden.surfaces import RECORD, record
+
+SOME = ("verified-", "then_predicted-in", "two-in")  # `python -m tests.golden.surfaces` looks at all
+
+
+@pytest.mark.asyncio
+async def test_the_surfaces_say_what_was_recorded() -> None:
+    known = json.loads(RECORD.read_text())
+    found = await record(SOME)
+    assert len(found) > 15
+    for name, said in found.items():
+        assert said == known[name], name
