@@ -14,8 +14,10 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from tests.golden.histories import CHANGES, CUT, HISTORIES, HOST_FILE, HOST_HEAD
 
 RECORD = Path(__file__).with_name("surfaces.json")
 WHOLE, FEW = ("verified", "predicted", "then_predicted", "judged"), ("same", "commented", "in")  # changes looked at of each history
-QUIET_S, ROUNDS = 1.5, 200  # two looks that see the same, so far apart; and how many looks there are at most
+PATIENCE_S = 15.0
 
 
 @frozen
@@ -173,30 +175,41 @@ def _short(value: Any, replaced: Sequence[tuple[str, str]]) -> Any:
     return re.sub(r"data:image/[^)\s]+", "(picture)", value)
 
 
-async def record(wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """By history and change. ``wanted``: parts of the names of those to look at, all where there is none."""
+async def record(wanted: Sequence[str] = (), known: Mapping[str, Any] | None = None, patience_s: float = PATIENCE_S) -> dict[str, Any]:
+    """By history and change.
+
+    Args:
+        wanted: parts of the names of those to look at, all where there is none.
+        known: an earlier record. What is on the screen is waited for until its lenses are those, or for as long as is said next.
+        patience_s: after which it is looked at as it is.
+    """
+    pairs = [(h, c, _open) for h in HISTORIES for c in (CHANGES if h in WHOLE else FEW)]
+    pairs += [("two", c, _open_two) for c in ("same", "shifted", "helper", "global", "in", "step_in")]
+    out: dict[str, Any] = {}
+    for history, several in groupby(pairs, key=lambda pair: pair[0]):
+        looked = [(f"{history}-{change}", change, make) for _, change, make in several]
+        chosen = [x for x in looked if not wanted or any(word in x[0] for word in wanted)]
+        if chosen:
+            out |= await _of_one(chosen, len(HISTORIES.get(history, (None,))), known or {}, patience_s)
+    return out
+
+
+async def _of_one(chosen: Sequence[tuple[str, str, Any]], runs: int, known: Mapping[str, Any], patience_s: float) -> dict[str, Any]:
+    """Of one history and what may have become of its text, with a database and a server of their own."""
     folder = Path(tempfile.mkdtemp())
     home = Home(folder, sys.executable)
     out: dict[str, Any] = {}
     try:
         async with editor(home, PROFILES[1], adapt=announce, trusted=False) as base:
-            opened: list[Opened] = []
-            pairs = [(h, c, _open) for h in HISTORIES for c in (CHANGES if h in WHOLE else FEW)]
-            pairs += [("two", c, _open_two) for c in ("same", "shifted", "helper", "global", "in", "step_in")]
-            for history, change, make in pairs:
-                run = f"{history}-{change}"
-                if not wanted or any(word in run for word in wanted):
-                    opened.append(make(home, base, run, CHANGES[change]))
-            before: Any = None
-            for _ in range(ROUNDS):
-                now = [await seen.editor.lenses() for seen in opened]
-                if now == before:
+            opened = [make(home, base, name, CHANGES[change]) for name, change, make in chosen]
+            end = time.monotonic() + patience_s
+            while time.monotonic() < end:
+                if all([await seen.editor.lenses() == known.get(seen.name, {}).get("lenses") for seen in opened]):
                     break
-                before = now
-                await asyncio.sleep(QUIET_S)
+                await asyncio.sleep(0.2)
             for seen in opened:
-                runs = [f"{seen.name}{n}" for n in range(len(HISTORIES.get(seen.name.partition("-")[0], (None,))))]
-                out[seen.name] = _short(await _told(seen, runs), [(f"{home.work.as_uri()}/{seen.name}", "~"), (str(seen.of.parent), "~")])
+                told = await _told(seen, [f"{seen.name}{n}" for n in range(runs)])
+                out[seen.name] = _short(told, [(f"{home.work.as_uri()}/{seen.name}", "~"), (str(seen.of.parent), "~")])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return out
@@ -211,11 +224,11 @@ def main(arguments: Sequence[str]) -> int:
     """The command."""
     logging.disable()  # pygls writes down each refusal
     wanted = [a for a in arguments if not a.startswith("--")]
-    found = asyncio.run(record(wanted))
+    known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    found = asyncio.run(record(wanted, known))
     if "--write" in arguments:
-        RECORD.write_text(as_text(found))
+        RECORD.write_text(as_text({**known, **found}))
         return 0
-    known = json.loads(RECORD.read_text())
     old, new = as_text({name: known.get(name) for name in found}), as_text(found)
     lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "recorded", "now", lineterm="", n=2))
     print("\n".join(lines))

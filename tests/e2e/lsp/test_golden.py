@@ -6,15 +6,16 @@ import json
 
 import pytest
 
+from tests.e2e.lsp.editor import LONG_S
 from tests.golden.surfaces import RECORD, record
 
-SOME = ("verified-", "then_predicted-in", "two-in")  # `python -m tests.golden.surfaces` looks at all
+SOME = ("verified-", "then_predicted-", "two-in")  # `python -m tests.golden.surfaces` looks at all
 
 
 @pytest.mark.asyncio
 async def test_the_surfaces_say_what_was_recorded() -> None:
     known = json.loads(RECORD.read_text())
-    found = await record(SOME)
+    found = await record(SOME, known, LONG_S)
     assert len(found) > 15
     for name, said in found.items():
         assert said == known[name], name
