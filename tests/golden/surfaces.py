@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,14 @@ def _plain(answer: Any) -> Any:
     return json.loads(json.dumps(answer, default=as_json))
 
 
+async def _is_as(seen: Opened, known: Mapping[str, Any]) -> bool:
+    """Whether the server has read what it had read when that was recorded."""
+    if await seen.editor.lenses() != known.get("lenses"):
+        return False
+    report = _plain(await _asked(seen.editor.command("report", seen.uri, KERNEL)))
+    return all(report.get(name) == known["report"][name] for name in ("accepted", "told"))
+
+
 async def _told(seen: Opened, histories: Sequence[str]) -> dict[str, Any]:
     """All that is said of one kernel."""
     ed = seen.editor
@@ -180,7 +188,7 @@ async def record(wanted: Sequence[str] = (), known: Mapping[str, Any] | None = N
 
     Args:
         wanted: parts of the names of those to look at, all where there is none.
-        known: an earlier record. What is on the screen is waited for until its lenses are those, or for as long as is said next.
+        known: an earlier record. What is on the screen is waited for until it is as there, or for as long as is said next.
         patience_s: after which it is looked at as it is.
     """
     pairs = [(h, c, _open) for h in HISTORIES for c in (CHANGES if h in WHOLE else FEW)]
@@ -204,7 +212,7 @@ async def _of_one(chosen: Sequence[tuple[str, str, Any]], runs: int, known: Mapp
             opened = [make(home, base, name, CHANGES[change]) for name, change, make in chosen]
             end = time.monotonic() + patience_s
             while time.monotonic() < end:
-                if all([await seen.editor.lenses() == known.get(seen.name, {}).get("lenses") for seen in opened]):
+                if all([await _is_as(seen, known.get(seen.name, {})) for seen in opened]):
                     break
                 await asyncio.sleep(0.2)
             for seen in opened:
@@ -220,6 +228,12 @@ def as_text(found: dict[str, Any]) -> str:
     return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
+def _differences(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for part in sorted({*old, *new}):
+        was, now = (json.dumps(x.get(part), indent=1, ensure_ascii=False, sort_keys=True).splitlines() for x in (old, new))
+        yield from difflib.unified_diff(was, now, f"{name}: {part}, as recorded", "now", lineterm="", n=1)
+
+
 def main(arguments: Sequence[str]) -> int:
     """The command."""
     logging.disable()  # pygls writes down each refusal
@@ -229,8 +243,7 @@ def main(arguments: Sequence[str]) -> int:
     if "--write" in arguments:
         RECORD.write_text(as_text({**known, **found}))
         return 0
-    old, new = as_text({name: known.get(name) for name in found}), as_text(found)
-    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "recorded", "now", lineterm="", n=2))
+    lines = [line for name in found for line in _differences(name, known.get(name, {}), found[name])]
     print("\n".join(lines))
     return 1 if lines else 0
 

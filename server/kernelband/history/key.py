@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from kernelband.source import source_key
+from kernelband.source import form
 from kernelband.source.model import Program
 
 #: Settings that say where something is kept: they change no code.
@@ -23,5 +23,5 @@ def kernel_key(program: Program, cases: Sequence[Mapping[str, Any]], gpu: str, e
     settings: dict[str, str] = environment.get("settings") or {}
     versions["settings"] = {k: v for k, v in settings.items() if k not in FOLDERS}
     known = [{k: c.get(k) for k in ("id", "boundary", "arguments", "role")} for c in cases]
-    facts = [source_key(program), known, gpu, versions]
+    facts = [form(program), known, gpu, versions]
     return sha256(json.dumps(facts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()

@@ -14,11 +14,9 @@ from kernelband.lsp.documents import Document
 from kernelband.lsp.findings import Applicable, Findings
 from kernelband.lsp.index import place
 from kernelband.lsp.notebooks import Book
-from kernelband.lsp.placing import place as put
-from kernelband.lsp.placing import restored
 from kernelband.lsp.standings import at_hand
 from kernelband.lsp.text import Encoding, Lines
-from kernelband.source import between, unified_diff
+from kernelband.source import between, transplant, unified_diff
 from kernelband.source.model import Edit, Patch
 
 
@@ -125,16 +123,10 @@ def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple
     since = f"run {applicable.run}" if wanted.of is None else "it was inspected"
     patch, base = applicable.patches[wanted.number], applicable.base_texts
     if not wanted.revert:
-        return put(patch, base, now, program_of, run=since), now
+        return transplant(patch, base, now, program_of, run=since), now
     edited = {**base, **patch.apply(base)}
     back = between(edited, {f.path: base[f.path] for f in patch.files})
-    try:
-        return put(back, edited, now, program_of, run="the variant was put in"), now
-    except StaleText:
-        whole = restored(base, edited, now, program_of)  # it was formatted since
-        if whole is None:
-            raise
-        return whole, now
+    return transplant(back, edited, now, program_of, run="the variant was put in"), now
 
 
 def variant_diff(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> str:

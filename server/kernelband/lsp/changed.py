@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from kernelband.errors import SourceError
-from kernelband.source import Workspace, differing_files, find_kernels, find_program, source_key
+from kernelband.source import Workspace, differing_files, find_kernels, find_program, form
 from kernelband.source.model import Program
 
 
@@ -47,7 +47,7 @@ def changed_kernels(folder: str, ref: str, texts: Mapping[str, str]) -> list[Cha
         except SourceError:  # it is new
             out.append(Changed(path, kernel))
             continue
-        if source_key(before) != source_key(program):
+        if form(before) != form(program):
             out.append(Changed(path, kernel))
     return sorted((c for c in out if (c.path, c.kernel) not in helpers - launched), key=lambda c: c.path)
 

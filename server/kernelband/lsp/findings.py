@@ -20,9 +20,8 @@ from kernelband.history.records import RunRow, from_row
 from kernelband.lsp.material import read_material
 from kernelband.lsp.original import Original, read_original
 from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.placing import program_in
 from kernelband.lsp.ranking import VariantFinding, read_variants
-from kernelband.source import patch_from_json, source_key
+from kernelband.source import form, patch_from_json, program_in
 from kernelband.source.model import Patch
 
 MOST_RUNS = 1000  # of the history, the newest
@@ -130,7 +129,7 @@ class Findings:
         return self._view.problem
 
     def find(self, path: str, qualname: str, key: str | None = None) -> Finding:
-        """Of the kernel in that file (a resolved path), and of every kernel with the same ``source_key``, whatever its file is called."""
+        """Of the kernel in that file (a resolved path), and of every kernel with the same ``form``, whatever its file is called."""
         view = self._view
         ids = set(view.by_place.get((path, qualname), ()))
         if key is not None:
@@ -347,7 +346,7 @@ def _state(path: str) -> tuple[int, int, int] | None:
 def _key(texts: Mapping[str, str], row: RunRow) -> str | None:
     small = needed(texts, row.kernel)
     try:
-        return source_key(program_in(small if parses(small) else texts, row.path, row.kernel))
+        return form(program_in(small if parses(small) else texts, row.path, row.kernel))
     except SourceError:
         return None
 

@@ -9,16 +9,14 @@ from pathlib import PurePath
 
 from attrs import define, evolve, field, frozen
 
-from kernelband.errors import HistoryError, SourceError, StaleText
+from kernelband.errors import HistoryError, SourceError
 from kernelband.history import Store, runs
 from kernelband.history.records import GIVEN
 from kernelband.lsp.findings import Applicable, Finding, Findings, VariantFinding
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.placing import ProgramOf, form, program_in
-from kernelband.lsp.placing import place as put
 from kernelband.lsp.ranking import read_variants
-from kernelband.source import Workspace, source_key
+from kernelband.source import ProgramOf, Workspace, changed, form, program_in
 from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
 
 MOST_COMPARED = 3  # runs of a kernel, the newest ones
@@ -219,7 +217,7 @@ def _key(path: str, name: str, text: str, memory: Memory) -> str | None:
     asked = (path, name, text_hash(given[path]))
     if asked not in memory.keys:
         try:
-            memory.keys[asked] = source_key(program_in(given if parses(given) else {path: text}, path, name))
+            memory.keys[asked] = form(program_in(given if parses(given) else {path: text}, path, name))
         except SourceError:
             memory.keys[asked] = None
     return memory.keys[asked]
@@ -248,13 +246,18 @@ def judged(applicable: Applicable, path: str, name: str, texts: Mapping[str, str
 def _compared(
     applicable: Applicable, now: Mapping[str, str], base: Mapping[str, str], program_of: ProgramOf, forms: Callable[[], Mapping[str, int]]
 ) -> tuple[int | None, str]:
+    said = changed(base, now, program_of, run=f"run {applicable.run}")
+    if not said:
+        return 0, ""
+    number = forms().get(_form(now, program_of) or "")
+    return number, "" if number else said
+
+
+def _form(texts: Mapping[str, str], program_of: ProgramOf) -> str | None:
     try:
-        put(Patch(), base, now, program_of, run=f"run {applicable.run}")
-    except StaleText as error:
-        form_now = form(now, program_of)
-        number = forms().get(form_now) if form_now is not None else None
-        return number, "" if number else error.message
-    return 0, ""  # word by word the original, so no variant
+        return form(program_of({path: text.removeprefix("\ufeff") for path, text in texts.items()}))
+    except SourceError:
+        return None
 
 
 def _forms_of(applicable: Applicable, base: Mapping[str, str], program_of: ProgramOf, asked: Hashable, memory: Memory) -> dict[str, int]:
@@ -265,12 +268,12 @@ def _forms_of(applicable: Applicable, base: Mapping[str, str], program_of: Progr
 
 
 def _forms(applicable: Applicable, *, whole: bool, program_of: ProgramOf) -> dict[str, int]:
-    """As ``placing.forms``, of what can matter to the kernel."""
+    """Of the original (0) and of each variant, from what can matter to the kernel; of two alike the lower number."""
     out: dict[str, int] = {}
     for number, patch in ((0, Patch()), *sorted(applicable.patches.items())):
         full = {**applicable.base_texts, **patch.apply(dict(applicable.base_texts))}
         small = full if whole else needed(full, applicable.kernel)
-        key = form(small if whole or parses(small) else full, program_of)
+        key = _form(small if whole or parses(small) else full, program_of)
         if key is not None:
             out.setdefault(key, number)
     return out

@@ -11,7 +11,7 @@ from kernelband.errors import SourceError, UsageError
 from kernelband.history.records import BEFORE, SAVED
 from kernelband.search.options import Options
 from kernelband.search.start import entry_file
-from kernelband.source import Workspace, committed_text, find_program, require_parsable, source_key
+from kernelband.source import Workspace, committed_text, find_program, form, require_parsable
 from kernelband.source.model import Program
 
 HEAD = "HEAD"
@@ -39,7 +39,7 @@ def given_edit(options: Options, against: str | None, before: Mapping[str, str] 
         against = BEFORE if before else SAVED if _is_unsaved(options, now) else HEAD
     old = {options.path: now.texts[options.path], **before} if before else _texts(now, against, options.path)
     original = _original(options, old, against, now.kernel.place.qualname)
-    if source_key(original) == source_key(now):
+    if form(original) == form(now):
         raise UsageError(
             f"{now.kernel.place.qualname} is the same as in {against}, with its host functions, so there is nothing to verify: "
             "edit it, or name another original with --against."
@@ -59,7 +59,7 @@ def _is_unsaved(options: Options, now: Program) -> bool:
         before = _program(evolve(options, kernel=now.kernel.place.qualname), {**options.overlays, **saved})
     except SourceError:  # what is saved is no program: then it is no original either
         return False
-    return source_key(before) != source_key(now)
+    return form(before) != form(now)
 
 
 def _texts(now: Program, against: str, kernel_path: str) -> dict[str, str]:

@@ -17,7 +17,9 @@ Public surface (other rooms import from here only):
     make_patch           edits per path -> one patch; sorts and refuses overlap
     compose, between     patch algebra: two patches in a row as one; the patch between two texts
     patch_to_json, patch_from_json   as the database has them
-    source_key           the same for two texts of one program, however they are written
+    form                 the same for two texts of one program, however they are written
+    transplant, changed  a variant's patch in another text of its program; what makes a text another program
+    program_in           the program of a kernel among some texts
     committed_text       a file as it is at a commit; asks git
     Cells                a notebook's code cells as one program; its edits by cell
     is_notebook, decode_file   bytes of a notebook or a Python file -> program
@@ -32,13 +34,14 @@ from kernelband.source.committed import committed_text
 from kernelband.source.diff import unified_diff
 from kernelband.source.differing import differing_files
 from kernelband.source.folders import is_notebook
+from kernelband.source.form import form
 from kernelband.source.incremental import IncrementalKernels
 from kernelband.source.ipynb import decode_file
 from kernelband.source.kernels import find_kernels
-from kernelband.source.key import source_key
 from kernelband.source.listed import Listed, list_kernels
 from kernelband.source.patch import between, compose, make_patch, patch_from_json, patch_to_json
 from kernelband.source.program import choose_kernel, find_program
+from kernelband.source.transplant import ProgramOf, changed, program_in, transplant
 from kernelband.source.tree import (
     ancestors,
     children,
@@ -59,9 +62,11 @@ __all__ = [
     "Census",
     "IncrementalKernels",
     "Listed",
+    "ProgramOf",
     "Workspace",
     "ancestors",
     "between",
+    "changed",
     "children",
     "choose_kernel",
     "code",
@@ -72,6 +77,7 @@ __all__ = [
     "expression",
     "find_kernels",
     "find_program",
+    "form",
     "is_notebook",
     "line_column",
     "list_kernels",
@@ -81,8 +87,9 @@ __all__ = [
     "parse",
     "patch_from_json",
     "patch_to_json",
+    "program_in",
     "require_parsable",
-    "source_key",
+    "transplant",
     "trimmed_span",
     "unified_diff",
     "value",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kernelband.history import kernel_key
-from kernelband.source import source_key
-from kernelband.source.key import normal_form
+from kernelband.source import form
+from kernelband.source.form import normal_form
 from kernelband.source.model import HostFunction, Kernel, Place, Program, Span
 
 TEXT = """import torch
@@ -48,14 +48,14 @@ def program(text: str) -> Program:
 )
 def test_writing_does_not_matter(old: str, new: str) -> None:
     assert old in TEXT
-    assert source_key(program(TEXT)) == source_key(program(TEXT.replace(old, new)))
+    assert form(program(TEXT)) == form(program(TEXT.replace(old, new)))
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("x + 1", "x + 2"), ("SIZE = 64", "SIZE = 32"), ("B=SIZE", "B=128"), ('"mean"', '"sum"'), ("(1,)", "(2,)")]
 )
 def test_meaning_matters(old: str, new: str) -> None:
-    assert source_key(program(TEXT)) != source_key(program(TEXT.replace(old, new)))
+    assert form(program(TEXT)) != form(program(TEXT.replace(old, new)))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_called_counts(old: str, new: str, same: bool) -> None:
         start, host = text.index("@triton.autotune"), text.index("def forward")
         kernel = Kernel(Place("/k.py", "k"), Span(start, text.index("\n\n\ndef forward")), Span(start, start), Span(start, start), (), ())
         own = HostFunction(Place("/k.py", "forward"), "function", Span(host, len(text) - 1), ())
-        return source_key(Program(kernel, (), (own,), {"/k.py": text}))
+        return form(Program(kernel, (), (own,), {"/k.py": text}))
 
     assert old in CALLED
     assert (key(CALLED) == key(CALLED.replace(old, new))) is same

@@ -18,8 +18,7 @@ from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
 from kernelband.lsp import findings as module
 from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
-from kernelband.lsp.placing import program_in
-from kernelband.source import between, patch_to_json, source_key
+from kernelband.source import between, form, patch_to_json, program_in
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
 TEXT = """import triton
@@ -210,7 +209,7 @@ def test_a_renamed_or_copied_kernel_is_found_by_its_source(findings: Findings, d
     write(db, measured("a3", path, created=0.0), text="no kernel here")
     findings.refresh()
     elsewhere = path.replace("k.py", "other.py")
-    key = source_key(program_in({elsewhere: TEXT.replace("64, BLOCK=64", "64,  BLOCK = 64")}, elsewhere, "add"))
+    key = form(program_in({elsewhere: TEXT.replace("64, BLOCK=64", "64,  BLOCK = 64")}, elsewhere, "add"))
     assert [r.id for r in findings.find(elsewhere, "add", key).runs] == ["a1"]
     assert findings.find(elsewhere, "add").runs == ()
     assert [r.id for r in findings.find(path, "add", key).runs] == ["a1", "a2", "a3"]
@@ -218,7 +217,7 @@ def test_a_renamed_or_copied_kernel_is_found_by_its_source(findings: Findings, d
 
 def test_source_keys_may_come_with_a_later_refresh(findings: Findings, db: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write(db, measured("a1", path), three("a1"))
-    key, elsewhere = source_key(program_in({path: TEXT}, path, "add")), path.replace("k.py", "other.py")
+    key, elsewhere = form(program_in({path: TEXT}, path, "add")), path.replace("k.py", "other.py")
     monkeypatch.setattr(module, "KEYS_S", -1.0)
     findings.refresh()
     assert findings.find(elsewhere, "add", key).runs == ()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.placing import program_in
-from kernelband.source import source_key
+from kernelband.source import form, program_in
 
 PATH = "/nowhere/k.py"
 TEXT = '''"""A module."""
@@ -69,7 +68,7 @@ else:
 
 
 def key(texts: dict[str, str], kernel: str) -> str:
-    return source_key(program_in(texts, PATH, kernel))
+    return form(program_in(texts, PATH, kernel))
 
 
 @pytest.mark.parametrize("kernel", ["scale", "second", "twice"])

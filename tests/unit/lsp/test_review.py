@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from kernelband.lsp.applying import Part, Parts
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
-from kernelband.lsp.placing import place, program_in
 from kernelband.lsp.review import FileAnswer, review_hunks
-from kernelband.source import Cells, between, make_patch
+from kernelband.source import Cells, between, make_patch, program_in, transplant
 from kernelband.source.model import Patch, Program
 from kernelband.strategies import STRATEGIES
 from tests.unit.strategies.samples import example, example_facts
@@ -61,7 +60,7 @@ def test_all_hunks_are_what_apply_makes(name: str, which: int, above: list[str],
     asked = make_patch(program.texts, {f.path: f.edits for f in patch.files}).apply(program.texts)
     own = make_patch(base, {path: _difference(base[path], written(asked[path]))})
     text = written("\n".join([*above, program.texts[path].rstrip("\n"), *below]) + ("\n" if closed else ""))
-    placed = place(own, base, {path: text}, lambda texts: program_in(texts, path, kernel))
+    placed = transplant(own, base, {path: text}, lambda texts: program_in(texts, path, kernel))
     (file,) = placed.files
     after = placed.apply({path: text})[path]
     part = Part("file:///x.py", 3, text, file.edits)

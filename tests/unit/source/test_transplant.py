@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelband.errors import StaleText
-from kernelband.lsp.placing import place, program_in
-from kernelband.lsp.readings import globals_of
-from kernelband.source import between, make_patch
-from kernelband.source.model import Edit, Patch, Program, Span
+from kernelband.source import between, form, make_patch, program_in, transplant
+from kernelband.source.form import reading
+from kernelband.source.model import Edit, HostFunction, Patch, Place, Program, Span
 
 PATH = "/nowhere/scale.py"
 BASE = '''"""Scales."""
@@ -73,11 +72,11 @@ def variant(text: str = WIDER) -> Patch:
 
 def placed(current: str, patch: Patch | None = None) -> str:
     texts = {PATH: current}
-    return place(patch or variant(), {PATH: BASE}, texts, find(), run="run 1a2b3c4d").apply(texts)[PATH]
+    return transplant(patch or variant(), {PATH: BASE}, texts, find(), run="run 1a2b3c4d").apply(texts)[PATH]
 
 
 def test_the_same_text_takes_the_same_patch() -> None:
-    assert place(variant(), {PATH: BASE}, {PATH: BASE}, find()) == variant()
+    assert transplant(variant(), {PATH: BASE}, {PATH: BASE}, find()) == variant()
 
 
 def test_what_changes_elsewhere_shifts_the_edits_and_stays() -> None:
@@ -93,7 +92,7 @@ def test_what_changes_elsewhere_shifts_the_edits_and_stays() -> None:
     ("old", "new", "names"),
     [
         ("x * 2", "x * 3", "twice"),
-        ("tl.arange(0, BLOCK)", "tl.arange(0,  BLOCK)", "scale_kernel"),
+        ("tl.arange(0, BLOCK)", "tl.arange(0, 2 * BLOCK)", "scale_kernel"),
         ("y = torch.empty_like(x)", "y = torch.zeros_like(x)", "Scaler.run"),
     ],
 )
@@ -106,13 +105,41 @@ def test_a_function_that_changed_is_named(old: str, new: str, names: str) -> Non
 @pytest.mark.parametrize(("was", "now"), [("\n", "\r\n"), ("\r\n", "\n"), ("\n", "\r")])
 def test_a_checkout_with_other_line_ends_is_the_same_text(was: str, now: str) -> None:
     base, wider, current = BASE.replace("\n", was), WIDER.replace("\n", was), BASE.replace("\n", now)
-    patch = place(between({PATH: base}, {PATH: wider}), {PATH: base}, {PATH: current}, find())
+    patch = transplant(between({PATH: base}, {PATH: wider}), {PATH: base}, {PATH: current}, find())
     assert patch.apply({PATH: current})[PATH] == WIDER.replace("\n", now)
 
 
-def test_line_ends_of_several_kinds_are_another_text() -> None:
-    with pytest.raises(StaleText, match=r"^scale_kernel in"):
-        placed(BASE.replace("\n", "\r\n", 30))
+def test_where_line_ends_are_mixed_functions_go_in_as_a_whole() -> None:
+    current = BASE.replace("\n", "\r\n", 30)
+    after = placed(current)
+    assert is_one(after, WIDER)
+    assert after.startswith('"""Scales."""\r\n\r\nimport torch\r\n')
+
+
+def is_one(text: str, other: str) -> bool:
+    """Whether two texts are one program."""
+    return form(find()({PATH: text})) == form(find()({PATH: other}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("    x = tl.load(", "    # the row\n    x = tl.load(", "# the row"),  # beside what is edited
+        ("tl.program_id(0) * BLOCK + tl", "( tl.program_id( 0 )*BLOCK )+tl", "( tl.program_id( 0 )*BLOCK )"),
+        ("mask=at < n)\n    tl.store", "mask=(at < n))  # the row\n    tl.store", ""),  # in it: the function goes in as it was verified
+        ("Twice each element.", "Twice.", "Twice."),
+        (
+            "x, y, n, BLOCK=64, num_warps=WARPS)",
+            "x,\n            y,\n            n,\n            BLOCK=64,\n            num_warps=WARPS)",
+            "",
+        ),
+    ],
+)
+def test_comments_and_formatting_void_nothing(old: str, new: str, kept: str) -> None:
+    assert old in BASE
+    after = placed(BASE.replace(old, new))
+    assert is_one(after, WIDER)
+    assert kept in after
 
 
 HOST = """import torch
@@ -138,8 +165,10 @@ at the left margin'''
 def test_a_piece_that_is_no_program_by_itself_reads_all_that_it_names(begin: str) -> None:
     start = HOST.index(begin)
     end = HOST.index("\n\n        return") if begin == "def again" else len(HOST)
-    read = globals_of(HOST, [Span(start, end)])
-    assert set(read) == ({"SCALE", "COUNT"} if begin == "def run" else set())
+    own = HostFunction(Place("/nowhere/op.py", "Op.run"), "method", Span(start, end), ())
+    kernel = find()({PATH: BASE}).kernel
+    read = reading(Program(kernel, (), (own,), {PATH: BASE, "/nowhere/op.py": HOST})).read
+    assert {name for path, name in read if path != PATH} == ({"SCALE", "COUNT"} if begin == "def run" else set())
 
 
 def test_a_global_that_the_program_reads_counts_and_another_one_does_not() -> None:
@@ -161,7 +190,7 @@ def test_a_launch_at_the_top_level_counts_with_what_it_reads() -> None:
     patch = between({PATH: SCRIPT}, {PATH: SCRIPT.replace("x, y, n, BLOCK=64)", "x, y, n, BLOCK=128)")})
 
     def put(current: str) -> str:
-        return place(patch, {PATH: SCRIPT}, {PATH: current}, find(), run="run 1a2b3c4d").apply({PATH: current})[PATH]
+        return transplant(patch, {PATH: SCRIPT}, {PATH: current}, find(), run="run 1a2b3c4d").apply({PATH: current})[PATH]
 
     moved = SCRIPT.replace("OTHER = 1", "OTHER = 2\nprint(OTHER)")
     assert put(moved) == moved.replace("x, y, n, BLOCK=64)", "x, y, n, BLOCK=128)")
@@ -191,25 +220,24 @@ def test_an_edit_of_an_import_or_a_global_moves_with_it() -> None:
     moved = placed("# first\n" + BASE.replace("WARPS = 4", "WARPS = 4\n\n# a remark"), patch)
     assert moved.startswith('# first\n"""Scales."""\n\nimport math\nimport torch\n')
     assert "# a remark\nOTHER = 1\nMORE = 2\n" in moved
-    with pytest.raises(StaleText, match="`OTHER = 1`"):
-        placed(BASE.replace("OTHER = 1", "OTHER = 3"), patch)
-    with pytest.raises(StaleText, match="`OTHER = 1`"):
-        placed(BASE + "OTHER = 1\n", patch)  # which of the two is meant isn't clear
+    assert "OTHER = 3\nMORE = 2\n" in placed(BASE.replace("OTHER = 1", "OTHER = 3"), patch)
+    with pytest.raises(StaleText, match=r"^scale\.py has changed since run 1a2b3c4d where the variant edits it: verify it again\.$"):
+        placed(BASE.replace("import torch", "import torch  # mine"), variant(FASTER.replace("import torch\n", "import torch as th\n")))
 
 
 def test_a_new_function_between_two_others_moves_with_the_first() -> None:
     at = BASE.index("    return x * 2") + len("    return x * 2")
     patch = make_patch({PATH: BASE}, {PATH: [Edit(Span(at + 2, at + 2), "\ndef added():\n    pass\n\n")]})
     assert "def added()" in placed("import os\n" + BASE, patch)
-    with pytest.raises(StaleText, match=r"The lines beside"):
-        placed(BASE.replace("    return x * 2\n", "    return x * 2\n# a word\n"), patch)
+    with pytest.raises(StaleText, match=r"scale\.py has changed"):
+        placed(BASE.replace("    return x * 2\n\n\n", "    return x * 2\n\n# a word\n\n"), patch)
 
 
 def test_edits_before_the_first_statement_stay_in_front_of_it() -> None:
     base = "# a header\nimport triton\n" + BASE.partition("import triton\n")[2].replace("torch.", "triton.")
     patch = make_patch({PATH: base}, {PATH: [Edit(Span(0, 0), "# noqa\n")]})
     texts = {PATH: base + "\n\nclass More: ...\n"}
-    assert place(patch, {PATH: base}, texts, find()).apply(texts)[PATH].startswith("# noqa\n# a header\n")
+    assert transplant(patch, {PATH: base}, texts, find()).apply(texts)[PATH].startswith("# noqa\n# a header\n")
 
 
 def test_a_byte_order_mark_of_the_text_at_hand_counts_as_a_character() -> None:
@@ -219,7 +247,7 @@ def test_a_byte_order_mark_of_the_text_at_hand_counts_as_a_character() -> None:
 
 def test_a_copy_under_another_name_takes_it() -> None:
     current = {"/elsewhere/copy.py": "# a copy\n" + BASE}
-    moved = place(variant(), {PATH: BASE}, current, find())
+    moved = transplant(variant(), {PATH: BASE}, current, find())
     assert moved.apply(current) == {"/elsewhere/copy.py": "# a copy\n" + WIDER}
 
 
@@ -230,11 +258,11 @@ def test_hosts_in_other_files_count_and_move(tmp_path: Path) -> None:
     assert {h.place.path for h in program_in(base, kernel, "scale_kernel").hosts} == {host}
     after = {p: t.replace("BLOCK=64", "BLOCK=1024").replace("cdiv(n, 64)", "cdiv(n, 1024)") for p, t in base.items()}
     patch = between(base, after)
-    moved = place(patch, base, {**base, host: "import os\n" + base[host]}, find(kernel))
+    moved = transplant(patch, base, {**base, host: "import os\n" + base[host]}, find(kernel))
     assert [f.path for f in moved.files] == [host]
     assert moved.apply({host: "import os\n" + base[host]}) == {host: "import os\n" + after[host]}
     with pytest.raises(StaleText, match=r"^Scaler\.run in host"):
-        place(patch, base, {kernel: head}, find(kernel))
+        transplant(patch, base, {kernel: head}, find(kernel))
 
 
 # ---------------------------------------------------------------- properties
@@ -290,8 +318,12 @@ def difflines(old: str, new: str) -> list[str]:
 
 @settings(max_examples=50)
 @given(st.sampled_from(sorted(OWN)), st.sampled_from(["# a remark", "    pass", "    zz = 1"]))
-def test_lines_put_into_the_program_are_refused(at: int, text: str) -> None:
+def test_lines_put_into_the_program_are_refused_where_they_mean_something(at: int, text: str) -> None:
     lines = list(LINES)
     lines.insert(at + 1, text)
-    with pytest.raises(StaleText):
-        placed("\n".join(lines))
+    current = "\n".join(lines)
+    if is_one(current, BASE):
+        assert is_one(placed(current), WIDER)
+    else:
+        with pytest.raises(StaleText):
+            placed(current)
