@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import GIVEN, DecisionRow, FinalRow, TrialRow, VariantRow, to_row
-from kernelband.source import between, patch_to_json
+from kernelband.source import between, form, patch_to_json, program_in
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
 KERNEL = "scale_kernel"
@@ -133,7 +133,7 @@ def _write(store: Store, run: str, ran: Ran, path: str, texts: Mapping[str, str]
     trials.write(
         store,
         trials.Rows(
-            variants=(evolve(variant_row(run, 0), parent=None, patch=[], what="the original"), *(v for v, _, _ in made)),
+            variants=(evolve(variant_row(run, 0), parent=None, patch=[], what="the original", form=_form(texts)), *(v for v, _, _ in made)),
             trials=tuple(t for _, t, _ in made),
             finals=tuple(f for _, _, f in made if f is not None),
         ),
@@ -144,6 +144,11 @@ def _write(store: Store, run: str, ran: Ran, path: str, texts: Mapping[str, str]
                 base.insert("decisions", to_row(DecisionRow(run, number, variant.decision, CREATED + 10, "someone")))
 
 
+def _form(texts: Mapping[str, str]) -> str:
+    """As a search writes it down."""
+    return form(program_in(texts, next(iter(texts)), KERNEL))
+
+
 def _rows(run: str, ran: Ran, texts: Mapping[str, str]) -> Iterator[tuple[VariantRow, TrialRow, FinalRow | None]]:
     for number, made in enumerate(ran.variants, 1):
         after = {path: edited(text, *(e for e in made.edits if e[0] in text)) for path, text in texts.items()}
@@ -152,6 +157,7 @@ def _rows(run: str, ran: Ran, texts: Mapping[str, str]) -> Iterator[tuple[Varian
             parent=made.parent,
             patch=patch_to_json(between(texts, after)),
             what=made.what,
+            form=_form(after),
             key=f"k{number}",
             identity=f"i{number}",
             forecast={"tier": made.tier, "fact": "fewer programs", "gains": [], "costs": []} if made.tier else {},

@@ -167,7 +167,7 @@ def _edit(edit: types.WorkspaceEdit | None) -> list[str]:
 def _review(answer: dict[str, Any]) -> dict[str, Any]:
     """Its hunks in a line each."""
     for file in answer.get("files", ()):
-        file["hunks"] = [f"{h['start']}-{h['end']} of {h['group']}: {h['lines']}" for h in file["hunks"]]
+        file["hunks"] = [f"{h['start']}-{h['end']} of {h['step']}: {h['lines']}" for h in file["hunks"]]
     return answer
 
 

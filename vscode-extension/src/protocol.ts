@@ -103,8 +103,9 @@ export interface Reviewed {
   title: string;
   short: string;
   why: string;
-  files: { uri: string; version: number | null; hunks: { group: number; start: number; end: number; lines: string[] }[] }[];
-  groups: { label: string }[];
+  files: { uri: string; version: number | null; hunks: { step: number; start: number; end: number; lines: string[] }[] }[];
+  /** In order; `variant` and its words are of the text with a step and all before it. */
+  steps: { label: string; variant: number; title: string; short: string; why: string }[];
 }
 
 /** What `report` answers: the latest runs of a kernel, and which variant of `told`, or of the run that was asked for, the text is (0 the original, null neither). */

@@ -8,12 +8,14 @@ import { judgedBy } from "../src/review/judging.ts";
 import { fromKept, isMoved, moved, newest, toKept } from "../src/review/persist.ts";
 import { headerLine, isVerified, meantBy, Review } from "../src/review/review.ts";
 import { after, offers, present } from "../src/review/runs.ts";
-import { explained, worth } from "../src/review/words.ts";
+import { explained, isKnown, worth } from "../src/review/words.ts";
 
 const KERNEL = "file:///w/k.py";
 const HOST = "file:///w/host.py";
 const BEFORE = "@triton.jit\ndef k(x, B):\n    load\n    store\n# end";
 const BEFORE_HOST = "import k\nk[g](x, 64)\n";
+
+const WHOLE = { title: "1.84× (1.80 to 1.88) on NVIDIA H200, 2 cases: no store.", short: "1.84× on H200", why: "" };
 
 function answer(more: Partial<Reviewed> = {}): Reviewed {
   return {
@@ -21,21 +23,22 @@ function answer(more: Partial<Reviewed> = {}): Reviewed {
     kernel: "k",
     run: "abc",
     variant: 3,
-    title: "1.84× (1.80 to 1.88) on NVIDIA H200, 2 cases: two rows.",
-    short: "1.84× on H200",
-    why: "",
+    ...WHOLE,
     files: [
       {
         uri: KERNEL,
         version: 1,
         hunks: [
-          { group: 0, start: 1, end: 2, lines: ["def k(x, B, R):"] },
-          { group: 1, start: 3, end: 4, lines: [] },
+          { step: 0, start: 1, end: 2, lines: ["def k(x, B, R):"] },
+          { step: 1, start: 3, end: 4, lines: [] },
         ],
       },
-      { uri: HOST, version: 7, hunks: [{ group: 0, start: 1, end: 2, lines: ["k[g](x, 64, 2)", "# two"] }] },
+      { uri: HOST, version: 7, hunks: [{ step: 0, start: 1, end: 2, lines: ["k[g](x, 64, 2)", "# two"] }] },
     ],
-    groups: [{ label: "R: k and its launch" }, { label: "k" }],
+    steps: [
+      { label: "two rows", variant: 1, title: "1.31× (1.28 to 1.35) on NVIDIA H200, 2 cases: two rows.", short: "1.31× on H200", why: "" },
+      { label: "no store", variant: 3, ...WHOLE },
+    ],
     ...more,
   };
 }
@@ -48,9 +51,9 @@ function begun(): Review {
   return Review.of(answer(), texts);
 }
 
-/** Makes the edits that undo a group, as the editor tells of them. */
-function undo(review: Review, group?: number): void {
-  for (const [uri, splices] of review.undo(group)) {
+/** Makes the edits that undo a step and what was made on it, as the editor tells of them. */
+function undo(review: Review, from = 0): void {
+  for (const [uri, splices] of review.undo(from)) {
     const lines = review.file(uri)!.text.lines;
     review.change(
       uri,
@@ -67,20 +70,35 @@ function text(review: Review, uri: string): string {
   return review.file(uri)!.text.lines.join("\n");
 }
 
-test("all hunks of all files are the variant; a group goes back in every file", () => {
+test("all hunks of all files are the variant; the first steps are the one that they led to", () => {
   const review = begun();
   assert.equal(text(review, KERNEL), "@triton.jit\ndef k(x, B, R):\n    load\n# end");
   assert.equal(text(review, HOST), "import k\nk[g](x, 64, 2)\n# two\n");
-  assert.equal(review.standing, "whole");
-  assert.deepEqual([...review.undo(0).keys()], [KERNEL, HOST]);
-  undo(review, 0);
-  assert.equal(text(review, KERNEL), "@triton.jit\ndef k(x, B):\n    load\n# end");
-  assert.equal(text(review, HOST), BEFORE_HOST);
-  assert.equal(review.standing, "part");
-  assert.deepEqual(review.open.map(({ group }) => group), [1]);
+  assert.deepEqual([review.standing, review.now?.variant, worth(review)], ["whole", 3, "✓ 1.84× on H200"]);
+  assert.deepEqual([...review.undo(1).keys()], [KERNEL]);
+  undo(review, 1);
+  assert.equal(text(review, KERNEL), "@triton.jit\ndef k(x, B, R):\n    load\n    store\n# end");
+  assert.deepEqual([review.standing, review.now?.variant, worth(review)], ["step", 1, "✓ 1 of 2 steps: 1.31× on H200"]);
+  assert.equal(explained(review), "1.31× (1.28 to 1.35) on NVIDIA H200, 2 cases: two rows.");
+  assert.deepEqual([isKnown(review), new Set(review.open.map(({ step }) => step))], [true, new Set([0])]);
   undo(review);
   assert.deepEqual([text(review, KERNEL), text(review, HOST)], [BEFORE, BEFORE_HOST]);
   assert.equal(review.standing, "none");
+});
+
+test("a step goes back with all that was made on it", () => {
+  const review = begun();
+  undo(review, 0);
+  assert.equal(review.standing, "none");
+});
+
+test("a later step without the one before it is nothing that anybody executed", () => {
+  const review = begun();
+  for (const uri of [KERNEL, HOST]) {
+    const tracked = review.file(uri)!.text;
+    for (const splice of tracked.undone(({ step }) => step === 0)) review.change(uri, [changeOf(tracked.lines, splice, "\n")]);
+  }
+  assert.deepEqual([review.standing, worth(review)], ["edited", "Variant 3 with edits: not verified"]);
 });
 
 test("what somebody wrote makes it another version, in a hunk or beside it, until the server says that it isn't", () => {
@@ -92,7 +110,7 @@ test("what somebody wrote makes it another version, in a hunk or beside it, unti
     const review = begun();
     type(review, uri, line, 1, "!");
     assert.equal(review.standing, "edited");
-    review.confirm(review.hash);
+    review.confirm(review.hash, 3);
     assert.equal(review.standing, "whole");
     type(review, uri, line, 1, "?");
     assert.equal(review.standing, "edited", "the word was about another text");
@@ -101,11 +119,15 @@ test("what somebody wrote makes it another version, in a hunk or beside it, unti
   }
 });
 
-test("a part is none of the variant, whatever the server says", () => {
+test("the server may know a formatted text as the variant of a step", () => {
   const review = begun();
   undo(review, 1);
-  review.confirm(review.hash);
-  assert.equal(review.standing, "part");
+  type(review, KERNEL, 0, 0, "# mine\n");
+  assert.equal(review.standing, "edited");
+  review.confirm(review.hash, 1);
+  assert.deepEqual([review.standing, worth(review)], ["step", "✓ 1 of 2 steps: 1.31× on H200"]);
+  review.confirm(review.hash, 7);
+  assert.equal(review.standing, "edited", "a variant that these steps don't lead to");
 });
 
 test("rejecting after edits elsewhere leaves those", () => {
@@ -116,7 +138,7 @@ test("rejecting after edits elsewhere leaves those", () => {
   assert.deepEqual([text(review, KERNEL), text(review, HOST)], [`# mine\n${BEFORE}`, `${BEFORE_HOST}# mine too`]);
 });
 
-test("kept groups wait for nothing, and hunks are visited in order, around", () => {
+test("kept steps wait for nothing, and hunks are visited in order, around", () => {
   const review = begun();
   const visit = (uri: string, line: number, step: 1 | -1): string => {
     const place = review.next(uri, line, step);
@@ -124,20 +146,23 @@ test("kept groups wait for nothing, and hunks are visited in order, around", () 
   };
   assert.deepEqual([visit(KERNEL, -1, 1), visit(KERNEL, 1, 1), visit(KERNEL, 3, 1), visit(HOST, 1, 1)], ["/w/k.py:1", "/w/k.py:3", "host.py:1", "/w/k.py:1"]);
   assert.deepEqual([visit(KERNEL, 1, -1), visit(HOST, 1, -1)], ["host.py:1", "/w/k.py:3"]);
-  assert.equal(review.at(KERNEL, 2)?.group, 0);
-  assert.equal(review.at(KERNEL, 3)?.group, 1);
+  assert.equal(review.at(KERNEL, 2)?.step, 0);
+  assert.equal(review.at(KERNEL, 3)?.step, 1);
   review.keep(0);
   assert.deepEqual([visit(KERNEL, -1, 1), visit(HOST, 0, 1)], ["/w/k.py:3", "/w/k.py:3"]);
   assert.equal(review.at(HOST, 1), undefined);
   assert.equal(review.standing, "whole");
   review.keep(1);
   assert.equal(review.next(KERNEL, 0, 1), undefined);
+  const other = begun();
+  other.keep(1); // with what it was made on
+  assert.equal(other.next(KERNEL, 0, 1), undefined);
 });
 
-test("a group whose border was written over can't be undone, the others can", () => {
+test("a step whose border was written over can't be undone, later ones can", () => {
   const review = begun();
   review.change(KERNEL, [{ range: { start: { line: 0, character: 3 }, end: { line: 1, character: 3 } }, text: "" }]);
-  assert.deepEqual([review.isLost, review.isLostIn(0), review.isLostIn(1)], [true, true, false]);
+  assert.deepEqual([review.isLost, review.isLostFrom(0), review.isLostFrom(1)], [true, true, false]);
   undo(review, 1);
   assert.equal(text(review, KERNEL), "@tr k(x, B, R):\n    load\n    store\n# end");
 });
@@ -145,8 +170,8 @@ test("a group whose border was written over can't be undone, the others can", ()
 test("a review outlives a reload where every text is as it was, and not otherwise", () => {
   const review = begun();
   type(review, KERNEL, 0, 0, "# mine\n");
-  review.keep(1);
-  undo(review, 0);
+  review.keep(0);
+  undo(review, 1);
   const kept = JSON.parse(JSON.stringify(toKept(review))) as ReturnType<typeof toKept>;
   const texts = new Map([
     [KERNEL, text(review, KERNEL).replaceAll("\n", "\r\n")],
@@ -154,7 +179,7 @@ test("a review outlives a reload where every text is as it was, and not otherwis
   ]);
   const back = fromKept(kept, texts);
   assert.ok(back);
-  assert.deepEqual([back.standing, back.told, [...back.kept], back.open.length], ["part", review.told, [1], 0]);
+  assert.deepEqual([back.standing, back.told, [...back.kept], back.open.length], ["edited", review.told, [0], 0]);
   undo(back);
   assert.equal(text(back, KERNEL), `# mine\n${BEFORE}`);
   assert.equal(back.file(KERNEL)?.baseline, BEFORE);
@@ -203,17 +228,17 @@ test("a text that was typed and saved at once isn't one that another program wro
   assert.equal(disk.hasWritten(document, 3), false);
 });
 
-test("what came out of verifying a part is said of that text, and of no other", () => {
+test("what came out of verifying a text is said of that text, and of no other", () => {
   const review = begun();
-  undo(review, 1);
-  assert.equal(worth(review), "Part of variant 3: not verified");
+  type(review, KERNEL, 0, 0, "#");
+  assert.equal(worth(review), "Variant 3 with edits: not verified");
   review.judge(judgedBy(judgement({ state: "verified", ratio: { value: 1.239, low: 1.2, high: 1.281 } }), 1, review.hash)!);
-  assert.equal(worth(review), "✓ Part of variant 3: 1.24× (1.20 to 1.28) on H200");
+  assert.equal(worth(review), "✓ Variant 3 with edits: 1.24× (1.20 to 1.28) on H200");
   assert.equal(explained(review), "Your edit of k is faster.");
   const back = fromKept(toKept(review), new Map([KERNEL, HOST].map((uri) => [uri, text(review, uri)])));
   assert.equal(back && worth(back), worth(review), "after a reload");
   type(review, KERNEL, 0, 0, "#");
-  assert.equal(worth(review), "Part of variant 3: not verified");
+  assert.equal(worth(review), "Variant 3 with edits: not verified");
   assert.match(explained(review), /never compiled/);
   assert.equal(toKept(review).judged, undefined);
 });
@@ -314,7 +339,7 @@ test("a variant that is there is found in whichever run, and what a person wrote
 });
 
 test("undoing keeps the last line's end as it is", () => {
-  const review = Review.of(answer({ files: [{ uri: KERNEL, version: 1, hunks: [{ group: 0, start: 4, end: 5, lines: ["# a", "# b"] }] }] }), new Map([[KERNEL, BEFORE]]));
+  const review = Review.of(answer({ files: [{ uri: KERNEL, version: 1, hunks: [{ step: 0, start: 4, end: 5, lines: ["# a", "# b"] }] }] }), new Map([[KERNEL, BEFORE]]));
   const back = [...review.undo().values()][0]!.reduce<readonly string[]>(spliced, review.file(KERNEL)!.text.lines);
   assert.deepEqual(back, BEFORE.split("\n"));
 });

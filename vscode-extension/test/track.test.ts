@@ -69,7 +69,7 @@ interface Part {
 }
 
 function tracked(parts: readonly Part[], last: readonly string[]): TrackedText {
-  const hunks: Hunk[] = parts.map(({ was, now }, group) => ({ group, was, now }));
+  const hunks: Hunk[] = parts.map(({ was, now }, step) => ({ step, was, now }));
   const regions: Region[] = [];
   const lines: string[] = [];
   for (const { context, now } of parts) {
@@ -108,7 +108,7 @@ test("edits elsewhere move hunks along, and what is undone leaves those edits al
       }
       assert.deepEqual(text.states, parts.map(() => "in"));
       for (let undone = 0; undone < parts.length; undone++) {
-        text.change(text.undone(({ group }) => group === undone).map((splice) => changeOf(text.lines, splice, "\n")));
+        text.change(text.undone(({ step }) => step === undone).map((splice) => changeOf(text.lines, splice, "\n")));
         const wanted = contexts.flatMap((context, i) => [...context, ...((i <= undone ? parts[i]?.was : parts[i]?.now) ?? [])]);
         assert.deepEqual(text.lines, wanted);
         assert.deepEqual(text.states, parts.map((_, i) => (i <= undone ? "out" : "in")));
@@ -174,7 +174,7 @@ test("after any edits, what is called the variant's is, and undoing changes noth
 });
 
 test("several edits of one event, the last one first", () => {
-  const text = new TrackedText("a\nN\nb\nM\nc", [{ group: 0, was: ["o"], now: ["N"] }, { group: 1, was: [], now: ["M"] }], [
+  const text = new TrackedText("a\nN\nb\nM\nc", [{ step: 0, was: ["o"], now: ["N"] }, { step: 1, was: [], now: ["M"] }], [
     { start: 1, end: 2, lost: false },
     { start: 3, end: 4, lost: false },
   ]);
@@ -187,7 +187,7 @@ test("several edits of one event, the last one first", () => {
 });
 
 test("an edit across a hunk's border loses it: nothing is put there any more, until it is undone", () => {
-  const text = new TrackedText("a\nN\nM\nb", [{ group: 0, was: ["o"], now: ["N", "M"] }], [{ start: 1, end: 3, lost: false }]);
+  const text = new TrackedText("a\nN\nM\nb", [{ step: 0, was: ["o"], now: ["N", "M"] }], [{ start: 1, end: 3, lost: false }]);
   text.change([{ range: { start: { line: 0, character: 0 }, end: { line: 1, character: 1 } }, text: "z" }]);
   assert.deepEqual(text.lines, ["z", "M", "b"]);
   assert.deepEqual([text.states, text.undone(() => true)], [["edited"], []]);

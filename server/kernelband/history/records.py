@@ -89,6 +89,7 @@ class VariantRow:
     mean_seconds: float | None = field(kw_only=True, default=None)  # arithmetic mean: the published reward's T
     features: list[float] | None = field(kw_only=True, default=None, metadata=JSON)
     headroom: dict[str, float] | None = field(kw_only=True, default=None, metadata=JSON)
+    form: str | None = field(kw_only=True, default=None)  # of its program, as ``source.form`` has it; None: it wasn't written down
 
 
 @frozen

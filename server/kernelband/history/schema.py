@@ -74,6 +74,13 @@ def _first(db: Database) -> None:
     db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
+@MIGRATIONS(name="0002_form")
+def _form(db: Database) -> None:
+    """The form of the program that a variant is (``source.form``), by which a text is known again; NULL: it wasn't written down."""
+    db.conn.execute("ALTER TABLE variants ADD COLUMN form TEXT")
+    db.conn.execute("CREATE INDEX variants_by_form ON variants(form)")
+
+
 def names() -> tuple[str, ...]:
     """The migrations that this version knows, in order, with nothing applied."""
     return tuple(m.name for m in MIGRATIONS.pending(Database(memory=True, execute_plugins=False)))

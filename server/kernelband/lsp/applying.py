@@ -14,10 +14,10 @@ from kernelband.lsp.documents import Document
 from kernelband.lsp.findings import Applicable, Findings
 from kernelband.lsp.index import place
 from kernelband.lsp.notebooks import Book
-from kernelband.lsp.standings import at_hand
+from kernelband.lsp.standings import at_hand, finder
 from kernelband.lsp.text import Encoding, Lines
-from kernelband.source import between, transplant, unified_diff
-from kernelband.source.model import Edit, Patch
+from kernelband.source import between, make_patch, transplant, unified_diff
+from kernelband.source.model import Edit, Patch, Place
 
 
 @frozen
@@ -36,31 +36,25 @@ class Wanted:
 
 @frozen
 class Part:
-    """Edits of one document, or of a file that isn't open (``version`` None). ``cell``: which one of a notebook's, from 0."""
+    """Edits of one document or cell, or of a file that isn't open (``version`` None)."""
 
     uri: str
     version: int | None
     text: str = field(repr=False)
     edits: tuple[Edit, ...]
-    cell: int | None = None
 
 
-@frozen
-class Parts:
-    """What a patch edits in one file, or in the cells of one notebook. ``before`` and ``after``: the whole program of it."""
-
-    path: str
-    before: str = field(repr=False)
-    after: str = field(repr=False)
-    parts: tuple[Part, ...]
-    cells: tuple[str, ...] = field(default=(), repr=False)  # of a notebook, before
+def edited(part: Part) -> str:
+    """Its text with the edits."""
+    texts = {part.uri: part.text}
+    return make_patch(texts, {part.uri: part.edits}).apply(texts)[part.uri]
 
 
-async def parts(findings: Findings, documents: Sequence[Document], wanted: Wanted) -> list[Parts]:
+async def parts(findings: Findings, documents: Sequence[Document], wanted: Wanted) -> list[Part]:
     """The variant by what has to be edited.
 
     Raises:
-        StaleText: kernel, helpers or host functions aren't what the variant was made for.
+        StaleText: it isn't the program that the variant was made for.
         HistoryError: there is no such variant.
         SourceError: the document isn't open.
     """
@@ -68,15 +62,14 @@ async def parts(findings: Findings, documents: Sequence[Document], wanted: Wante
     texts = {path: d.source for path, d in opened.items()}
     versions = {path: d.version for path, d in opened.items()}
     patch, now = await asyncio.to_thread(moved, findings, wanted, texts)
-    out: list[Parts] = []
+    out: list[Part] = []
     for file in patch.files:
         book, before = opened.get(file.path), now[file.path]
-        after = file.apply(before)
         if isinstance(book, Book):
-            out.append(Parts(file.path, before, after, cell_edits(book, before, file.edits), book.program.sources))
-            continue
-        where = opened[file.path].uri if file.path in opened else Path(file.path).as_uri()
-        out.append(Parts(file.path, before, after, (Part(where, versions.get(file.path), before, file.edits),)))
+            out += cell_edits(book, before, file.edits)
+        else:
+            where = opened[file.path].uri if file.path in opened else Path(file.path).as_uri()
+            out.append(Part(where, versions.get(file.path), before, file.edits))
     return out
 
 
@@ -86,7 +79,7 @@ async def variant_edit(findings: Findings, documents: Sequence[Document], wanted
     Raises:
         KernelBandError: as ``parts``.
     """
-    found = [part for file in await parts(findings, documents, wanted) for part in file.parts]
+    found = await parts(findings, documents, wanted)
     return types.WorkspaceEdit(
         document_changes=[
             types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(p.uri, p.version), text_edits(p.text, p.edits, encoding))
@@ -104,7 +97,7 @@ def cell_edits(book: Book, text: str, edits: Sequence[Edit]) -> tuple[Part, ...]
     """
     if book.source != text:
         raise StaleText("The notebook changed while the edit was made: try again when nobody types.")
-    return tuple(Part(cell.uri, cell.version, cell.source, own, book.documents.index(cell)) for cell, own in book.split(edits))
+    return tuple(Part(cell.uri, cell.version, cell.source, own) for cell, own in book.split(edits))
 
 
 def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple[Patch, dict[str, str]]:
@@ -119,7 +112,8 @@ def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple
     applicable = wanted.of or findings.load(wanted.run, [wanted.number])
     if wanted.number not in applicable.patches:
         raise UsageError(f"There is no move {wanted.number} of {wanted.run}: ask for the quick fixes again.")
-    now, program_of = at_hand(applicable, path, wanted.kernel, texts)
+    kernel = Place(path, wanted.kernel)
+    now, program_of = at_hand(applicable.path, applicable.base_texts, kernel, texts), finder(applicable.path, kernel)
     since = f"run {applicable.run}" if wanted.of is None else "it was inspected"
     patch, base = applicable.patches[wanted.number], applicable.base_texts
     if not wanted.revert:

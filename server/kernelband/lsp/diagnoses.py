@@ -12,7 +12,7 @@ from kernelband.explain.hints import Hint, hints
 from kernelband.lsp.findings import Applicable, Findings
 from kernelband.lsp.hinting import Placed, placed
 from kernelband.lsp.index import Snapshot, place
-from kernelband.lsp.standings import MOST_KEPT, Memory, finding_of, judged
+from kernelband.lsp.standings import MOST_KEPT, Memory, finding_of, is_original
 from kernelband.source.model import Kernel, Place
 
 REST_S = 0.3  # without an edit; a little more than standings, which people wait for
@@ -59,12 +59,13 @@ class Seen(Memory):
     """What was found before, with the hints of runs."""
 
     hints: dict[tuple[str, str, int], tuple[Hint, ...] | None] = field(factory=dict[tuple[str, str, int], "tuple[Hint, ...] | None"])
+    began: dict[str, Applicable] = field(factory=dict[str, Applicable])  # what runs started from
     codes: dict[tuple[str, int], frozenset[str]] = field(factory=dict[tuple[str, int], frozenset[str]])  # of variants
 
     def trim(self) -> None:
         """Drop what is too much."""
         super().trim()
-        for kept in (self.hints, self.codes):
+        for kept in (self.hints, self.began, self.codes):
             if len(kept) > MOST_KEPT:
                 kept.clear()
 
@@ -139,17 +140,16 @@ class Diagnoses:
 def diagnose(
     known: Known, snapshot: Snapshot, kernel: Kernel, texts: Mapping[str, str], memory: Seen
 ) -> tuple[tuple[Placed, ...], Inspected | None]:
-    """Of one kernel, with the inspection that they are of, where its moves fit the text; nothing where that is no longer the one that facts
-    are of. Reads the history and other files: for a thread.
+    """Of one kernel, with the inspection that they are of; nothing where the text is no longer the program that facts are of. Reads the
+    history and other files: for a thread.
     """
     memory.trim()
     path, name = place(snapshot.uri), kernel.place.qualname
     for of, found in _sources(known, path, kernel, texts, memory):
-        accepted, stale = judged(of, path, name, texts, memory)
-        if accepted == 0:
+        if is_original(of, Place(path, name), texts, memory):
             newest = known.inspected.get((path, name))
             hints_ = placed(found, (of.path, of.base_texts.get(of.path, "")), kernel, snapshot.kernels, snapshot.lines)
-            return hints_, newest if newest is not None and newest.of.run == of.run and not stale else None
+            return hints_, newest if newest is not None and newest.of.run == of.run else None
     return (), None
 
 
@@ -169,19 +169,19 @@ def _sources(
 ) -> Iterator[tuple[Applicable, tuple[Hint, ...]]]:
     """What there are facts of, the newest first."""
     findings, waiting = known.findings, known.inspected.get((path, kernel.place.qualname))
-    for run in finding_of(findings, Place(path, kernel.place.qualname), texts, memory).runs:
+    for run in finding_of(findings, Place(path, kernel.place.qualname), texts, memory)[0].runs:
         if waiting is not None and waiting.at >= run.created:
             yield evolve(waiting.of, patches={}), waiting.hints
             waiting = None
         try:
-            of = memory.applicable.get((run.id, ())) or findings.load(run.id, ())
+            of = memory.began.get(run.id) or findings.load(run.id, ())
             asked = (run.id, run.state, run.trials)
             if asked not in memory.hints:
                 material = findings.material(run.id)
                 memory.hints[asked] = hints(material) if material is not None else None
         except HistoryError:  # forgotten this moment
             continue
-        memory.applicable[run.id, ()] = of
+        memory.began[run.id] = of
         found = memory.hints[asked]
         if found is not None:  # the original was compiled
             yield of, found

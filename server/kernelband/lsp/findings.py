@@ -13,22 +13,20 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from kernelband.errors import HistoryError, SourceError
+from kernelband.errors import HistoryError
 from kernelband.explain.hints import Material
 from kernelband.history import Store, runs
 from kernelband.history.records import RunRow, from_row
 from kernelband.lsp.material import read_material
 from kernelband.lsp.original import Original, read_original
-from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.ranking import VariantFinding, read_variants
-from kernelband.source import form, patch_from_json, program_in
+from kernelband.lsp.ranking import VariantFinding, read_variant, read_variants
+from kernelband.source import patch_from_json
 from kernelband.source.model import Patch
 
 MOST_RUNS = 1000  # of the history, the newest
 MOST_OF_A_KERNEL = 5  # runs whose variants are read
 MOST_TEXTS = 50
 WAIT_MS = 500  # for a database that another program holds
-KEYS_S = 0.1  # spent on source keys in one refresh; the rest follows in the next ones
 
 Signature = tuple[Any, ...]
 
@@ -55,6 +53,8 @@ class RunFinding:
     torch: str
     variants: tuple[VariantFinding, ...] = ()  # in the order of ``kernelband show``
     policy: str = ""
+    files: tuple[str, ...] = ()  # that it started from
+    forms: Mapping[str, int] = field(factory=dict[str, int], repr=False)  # the variant (0: the original) by the form of its program
 
 
 @frozen
@@ -101,7 +101,6 @@ class _View:
     problem: str = ""
     kept: dict[str, _Kept] = field(factory=dict[str, _Kept])  # by run, the newest first
     by_place: dict[tuple[str, str], tuple[str, ...]] = field(factory=dict[tuple[str, str], tuple[str, ...]])
-    keys: dict[str, str | None] = field(factory=dict[str, str | None])  # source key by run; None: its texts hold no such kernel
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -119,7 +118,6 @@ class Findings:
         self._store: Store | None = None
         self._file: tuple[int, int] | None = None
         self._version: int | None = None
-        self._same: dict[tuple[str, tuple[str, ...]], str | None] = {}  # source key by kernel and hashes of texts
         self._originals: dict[str, tuple[Signature, Original]] = {}
         self._texts: dict[str, str] = {}  # that runs started from: most runs of a file share one, and it may be large
 
@@ -128,24 +126,25 @@ class Findings:
         """One sentence about a database that can't be read, "" when it can. What was known before is still answered."""
         return self._view.problem
 
-    def find(self, path: str, qualname: str, key: str | None = None) -> Finding:
-        """Of the kernel in that file (a resolved path), and of every kernel with the same ``form``, whatever its file is called."""
+    def find(self, path: str, qualname: str) -> Finding:
+        """Of the kernel in that file (a resolved path)."""
         view = self._view
-        ids = set(view.by_place.get((path, qualname), ()))
-        if key is not None:
-            ids |= {run for run, other in view.keys.items() if other == key}
-        found = [view.kept[run].found for run in view.kept if run in ids] if ids else []
-        return Finding(path, qualname, tuple(found[:MOST_OF_A_KERNEL]))
+        return Finding(path, qualname, tuple(view.kept[run].found for run in view.by_place.get((path, qualname), ())[:MOST_OF_A_KERNEL]))
 
     def has_named(self, name: str) -> bool:
-        """Whether any run is about a kernel of that bare name: no other has the source key of one that is called so."""
+        """Whether any run is about a kernel of that bare name: no other has a variant of the form of one that is called so."""
         return name in self._view.names
 
-    def named(self, name: str) -> list[RunFinding]:
-        """The newest runs with variants about kernels of that bare name, whatever their files: a copy may hold one of the variants."""
-        view = self._view
-        ids = {run for (_, kernel), runs_ in view.by_place.items() if kernel.rpartition(".")[2] == name for run in runs_}
-        return [kept.found for run, kept in view.kept.items() if run in ids and kept.found.variants][:MOST_OF_A_KERNEL]
+    def formed(self, form: str) -> list[RunFinding]:
+        """The newest runs of which a variant, or the original, has that form, whatever its file is called. For a thread.
+
+        Raises:
+            HistoryError: it can't be read.
+        """
+        sql = "SELECT DISTINCT r.id FROM variants v JOIN runs r ON r.id = v.run WHERE v.form = ? ORDER BY r.created DESC, r.id LIMIT ?"
+        with self._lock:
+            found = [str(row["id"]) for row in self._open_store().rows(sql, [form, MOST_OF_A_KERNEL])] if self._view.kept else []
+            return self._whole([run for run in found if run in self._view.kept])
 
     def newest(self, limit: int, inside: Callable[[str], bool] = lambda _: True) -> list[RunFinding]:
         """The newest runs of files that ``inside`` takes by their path, each with its variants. Reads the database: for a thread.
@@ -155,15 +154,7 @@ class Findings:
         """
         with self._lock:
             view = self._view
-            wanted = [run for run, kept in view.kept.items() if inside(kept.found.path)][:limit]
-            read: dict[str, _Kept] = {}
-            for run in wanted:
-                if not (kept := view.kept[run]).full:
-                    variants = read_variants(self._open_store(), run, kept.row.mode)
-                    read[run] = evolve(kept, found=evolve(kept.found, variants=variants), full=True)
-            if read:
-                self._view = view = evolve(view, kept={**view.kept, **read})
-            return [view.kept[run].found for run in wanted]
+            return self._whole([run for run, kept in view.kept.items() if inside(kept.found.path)][:limit])
 
     def state(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Of the files of the database: another one once somebody has written it. Quick, but it reads the file system."""
@@ -200,6 +191,27 @@ class Findings:
                 self._texts.clear()
             texts = {path: self._texts.setdefault(text, text) for path, text in runs.base_texts(store, row.id).items()}
             return Applicable(row.id, row.path, row.kernel, texts, patches)
+
+    def variant(self, run: str, number: int) -> VariantFinding | None:
+        """One that was executed; None where there is none such.
+
+        Raises:
+            HistoryError: the database can't be read.
+        """
+        with self._lock:
+            return read_variant(self._open_store(), run, number)
+
+    def tried(self, run: str) -> tuple[RunFinding, tuple[int, ...]]:
+        """A run, and the numbers of all its variants, whatever came out of them.
+
+        Raises:
+            HistoryError: it is gone, or the database can't be read.
+        """
+        with self._lock:
+            store = self._open_store()
+            row = runs.find(store, run)
+            numbers = store.rows("SELECT id FROM variants WHERE run = ? AND id", [row.id])
+            return _filled(store, _about(row, time.time(), 0)), tuple(int(r["id"]) for r in numbers)
 
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
@@ -263,11 +275,20 @@ class Findings:
         version = int(store.rows("PRAGMA data_version")[0]["data_version"])
         changed = version != self._version or before.problem
         view = self._runs(store, before) if changed else self._aged(before)
-        view = self._keyed(store, view)
         self._version = version
         return view
 
     # ------------------------------------------------------------ runs
+
+    def _whole(self, wanted: Iterable[str]) -> list[RunFinding]:
+        """Those runs, each with its variants."""
+        view = self._view
+        lacking = {run: view.kept[run] for run in wanted if not view.kept[run].full}
+        if lacking:
+            store = self._open_store()
+            read = {run: evolve(kept, found=_filled(store, kept.found), full=True) for run, kept in lacking.items()}
+            self._view = view = evolve(view, kept={**view.kept, **read})
+        return [view.kept[run].found for run in wanted]
 
     def _runs(self, store: Store, before: _View) -> _View:
         """The runs with their variants; those that are as they were aren't read again."""
@@ -297,11 +318,11 @@ class Findings:
             if found:  # else forgotten this moment
                 row = from_row(RunRow, found[0])
                 trials = int(parts[0][0]) if parts[0] else 0
-                about = evolve(_about(row, now, trials), variants=read_variants(store, run, row.mode) if full else ())
-                kept[run] = _Kept(signature, row, about, full)
+                about = _about(row, now, trials)
+                kept[run] = _Kept(signature, row, _filled(store, about) if full else about, full)
         if not before.problem and [*kept] == [*before.kept] and all(kept[run] is before.kept[run] for run in kept):
             return self._aged(before)  # what was committed is nothing that is shown
-        return self._aged(_View("", kept, places, {r: k for r, k in before.keys.items() if r in kept}))
+        return self._aged(_View("", kept, places))
 
     def _aged(self, view: _View) -> _View:
         """A run whose process died reads ``interrupted``, which no row says."""
@@ -314,26 +335,6 @@ class Findings:
                     changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=is_now.reason))
         return evolve(view, kept={**view.kept, **changed}) if changed else view
 
-    def _keyed(self, store: Store, view: _View) -> _View:
-        """Source keys of runs that have none yet, the newest first, for a while. Runs of the same texts share the work."""
-        todo = [run for run in view.kept if run not in view.keys]
-        if not todo:
-            return view
-        end = time.monotonic() + KEYS_S
-        shas: dict[str, list[str]] = {}
-        for r in store.rows("SELECT run, sha256 FROM texts ORDER BY run, path"):
-            shas.setdefault(r["run"], []).append(r["sha256"])
-        keys = dict(view.keys)
-        for run in todo:
-            row = view.kept[run].row
-            same = (f"{row.path}::{row.kernel}", tuple(shas.get(run, ())))
-            if same not in self._same:
-                if time.monotonic() > end:
-                    break
-                self._same[same] = _key(runs.base_texts(store, run), row)
-            keys[run] = self._same[same]
-        return evolve(view, keys=keys)
-
 
 def _state(path: str) -> tuple[int, int, int] | None:
     try:
@@ -343,12 +344,13 @@ def _state(path: str) -> tuple[int, int, int] | None:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _key(texts: Mapping[str, str], row: RunRow) -> str | None:
-    small = needed(texts, row.kernel)
-    try:
-        return form(program_in(small if parses(small) else texts, row.path, row.kernel))
-    except SourceError:
-        return None
+def _filled(store: Store, run: RunFinding) -> RunFinding:
+    """With its variants."""
+    files = store.rows("SELECT path FROM texts WHERE run = ? ORDER BY path", [run.id])
+    forms: dict[str, int] = {}
+    for row in store.rows("SELECT id, form FROM variants WHERE run = ? AND form IS NOT NULL ORDER BY id", [run.id]):
+        forms.setdefault(str(row["form"]), int(row["id"]))
+    return evolve(run, variants=read_variants(store, run.id, run.mode), files=tuple(str(r["path"]) for r in files), forms=forms)
 
 
 def _by_run(store: Store, sql: str) -> dict[str, tuple[Any, ...]]:

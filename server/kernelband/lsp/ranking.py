@@ -60,6 +60,16 @@ def read_variants(store: Store, run: str, mode: str) -> tuple[VariantFinding, ..
     return _predicted(store, run, said) if mode == "predicted" else _measured(store, run, said)
 
 
+def read_variant(store: Store, run: str, number: int) -> VariantFinding | None:
+    """One that isn't among those, without a figure; None where there is none.
+
+    Raises:
+        HistoryError: the database can't be read.
+    """
+    texts, moves = _edits(store, run, [number])
+    return VariantFinding(run, number, **texts[number], moves=moves[number]) if number in texts else None
+
+
 def _measured(store: Store, run: str, said: Mapping[int, str]) -> tuple[VariantFinding, ...]:
     finals = store.rows(
         "SELECT variant, score, low, high, json_array_length(result, '$.cases') AS cases FROM finals WHERE run = ? AND verified", [run]

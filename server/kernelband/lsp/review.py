@@ -1,26 +1,29 @@
-"""A variant for a review in the client's documents: hunks of whole lines, in groups that can be kept or undone each by itself."""
+"""A variant for a review in the client's documents: hunks of whole lines, by the steps that led to the variant.
+
+Each step was made on the one before it and executed as a variant of its own. Whoever keeps the first steps and undoes the rest has such a
+variant, and what is known of it; nothing else can be kept, so what is left always hangs together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TypedDict
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from kernelband.history import Store, runs, trials
-from kernelband.lsp.applying import Part, Parts
-from kernelband.lsp.grouping import Change, grouped
+from kernelband.history.records import VariantRow
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
 from kernelband.lsp.ranking import VariantFinding, read_variants
 from kernelband.lsp.wording import title, worth
-from kernelband.source import make_patch
 
 
 class HunkAnswer(TypedDict):
-    """Lines ``start`` to ``end`` (excluded, from 0) of the document become ``lines``; ``group`` is an index of the answer's groups."""
+    """Lines ``start`` to ``end`` (excluded, from 0) of the document become ``lines``; ``step`` is an index of the answer's steps."""
 
-    group: int
+    step: int
     start: int
     end: int
     lines: list[str]
@@ -34,14 +37,18 @@ class FileAnswer(TypedDict):
     hunks: list[HunkAnswer]
 
 
-class GroupAnswer(TypedDict):
-    """What is kept or undone together."""
+class StepAnswer(TypedDict):
+    """``label``: what it changes; the rest is of the variant that the text is with this step and those before it, as in ``Words``."""
 
     label: str
+    variant: int
+    title: str
+    short: str
+    why: str
 
 
 class Answer(TypedDict):
-    """All of a review. ``title``, ``short`` and ``why``: as in ``Words``."""
+    """All of a review. ``title``, ``short`` and ``why``: of the variant, as its last step has them."""
 
     uri: str
     kernel: str
@@ -51,34 +58,49 @@ class Answer(TypedDict):
     short: str
     why: str
     files: list[FileAnswer]
-    groups: list[GroupAnswer]
+    steps: list[StepAnswer]
 
 
 @frozen
 class Words:
-    """``title``: a line as actions have it; ``short``: what it is worth; ``why``: sentences, "" where nothing is known."""
+    """``what``: it changes; ``title``: a line as actions have it; ``short``: what it is worth; ``why``: sentences, "" for nothing known."""
 
-    run: str
+    variant: int
+    what: str
     title: str
     short: str
     why: str
 
 
-def review_hunks(files: Sequence[Parts]) -> tuple[list[FileAnswer], list[GroupAnswer]]:
-    """The hunks by document, in order, and their groups."""
-    found = [(file, _hunks(file)) for file in files]
-    groups = grouped([Change(f.before, f.after, tuple(_shifted(hunk, by) for _, hunk, by in own)) for f, own in found])
-    of = {number: at for at, group in enumerate(groups) for number in group.hunks}
-    answers: dict[str, FileAnswer] = {}
-    every = [(part, hunk) for _, own in found for part, hunk, _ in own]
-    for number, (part, hunk) in enumerate(every):
-        answer = answers.setdefault(part.uri, FileAnswer(uri=part.uri, version=part.version, hunks=[]))
-        answer["hunks"].append(HunkAnswer(group=of[number], start=hunk.start, end=hunk.end, lines=list(hunk.lines)))
-    return list(answers.values()), [GroupAnswer(label=g.label) for g in groups]
+@frozen
+class Version:
+    """A document as it is (None: not open) and its text after each step; as it was before, where a step doesn't edit it."""
+
+    version: int | None
+    texts: tuple[str, ...]
 
 
-def read_words(db: Path, run: str, number: int) -> Words:
-    """What is said of a variant above its review.
+def chain(db: Path, run: str, number: int) -> tuple[str, tuple[int, ...]]:
+    """The run's whole id, and the variants that led to that one, the first one first, itself included.
+
+    Raises:
+        HistoryError: there is no such variant.
+    """
+    with Store.read(db) as store:
+        whole = runs.find(store, run).id
+        variants = {v.id: v for v in trials.variants(store, whole)}
+        return whole, tuple(v.id for v in _lineage(variants, trials.variant(store, whole, number)))
+
+
+def _lineage(variants: Mapping[int, VariantRow], variant: VariantRow) -> list[VariantRow]:
+    out = [variant]
+    while out[0].parent and out[0].parent in variants and len(out) < len(variants):
+        out.insert(0, variants[out[0].parent])
+    return out
+
+
+def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
+    """What is said of each variant above its review.
 
     Raises:
         HistoryError: there is no such variant.
@@ -86,38 +108,94 @@ def read_words(db: Path, run: str, number: int) -> Words:
     from kernelband.explain.kept import read  # here: they import strategies and the judge, and a start of the server would wait for that
     from kernelband.explain.why import explanation, two_sentences
 
+    out: list[Words] = []
     with Store.read(db) as store:
         row = runs.find(store, run)
-        variant = trials.variant(store, row.id, number)
-        known = next((v for v in read_variants(store, row.id, row.mode) if v.number == number), None)
-        found = known or VariantFinding(row.id, number, variant.what, variant.why, (), variant.numerics, variant.author)
-        told = explanation(row, variant, verified=found.verified).headline if found.verified or found.tier else ""
-        why = " ".join(s for s in (*two_sentences(read(store, row), variant), told) if s)
-    return Words(row.id, title(row.device, found), worth(row.device, found), why)
-
-
-Found = tuple[Part, Hunk, tuple[int, int]]  # a hunk of a part, and the part's first line in the program, before and after
-
-
-def _hunks(file: Parts) -> list[Found]:
-    after = {p.cell: _edited(p) for p in file.parts}
-    if not file.cells:
-        return [(p, hunk, (0, 0)) for p in file.parts for hunk in hunks(p.text, after[p.cell])]
-    out: list[Found] = []
-    before_line = after_line = 0
-    for number, cell in enumerate(file.cells):
-        part = next((p for p in file.parts if p.cell == number), None)
-        if part is not None:
-            out += [(part, hunk, (before_line, after_line)) for hunk in hunks(part.text, after[number])]
-        before_line += len(lines_of(cell))
-        after_line += len(lines_of(after.get(number, cell)))
+        kept = read(store, row)
+        shown = {v.number: v for v in read_variants(store, row.id, row.mode)}
+        for number in numbers:
+            variant = trials.variant(store, row.id, number)
+            found = shown.get(number) or VariantFinding(row.id, number, variant.what, variant.why, (), variant.numerics, variant.author)
+            told = explanation(row, variant, verified=found.verified).headline if found.verified or found.tier else ""
+            why = " ".join(s for s in (*two_sentences(kept, variant), told) if s)
+            out.append(Words(number, variant.what, title(row.device, found), worth(row.device, found), why))
     return out
 
 
-def _edited(part: Part) -> str:
-    texts = {part.uri: part.text}
-    return make_patch(texts, {part.uri: part.edits}).apply(texts)[part.uri]
+def answered(documents: Mapping[str, Version], words: Sequence[Words]) -> tuple[list[FileAnswer], list[StepAnswer]]:
+    """The hunks by document, in order, and the steps that they are of. Steps that can't be told apart are one.
+
+    Args:
+        documents: by URI; each has as many texts as there are words, and one for what is there now.
+        words: of the variant after each step.
+    """
+    found = {uri: _attributed(document.texts) for uri, document in documents.items()}
+    steps = _ranges(len(words), found.values())
+    of = {number: at for at, several in enumerate(steps) for number in several}
+    files = [
+        FileAnswer(
+            uri=uri,
+            version=documents[uri].version,
+            hunks=[HunkAnswer(step=of[min(made)], start=h.start, end=h.end, lines=list(h.lines)) for h, made in document.hunks],
+        )
+        for uri, document in found.items()
+        if document.hunks
+    ]
+    return files, [_step([words[n - 1] for n in several]) for several in steps]
 
 
-def _shifted(hunk: Hunk, by: tuple[int, int]) -> Hunk:
-    return evolve(hunk, start=hunk.start + by[0], end=hunk.end + by[0], at=hunk.at + by[1])
+def _step(words: Sequence[Words]) -> StepAnswer:
+    last = words[-1]
+    label = ", ".join(w.what.strip().rstrip(".") for w in words)
+    return StepAnswer(label=label, variant=last.variant, title=last.title, short=last.short, why=last.why)
+
+
+@frozen
+class _Attributed:
+    """What differs between the first and the last of several versions of a text, with the numbers (from 1) of the steps that made it; and
+    which steps can't be told apart. Between two hunks is at least one line that no step has touched.
+    """
+
+    hunks: tuple[tuple[Hunk, frozenset[int]], ...]
+    bound: tuple[frozenset[int], ...]
+
+
+def _attributed(texts: Sequence[str]) -> _Attributed:
+    first = lines_of(texts[0])
+    lines: list[tuple[int | None, frozenset[int]]] = [(at, frozenset()) for at in range(len(first))]  # place in the first text; steps
+    removed: dict[int, int] = {}
+    bound: list[frozenset[int]] = []
+    for step, (old, new) in enumerate(pairwise(texts), 1):
+        for hunk in reversed(hunks(old, new)):
+            gone = lines[hunk.start : hunk.end]
+            removed |= {at: step for at, _ in gone if at is not None}
+            made = frozenset({step}).union(*(steps for _, steps in gone))
+            bound.append(made)  # also where it only takes away what an earlier one had put there
+            lines[hunk.start : hunk.end] = [(None, made)] * len(hunk.lines)
+    last = lines_of(texts[-1])
+    kept = [(-1, -1), *((at, number) for number, (at, _) in enumerate(lines) if at is not None), (len(first), len(lines))]
+    found: list[tuple[Hunk, frozenset[int]]] = []
+    for (a, b), (c, d) in pairwise(kept):
+        put = tuple(last[b + 1 : d])
+        steps = frozenset(removed[at] for at in range(a + 1, c)).union(*(made for _, made in lines[b + 1 : d]))
+        bound.append(steps)
+        if put != tuple(first[a + 1 : c]):
+            found.append((Hunk(a + 1, c, b + 1, put), steps))
+    return _Attributed(tuple(found), tuple(bound))
+
+
+def _ranges(count: int, documents: Collection[_Attributed]) -> list[range]:
+    """Steps 1 to ``count`` as ranges that can be told apart, each with a hunk."""
+    ends = set(range(1, count + 1))
+    for steps in (steps for document in documents for steps in document.bound if steps):
+        ends -= set(range(min(steps), max(steps)))
+    has = {step for document in documents for _, steps in document.hunks for step in steps}
+    out: list[range] = []
+    start = 1
+    for end in sorted(ends):
+        if has & set(range(start, end + 1)):
+            out.append(range(start, end + 1))
+            start = end + 1
+    if out and start <= count:  # the last steps left no trace
+        out[-1] = range(out[-1].start, count + 1)
+    return out

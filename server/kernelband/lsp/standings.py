@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import PurePath
 
 from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError
-from kernelband.history import Store, runs
 from kernelband.history.records import GIVEN
-from kernelband.lsp.findings import Applicable, Finding, Findings, VariantFinding
+from kernelband.lsp.findings import Applicable, Finding, Findings, RunFinding, VariantFinding
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.ranking import read_variants
-from kernelband.source import ProgramOf, Workspace, changed, form, program_in
+from kernelband.source import Workspace, changed, form, program_in
 from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
+from kernelband.source.tree import BOM
 
-MOST_COMPARED = 3  # runs of a kernel, the newest ones
 MOST_KEPT = 500  # of each kind of what is remembered
 REST_S = 0.25  # without an edit, before programs are looked for: that reads other files too
 
@@ -28,17 +27,14 @@ log = logging.getLogger(__name__)
 
 @frozen
 class Standing:
-    """``accepted``: the variant that the text is, 0 for the original. ``stale``: why the run's variants don't fit the text any more."""
+    """``accepted``: the variant that the text is, 0 for the original, and ``taken`` what is known of it. ``stale``: why the run's variants
+    don't fit the text any more.
+    """
 
     finding: Finding
     accepted: int | None = None
     stale: str = ""
-
-    @property
-    def taken(self) -> VariantFinding | None:
-        """The variant that the text is."""
-        run = self.finding.telling
-        return next((v for v in run.variants if v.number == self.accepted), None) if run is not None and self.accepted else None
+    taken: VariantFinding | None = None
 
     @property
     def offers(self) -> tuple[VariantFinding, ...]:
@@ -78,7 +74,7 @@ class Standings:
         texts = dict(self._texts())
         if path not in texts:
             return None, ""
-        return await asyncio.to_thread(_against, self._findings(), run, path, kernel, texts)
+        return await asyncio.to_thread(_against, self._findings(), run, Place(path, kernel), texts)
 
     def look(self, snapshot: Snapshot) -> None:
         """The document's text, or the history, is another: look again soon."""
@@ -131,15 +127,14 @@ def _own(snapshot: Snapshot, kernel: Kernel) -> str:
 class Memory:
     """What was found out of texts that are the same again. Each is dropped as a whole when it has grown: nothing needs it."""
 
-    keys: dict[Hashable, str | None] = field(factory=dict[Hashable, str | None])  # by path, kernel and hash of the text
-    forms: dict[Hashable, dict[str, int]] = field(factory=dict[Hashable, dict[str, int]])  # by run, its variants, path, kernel
-    applicable: dict[tuple[str, tuple[int, ...]], Applicable] = field(factory=dict[tuple[str, tuple[int, ...]], Applicable])
-    judged: dict[Hashable, tuple[int | None, str]] = field(factory=dict[Hashable, tuple[int | None, str]])
-    copies: dict[Hashable, str | None] = field(factory=dict[Hashable, str | None])  # last key that was known, by path and kernel
+    forms: dict[Hashable, str | None] = field(factory=dict[Hashable, str | None])  # by path, kernel and what matters of the texts
+    of_runs: dict[Hashable, dict[str, int]] = field(factory=dict[Hashable, dict[str, int]])  # variant by form, where none was written down
+    stale: dict[Hashable, str] = field(factory=dict[Hashable, str])
+    copies: dict[Hashable, str] = field(factory=dict[Hashable, str])  # the last form that was known, by path and kernel
 
     def trim(self) -> None:
         """Drop what is too much."""
-        for kept in (self.keys, self.forms, self.applicable, self.judged, self.copies):
+        for kept in (self.forms, self.of_runs, self.stale, self.copies):
             if len(kept) > MOST_KEPT:
                 kept.clear()
 
@@ -153,154 +148,166 @@ def _stands(findings: Findings, kernel: Place, texts: Mapping[str, str], memory:
 
 
 def standing(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> Standing:
-    """Of one kernel. Reads the history and other files: for a thread."""
+    """Of one kernel. Reads the history and other files: for a thread.
+
+    Of the runs that know the text (at that place or, where none there does, of any file with the same program) the one that says most of
+    it is told: a verified result is hidden by no later run that was predicted, or found nothing.
+    """
     memory.trim()
-    finding = finding_of(findings, kernel, texts, memory)
-    if not finding.runs:
-        for other in findings.named(kernel.name):
-            copy = _of_variants(findings, evolve(finding, runs=(other,)), texts, memory)
-            if copy.accepted:  # a copy of a file with a variant in it; else it only has the name of another kernel
-                return copy
-    return _of_variants(findings, finding, texts, memory)
+    finding, known = finding_of(findings, kernel, texts, memory)
+    if known:
+        run, number = min(known, key=lambda x: _rank(*x))
+        taken = next((v for v in run.variants if v.number == number), None) or (findings.variant(run.id, number) if number else None)
+        return Standing(evolve(finding, told=run.id), number, taken=taken)
+    newest = next((run for run in finding.runs if run.variants), None)
+    if newest is None:
+        return Standing(finding)
+    return Standing(evolve(finding, told=newest.id), None, _stale(findings, newest, kernel, texts, memory))
 
 
-def _of_variants(findings: Findings, finding: Finding, texts: Mapping[str, str], memory: Memory) -> Standing:
-    """The kernel of now against the newest run with variants or, where it is none of those texts, an older one whose text it is."""
-    newest: Standing | None = None
-    for run in [r for r in finding.runs if r.variants][:MOST_COMPARED]:
-        numbers = tuple(v.number for v in run.variants)
+def finding_of(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> tuple[Finding, list[tuple[RunFinding, int]]]:
+    """The runs of a kernel, and which of them know its text, with the variant that it is; of runs at other places those that do. For a
+    thread.
+    """
+    finding = findings.find(kernel.path, kernel.qualname)
+    if not finding.runs and not findings.has_named(kernel.name):
+        return finding, []
+    known = list(_known(findings, finding.runs, kernel, texts, memory))
+    if known:
+        return finding, known
+    own = _form_of({kernel.path: texts[kernel.path]}, kernel, memory)
+    others = [run for run in findings.formed(own) if run not in finding.runs] if own is not None else []
+    known = list(_known(findings, others, kernel, texts, memory))
+    if known and own is not None:
+        memory.copies[kernel] = own
+    elif not finding.runs and kernel in memory.copies:  # a copy that has changed since
+        others = findings.formed(memory.copies[kernel])
+    return evolve(finding, runs=(*finding.runs, *others)), known
+
+
+def is_original(began: Applicable, kernel: Place, texts: Mapping[str, str], memory: Memory) -> bool:
+    """Whether the text is the program of those texts, however either is written. Reads other files: for a thread."""
+    base = began.base_texts
+    asked = (began.run, ())
+    if asked not in memory.of_runs:
+        memory.of_runs[asked] = {found: 0 for found in [_form_of(base, Place(began.path, began.kernel), memory)] if found is not None}
+    return memory.of_runs[asked].get(_form_of(at_hand(began.path, base, kernel, texts), kernel, memory) or "") == 0
+
+
+def _known(
+    findings: Findings, runs: Iterable[RunFinding], kernel: Place, texts: Mapping[str, str], memory: Memory
+) -> Iterable[tuple[RunFinding, int]]:
+    """Those whose original (0), or variant, the text is; the newest first."""
+    for run in runs:
         try:
-            applicable = memory.applicable.get((run.id, numbers)) or findings.load(run.id, numbers)
+            forms = run.forms or _forms_of(findings, run.id, [v.number for v in run.variants], memory)
         except HistoryError:  # forgotten this moment
             continue
-        memory.applicable[run.id, numbers] = applicable
-        accepted, stale = judged(applicable, finding.path, finding.qualname, texts, memory)
-        found = Standing(evolve(finding, told=run.id), accepted, stale)
-        if accepted or (accepted == 0 and run.policy != GIVEN):  # what a judged edit is compared to may be a variant of an older run
-            return found
-        newest = newest or found
-    return newest or Standing(finding)
+        own = _form_of(at_hand(run.path, run.files, kernel, texts), kernel, memory) if forms else None
+        number = forms.get(own) if own is not None else None
+        if number is not None:
+            yield run, number
 
 
-def _against(findings: Findings, run: str, path: str, kernel: str, texts: Mapping[str, str]) -> tuple[int | None, str]:
+def _rank(run: RunFinding, number: int) -> int:
+    """The lower, the more is said of the text. What a judged edit was compared to may be a variant of another run."""
+    verified = any(v.verified for v in run.variants if not number or v.number == number)
+    if run.policy == GIVEN and not number:
+        return 2 if verified else 5
+    return 0 if verified else 1 if number else 3 if run.variants else 4
+
+
+def _stale(findings: Findings, run: RunFinding, kernel: Place, texts: Mapping[str, str], memory: Memory) -> str:
+    """Why the text is none of that run."""
     try:
-        with Store.read(findings.db) as store:
-            row = runs.find(store, run)
-            if row.policy == GIVEN:  # an edit is itself, whatever came out of it
-                numbers = [int(r["id"]) for r in store.rows("SELECT id FROM variants WHERE run = ? AND id", [row.id])]
-            else:
-                numbers = [v.number for v in read_variants(store, row.id, row.mode)]
-        applicable = findings.load(row.id, numbers)
+        began = findings.load(run.id, ())
+    except HistoryError:
+        return ""
+    now = at_hand(run.path, run.files, kernel, texts)
+    small, small_base = needed(now, kernel.qualname), needed(began.base_texts, began.kernel)
+    if not parses(small_base) or (not parses(small) and parses(now)):  # odd text: all of it, then
+        small, small_base = now, began.base_texts
+    asked = (run.id, kernel, _hash(small))
+    if asked not in memory.stale:
+        memory.stale[asked] = changed(small_base, small, finder(run.path, kernel), run=f"run {run.id}")
+    return memory.stale[asked]
+
+
+def _against(findings: Findings, run: str, kernel: Place, texts: Mapping[str, str]) -> tuple[int | None, str]:
+    try:
+        found, numbers = findings.tried(run)
+        memory = Memory()
+        forms = found.forms or _forms_of(findings, found.id, numbers, memory)
     except HistoryError:  # forgotten
         return None, ""
-    return judged(applicable, path, kernel, texts, Memory())
+    number = forms.get(_form_of(at_hand(found.path, found.files, kernel, texts), kernel, memory) or "")
+    return number, "" if number is not None else _stale(findings, found, kernel, texts, memory)
 
 
-def finding_of(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> Finding:
-    """What the history knows of a kernel at that place or, where it knows nothing, of one with the same source. For a thread."""
-    path, name = kernel.path, kernel.qualname
-    finding = findings.find(path, name)
-    if not finding.runs and findings.has_named(kernel.name):  # a file that was renamed or copied
-        key = _key(path, name, texts[path], memory)
+def _form_of(texts: Mapping[str, str], kernel: Place, memory: Memory) -> str | None:
+    """The form of the kernel's program among those texts; None where they hold none such. Only what can matter to it is looked at, so that
+    its file may be large.
+    """
+    small = needed(texts, kernel.qualname)
+    asked = (kernel, _hash(small))
+    if asked not in memory.forms:
+        memory.forms[asked] = _form(small if parses(small) else texts, finder(kernel.path, kernel))
+    return memory.forms[asked]
+
+
+def _forms_of(findings: Findings, run: str, numbers: Iterable[int], memory: Memory) -> dict[str, int]:
+    """Of a run that has written none down."""
+    numbers = tuple(sorted(numbers))
+    if (run, numbers) in memory.of_runs:
+        return memory.of_runs[run, numbers]
+    began = findings.load(run, numbers)
+    out: dict[str, int] = {}
+    for number, patch in ((0, Patch()), *sorted(began.patches.items())):
+        full = {**began.base_texts, **patch.apply(dict(began.base_texts))}
+        small = needed(full, began.kernel)
+        key = _form(small if parses(small) else full, finder(began.path, Place(began.path, began.kernel)))
         if key is not None:
-            finding = findings.find(path, name, key)
-        if finding.runs:
-            memory.copies[path, name] = key
-        elif (path, name) in memory.copies:  # one that has changed since, perhaps into a variant
-            finding = findings.find(path, name, memory.copies[path, name])
-    return finding
+            out.setdefault(key, number)
+    memory.of_runs[run, numbers] = out
+    return out
 
 
-def _key(path: str, name: str, text: str, memory: Memory) -> str | None:
-    """The source key of the kernel; None where the text holds none such."""
-    given = needed({path: text}, name)
-    asked = (path, name, text_hash(given[path]))
-    if asked not in memory.keys:
-        try:
-            memory.keys[asked] = form(program_in(given if parses(given) else {path: text}, path, name))
-        except SourceError:
-            memory.keys[asked] = None
-    return memory.keys[asked]
-
-
-def judged(applicable: Applicable, path: str, name: str, texts: Mapping[str, str], memory: Memory) -> tuple[int | None, str]:
-    """``accepted`` and ``stale`` of a run with variants. Only what can matter to the kernel is compared, so that its file may be large."""
-    now, program_of = at_hand(applicable, path, name, texts)
-    base, numbers = applicable.base_texts, tuple(applicable.patches)
-    small, small_base = needed(now, name), needed(base, applicable.kernel)
-    asked = (applicable.run, numbers, path, name, text_hash("".join(f"{p}\0{t}\0" for p, t in sorted(small.items()))))
-    if asked in memory.judged:
-        return memory.judged[asked]
-    if not parses(small_base) or (not parses(small) and parses(now)):  # odd text: all of it, then
-        small, small_base = now, base
-    if small == small_base:
-        answer: tuple[int | None, str] = (0, "")
-    else:
-        answer = _compared(
-            applicable, small, small_base, program_of, lambda: _forms_of(applicable, small_base, program_of, asked[:-1], memory)
-        )
-    memory.judged[asked] = answer
-    return answer
-
-
-def _compared(
-    applicable: Applicable, now: Mapping[str, str], base: Mapping[str, str], program_of: ProgramOf, forms: Callable[[], Mapping[str, int]]
-) -> tuple[int | None, str]:
-    said = changed(base, now, program_of, run=f"run {applicable.run}")
-    if not said:
-        return 0, ""
-    number = forms().get(_form(now, program_of) or "")
-    return number, "" if number else said
-
-
-def _form(texts: Mapping[str, str], program_of: ProgramOf) -> str | None:
+def _form(texts: Mapping[str, str], program_of: Callable[[Mapping[str, str]], Program]) -> str | None:
     try:
-        return form(program_of({path: text.removeprefix("\ufeff") for path, text in texts.items()}))
+        return form(program_of({path: text.removeprefix(BOM) for path, text in texts.items()}))
     except SourceError:
         return None
 
 
-def _forms_of(applicable: Applicable, base: Mapping[str, str], program_of: ProgramOf, asked: Hashable, memory: Memory) -> dict[str, int]:
-    """Made at the first edit of the program: who never edits it never waits for them."""
-    if asked not in memory.forms:
-        memory.forms[asked] = _forms(applicable, whole=base is applicable.base_texts, program_of=program_of)
-    return memory.forms[asked]
+def _hash(texts: Mapping[str, str]) -> str:
+    return text_hash("".join(f"{path}\0{text}\0" for path, text in sorted(texts.items())))
 
 
-def _forms(applicable: Applicable, *, whole: bool, program_of: ProgramOf) -> dict[str, int]:
-    """Of the original (0) and of each variant, from what can matter to the kernel; of two alike the lower number."""
-    out: dict[str, int] = {}
-    for number, patch in ((0, Patch()), *sorted(applicable.patches.items())):
-        full = {**applicable.base_texts, **patch.apply(dict(applicable.base_texts))}
-        small = full if whole else needed(full, applicable.kernel)
-        key = _form(small if whole or parses(small) else full, program_of)
-        if key is not None:
-            out.setdefault(key, number)
-    return out
-
-
-def at_hand(
-    applicable: Applicable, path: str, kernel: str, texts: Mapping[str, str]
-) -> tuple[dict[str, str], Callable[[Mapping[str, str]], Program]]:
-    """The texts of now in place of those that a run started from, and what finds its program in either.
+def at_hand(began: str, files: Iterable[str], kernel: Place, texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts of now in place of those that a run started from.
 
     Args:
-        applicable: of the run.
-        path: of the kernel now.
-        kernel: its qualname.
+        began: the path that the kernel had.
+        files: that the run started from.
+        kernel: as it is now.
         texts: of open documents, by path; the others are read from the disk.
     """
-    now = {path: texts[path]}
-    moved = path not in applicable.base_texts
-    workspace = Workspace.for_file(path, texts)
-    for other in applicable.base_texts:
-        if other not in now and not (moved and other == applicable.path):
-            try:
-                now[other] = texts[other] if other in texts else workspace.read(other)
-            except SourceError:  # it is gone: placing says so, if it matters
-                continue
+    now = {kernel.path: texts[kernel.path]}
+    moved = kernel.path not in files
+    others = [path for path in files if path != kernel.path and not (moved and path == began)]
+    if not others:
+        return now
+    workspace = Workspace.for_file(kernel.path, texts)
+    for other in others:
+        with suppress(SourceError):  # it is gone: whoever needs it says so
+            now[other] = texts[other] if other in texts else workspace.read(other)
+    return now
 
-    def program_of(given: Mapping[str, str]) -> Program:
-        return program_in(given, path if path in given else applicable.path, kernel)
 
-    return now, program_of
+def finder(began: str, kernel: Place) -> Callable[[Mapping[str, str]], Program]:
+    """What finds the kernel's program among texts of now, or among those that a run started from at the path ``began``."""
+
+    def found(given: Mapping[str, str]) -> Program:
+        return program_in(given, kernel.path if kernel.path in given else began, kernel.qualname)
+
+    return found

@@ -281,8 +281,9 @@ class Loop:
         with s.journal.during("commit", number):
             after = s.journal.clock.snapshot()
             clock = {k: round(v - before.get(k, 0.0), 3) for k, v in after.items() if v > before.get(k, 0.0)}
+            form = s.programs.form(number, candidate.patch)
             rows = trials.Rows(
-                variants=(record.variant_row(run, number, candidate, member, mean if member else None),),
+                variants=(record.variant_row(run, number, candidate, member, mean if member else None, form=form),),
                 trials=(record.trial_row(run, number, result, attempt.started, (seconds, clock)),),
                 measurements=record.measurement_rows(run, number, "screening", verdict.measurements),
                 facts=record.facts_rows(run, number, candidate.facts),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from kernelband.errors import SourceError
+from kernelband.source import form
 from kernelband.source.model import Patch, Program
 from kernelband_worker.wire import CompileFacts
 
@@ -48,6 +50,15 @@ class Programs:
         if variant not in self._read:
             self._read[variant] = self.find(self._texts[variant])
         return self._read[variant]
+
+    def form(self, variant: int, patch: Patch) -> str | None:
+        """The form of a variant's program, by which its text is known again; None where the kernel is no longer found in it. ``patch``: of
+        one that wasn't added, since it isn't right.
+        """
+        try:
+            return form(self.program(variant) if variant in self else self.find(patch.apply(dict(self.base.texts))))
+        except SourceError:
+            return None
 
     def texts(self, variant: int) -> dict[str, str]:
         """Its files."""

@@ -36,7 +36,7 @@ def tier_outcome(forecast: Forecast | None) -> str:
     return "unclear" if forecast is None else forecast.tier.replace(" ", "_")
 
 
-def variant_row(run: str, number: int, candidate: Candidate, member: Member | None, mean: float | None) -> VariantRow:
+def variant_row(run: str, number: int, candidate: Candidate, member: Member | None, mean: float | None, *, form: str | None) -> VariantRow:
     """A variant that was executed, or predicted."""
     p = candidate.proposal
     return VariantRow(
@@ -61,11 +61,18 @@ def variant_row(run: str, number: int, candidate: Candidate, member: Member | No
         mean_seconds=mean,
         features=list(member.features) if member else None,
         headroom=dict(member.headroom) if member else None,
+        form=form,
     )
 
 
 def original_row(
-    run: str, member: Member, mean: float, works: Sequence[Work] = (), out_of_bounds: Sequence[Mapping[str, Any]] = ()
+    run: str,
+    member: Member,
+    mean: float,
+    works: Sequence[Work] = (),
+    out_of_bounds: Sequence[Mapping[str, Any]] = (),
+    *,
+    form: str | None,
 ) -> VariantRow:
     """The original as variant 0, with its launches, and with the accesses out of bounds that the interpreter saw (``CaptureResult``)."""
     return VariantRow(
@@ -87,6 +94,7 @@ def original_row(
         mean_seconds=mean,
         features=list(member.features),
         headroom=dict(member.headroom),
+        form=form,
     )
 
 

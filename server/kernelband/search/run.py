@@ -32,7 +32,7 @@ from kernelband.search.session import Journal, Reached, Session
 from kernelband.search.start import Setup, StartLab, entry_file, prepare, run_row
 from kernelband.search.stop import why_nothing
 from kernelband.search.worker_lab import WorkerLab
-from kernelband.source import Workspace, find_program
+from kernelband.source import Workspace, find_program, form
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
 from kernelband.workload import capture_first, choose_proof
@@ -280,7 +280,7 @@ class _Run:
     def _write_baseline(self, store: Store, base: Baseline) -> None:
         run = self.journal.run
         rows = trials.Rows(
-            variants=(record.original_row(run, base.member, base.mean_seconds, base.found, self._outside),),
+            variants=(record.original_row(run, base.member, base.mean_seconds, base.found, self._outside, form=form(self.setup.program)),),
             measurements=record.measurement_rows(run, 0, "baseline", base.measurements),
             facts=record.facts_rows(run, 0, base.facts),
         )

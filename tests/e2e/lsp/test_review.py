@@ -1,4 +1,4 @@
-"""A variant reviewed in a client: hunks in groups; a part of it, which is a version of its own, judged against what was before."""
+"""A variant reviewed in a client: hunks by steps, of which the first are a variant as well; another part of it is a version of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOAD = (
 SAYS = (
     "1.84× (1.80 to 1.88) on NVIDIA H200 SXM, 2 cases: 512 elements in each program.",
     "1.84× on H200",
-    ["a: scale_kernel", "BLOCK: the launch of scale_kernel"],
+    ["The load has a name", "512 elements in each program"],
 )
 
 
@@ -45,19 +45,24 @@ def keep(db: Path, path: str, text: str, other: str) -> None:
     """A history in which a run of that text has verified the other one."""
     row = run_row(RUN, path=path, kernel="scale_kernel", state="finished", device="NVIDIA H200 SXM")
     row = evolve(row, environment={"triton": "3.6.0", "torch": "2.9", "gpus": [{"name": "NVIDIA H200 SXM"}]}, created=time.time() - 60)
-    variant = evolve(variant_row(RUN, 1), patch=patch_to_json(between({path: text}, {path: other})), what="512 elements in each program.")
+    step = evolve(variant_row(RUN, 2), patch=patch_to_json(between({path: text}, {path: edited(text, LOAD)})), what="The load has a name.")
+    made = patch_to_json(between({path: text}, {path: other}))
+    variant = evolve(variant_row(RUN, 1), parent=2, key="k1", patch=made, what="512 elements in each program.")
     final = FinalRow(RUN, 1, True, float(FIGURE), 1.8, 1.88, {"cases": [{"case": "1"}, {"case": "2"}]}, seconds=1.0)
     db.parent.mkdir(exist_ok=True)
     with Store.write(db) as store:
         runs.begin(store, row, {path: text})
-        trials.write(store, trials.Rows(variants=(variant_row(RUN, 0), variant), trials=(trial_row(RUN, 1),), finals=(final,)))
+        trials.write(
+            store,
+            trials.Rows(variants=(variant_row(RUN, 0), step, variant), trials=(trial_row(RUN, 2), trial_row(RUN, 1)), finals=(final,)),
+        )
 
 
-def put(text: str, file: dict[str, Any], groups: set[int]) -> str:
-    """The text with the hunks of some groups, as a client puts them in."""
+def put(text: str, file: dict[str, Any], steps: set[int]) -> str:
+    """The text with the hunks of some steps, as a client puts them in."""
     lines = lines_of(text)
     for hunk in reversed(file["hunks"]):
-        if hunk["group"] in groups:
+        if hunk["step"] in steps:
             lines[hunk["start"] : hunk["end"]] = hunk["lines"]
     return ("\r\n" if "\r\n" in text else "\n").join(lines)
 
@@ -87,7 +92,7 @@ async def test_a_part_of_a_variant_is_a_version_of_its_own(home: Home) -> None:
         ed.open()
         await ed.eventually(ed.lenses, lambda found: found[0] == "1.84× on H200 · 1 variant")
         found = await review(ed)
-        assert (found["title"], found["short"], [g["label"] for g in found["groups"]]) == SAYS
+        assert (found["title"], found["short"], [g["label"] for g in found["steps"]]) == SAYS
         assert (found["uri"], found["kernel"], found["run"], found["variant"]) == (ed.uri, "scale_kernel", RUN, 1)
         assert found["why"].startswith("Measured faster")
         (file,) = found["files"]
@@ -172,7 +177,7 @@ async def test_in_a_notebook_the_documents_are_cells(home: Home) -> None:
         nb = Notebook(ed, path)
         nb.open()
         found = await review(ed, nb.uris[1])
-        assert (found["uri"], [g["label"] for g in found["groups"]]) == (nb.uri, SAYS[2])
+        assert (found["uri"], [g["label"] for g in found["steps"]]) == (nb.uri, SAYS[2])
         assert [(f["uri"], f["version"]) for f in found["files"]] == list(zip(nb.uris, nb.versions, strict=True))
         after = [put(text, file, {0, 1}) for text, file in zip(nb.texts, found["files"], strict=True)]
         assert after == [edited(cells[0], LOAD), edited(cells[1], LAUNCH)]

@@ -51,7 +51,8 @@ LOAD = (
 )
 WARPS = ("BLOCK=64)", "BLOCK=64, num_warps=1)")
 RATIOS = {1: (1.84, 1.8, 1.88), 2: (1.21, 1.17, 1.25)}
-VARIANTS = {1: (LAUNCH, LOAD), 2: (WARPS,)}
+VARIANTS = {1: (LAUNCH, LOAD), 2: (WARPS,), 3: (LAUNCH,)}
+PARENTS = {1: 3}  # the first was made in two steps
 
 
 def edited(text: str, *edits: tuple[str, str]) -> str:
@@ -71,7 +72,7 @@ PASSED = ("(x, y, n, BLOCK=64)", "(x, y, n, 2.0, BLOCK=64)")
 
 def keep(db: Path, run: str, path: Path) -> None:
     """A run of ``TEXT`` in that file that has verified its variants."""
-    what = {1: "512 elements in each program.", 2: "1 warp for each program."}
+    what = {1: "The load has a name.", 2: "1 warp for each program.", 3: "512 elements in each program."}
     _keep(db, run, {path: TEXT}, {n: {path: edited(TEXT, *edits)} for n, edits in VARIANTS.items()}, what)
 
 
@@ -93,9 +94,10 @@ def _keep(
     row = evolve(row, environment={"triton": "3.6.0", "torch": "2.9", "gpus": [{"name": "NVIDIA H200 SXM"}]}, created=time.time() - 60)
     before = {str(file): text for file, text in texts.items()}
     made = {n: patch_to_json(between(before, {str(file): text for file, text in edits.items()})) for n, edits in after.items()}
-    variants = tuple(evolve(variant_row(run, n), patch=made[n], what=what[n], key=f"k{n}", identity=f"i{n}") for n in after)
+    named = {n: evolve(variant_row(run, n), patch=made[n], what=what[n], key=f"k{n}", identity=f"i{n}") for n in after}
+    variants = tuple(evolve(row, parent=PARENTS[n]) if PARENTS.get(n) in after else row for n, row in named.items())
     cases = {"cases": [{"case": "1"}, {"case": "2"}]}
-    finals = tuple(FinalRow(run, n, True, *RATIOS[n], cases, seconds=1.0) for n in after)
+    finals = tuple(FinalRow(run, n, True, *RATIOS[n], cases, seconds=1.0) for n in after if n in RATIOS)
     tried = tuple(evolve(trial_row(run, n), score=2.0 - n / 2) for n in after)
     db.parent.mkdir(exist_ok=True)
     with Store.write(db) as store:

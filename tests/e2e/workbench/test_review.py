@@ -93,7 +93,7 @@ def surfaces(screen: Screen) -> str:
 
 
 @of("part.py")
-def test_a_variant_in_part_is_another_version(scene: Scene) -> None:
+def test_the_first_steps_of_a_variant_are_another_one(scene: Scene) -> None:
     screen = scene.screen
     screen.explore(scene.file.name)
     begin(screen)
@@ -109,7 +109,7 @@ def test_a_variant_in_part_is_another_version(scene: Scene) -> None:
     # the launch is kept, the kernel's change undone
     screen.lens("Undo").click()
     part = edited(TEXT, LAUNCH)
-    screen.eventually(screen.lenses, lambda found: found[:3] == ["Part of variant 1: not verified", "1 change", "Verify this version"])
+    screen.eventually(screen.lenses, lambda found: found[:3] == ["1 of 2 steps: not verified", "1 change", "Verify this version"])
     assert not [text for text in screen.status() if FIGURE in text]
     assert screen.text() == part
     screen.eventually(screen.lenses, lambda found: not any("×" in text for text in found))
@@ -174,7 +174,7 @@ def test_from_the_list_by_keys_to_the_next_variant(scene: Scene) -> None:
     assert screen.text() == WHOLE
 
     # change by change: the last one kept accepts the whole
-    screen.press("Alt+]", "Alt+y")
+    screen.press("Alt+[", "Alt+y")  # the launch, which the kernel's change was made on
     screen.eventually(screen.lenses, lambda found: found[1:2] == ["1 change"])
     screen.press("Alt+]", "Alt+y")
     screen.eventually(screen.lenses, lambda found: "Accept" not in found)
@@ -203,7 +203,7 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
     begin(screen)
     screen.lens("Undo").click()
     part = edited(TEXT, LAUNCH)
-    header = ["Part of variant 1: not verified", "1 change", "Verify this version"]
+    header = ["1 of 2 steps: not verified", "1 change", "Verify this version"]
     screen.eventually(screen.lenses, lambda found: found[:3] == header)
     screen.go(1)
     screen.type("# mine")
@@ -241,7 +241,7 @@ def test_a_reload_and_a_closed_tab_lose_nothing(scene: Scene) -> None:
 
 
 @of("verified.py")
-def test_a_part_is_verified_by_itself(scene: Scene) -> None:
+def test_a_step_is_verified_by_itself(scene: Scene) -> None:
     screen = scene.screen
     screen.explore(scene.file.name)
     begin(screen)
@@ -251,13 +251,13 @@ def test_a_part_is_verified_by_itself(scene: Scene) -> None:
     assert re.search(r"^Predicted, not measured: your edit of scale_kernel is .+ than the text before the edit", said), said
     screen.dismiss()
     # its own result, never the variant's
-    screen.eventually(screen.lenses, lambda found: bool(re.match(r"Part of variant 1: .+ \(predicted\)$", "".join(found[:1]))))
+    screen.eventually(screen.lenses, lambda found: bool(re.match(r"1 of 2 steps: .+ \(predicted\)$", "".join(found[:1]))))
     assert not [text for text in (*screen.lenses(), *screen.status()) if "×" in text]
     screen.lens("Accept").click()
     screen.eventually(screen.lenses, lambda found: "Accept" not in found)
     screen.click("tl.arange")
     assert screen.text() == edited(TEXT, LAUNCH)
-    assert scene.decisions() == []  # nobody accepted the variant that it is a part of
+    screen.eventually(scene.decisions, lambda found: found == [(3, "accept")])  # the variant of that step, not the one that it led to
 
 
 @of("unwritten.py")
@@ -327,7 +327,7 @@ def test_saved_and_formatted_by_the_editor(scene: Scene) -> None:
     # what is undone is the variant's, what the formatter did elsewhere stays
     screen.lens("Undo").click()
     screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, LAUNCH, *FORMATTED))
-    screen.eventually(screen.lenses, lambda found: found[:1] == ["Part of variant 1: not verified"])
+    screen.eventually(screen.lenses, lambda found: found[:1] == ["1 of 2 steps: not verified"])
     screen.click("tl.arange")
     screen.press("Escape")
     screen.eventually(scene.file.read_text, lambda found: found == edited(TEXT, FORMATTED[1]))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kernelband.lsp import findings as module
 from kernelband.lsp.findings import Findings
 
 
@@ -22,8 +21,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def findings(db: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Findings]:
-    monkeypatch.setattr(module, "KEYS_S", 600.0)  # on a busy machine too all of it is read at once
+def findings(db: Path) -> Iterator[Findings]:
     found = Findings(db)
     yield found
     found.close()

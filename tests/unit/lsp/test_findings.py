@@ -16,7 +16,6 @@ from kernelband.cli.show import show
 from kernelband.errors import HistoryError
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
-from kernelband.lsp import findings as module
 from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
 from kernelband.source import between, form, patch_to_json, program_in
 from tests.unit.history.rows import run_row, trial_row, variant_row
@@ -203,27 +202,19 @@ def test_a_live_run_is_followed_and_a_dead_one_is_interrupted(
     assert findings.find(path, "add").runs[0].state == "interrupted"
 
 
-def test_a_renamed_or_copied_kernel_is_found_by_its_source(findings: Findings, db: Path, path: str) -> None:
-    write(db, measured("a1", path), three("a1"))
-    write(db, measured("a2", path, created=1.0), text=TEXT.replace("1.0", "2.0"))
-    write(db, measured("a3", path, created=0.0), text="no kernel here")
-    findings.refresh()
+def test_a_renamed_or_copied_kernel_is_found_by_the_form_of_its_program(findings: Findings, db: Path, path: str) -> None:
     elsewhere = path.replace("k.py", "other.py")
-    key = form(program_in({elsewhere: TEXT.replace("64, BLOCK=64", "64,  BLOCK = 64")}, elsewhere, "add"))
-    assert [r.id for r in findings.find(elsewhere, "add", key).runs] == ["a1"]
+    own = form(program_in({elsewhere: TEXT.replace("64, BLOCK=64", "64,  BLOCK = 64")}, elsewhere, "add"))
+    rows = three("a1")
+    write(db, measured("a1", path), evolve(rows, variants=tuple(evolve(v, form=own if v.id == 2 else None) for v in rows.variants)))
+    write(db, measured("a2", path, created=1.0), trials.Rows(variants=(variant("a2", 0, form="other"),)))
+    write(db, measured("a3", path, created=0.0), trials.Rows(variants=(variant("a3", 0, form=own),)))
+    assert findings.formed(own) == [], "nothing is read yet"
+    findings.refresh()
+    found = [(r.id, dict(r.forms), [v.number for v in r.variants]) for r in findings.formed(own)]
+    assert found == [("a1", {own: 2}, [1, 2]), ("a3", {own: 0}, [])]
     assert findings.find(elsewhere, "add").runs == ()
-    assert [r.id for r in findings.find(path, "add", key).runs] == ["a1", "a2", "a3"]
-
-
-def test_source_keys_may_come_with_a_later_refresh(findings: Findings, db: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(db, measured("a1", path), three("a1"))
-    key, elsewhere = form(program_in({path: TEXT}, path, "add")), path.replace("k.py", "other.py")
-    monkeypatch.setattr(module, "KEYS_S", -1.0)
-    findings.refresh()
-    assert findings.find(elsewhere, "add", key).runs == ()
-    monkeypatch.setattr(module, "KEYS_S", 600.0)
-    findings.refresh()
-    assert [r.id for r in findings.find(elsewhere, "add", key).runs] == ["a1"]
+    assert [r.id for r in findings.find(path, "add").runs] == ["a1", "a2", "a3"]
 
 
 def test_what_it_takes_to_apply_is_read_when_asked(findings: Findings, db: Path, path: str) -> None:
@@ -293,10 +284,9 @@ def calls_of_a_refresh(folder: Path, *, of: int, each: int, mode: str) -> int:
     ids=["trials of a prediction", "runs", "trials"],
 )
 def test_a_long_history_is_followed_with_little_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: tuple[int, int, str], more: tuple[int, int, str], each: int
+    tmp_path: Path, few: tuple[int, int, str], more: tuple[int, int, str], each: int
 ) -> None:
     """Each trial or run of the past costs a refresh so many calls at most: none of them is read anew."""
-    monkeypatch.setattr(module, "KEYS_S", 600.0)  # else a busy machine puts some of the work off
     work: list[int] = []
     for count, trials_each, mode in (few, more):
         folder = tmp_path / f"{count} of {trials_each}"

@@ -141,7 +141,7 @@ def test_edits_of_the_program_are_edits_of_cells() -> None:
     text = book.source
     both = [Edit(Span(i, i + 1), new) for i, new in ((text.index("1"), "11"), (text.index("2"), "22"))]
     one, two = cell_edits(book, text, both)
-    assert (one.uri, one.version, one.cell) == (uri(0), 1, 0)
+    assert (one.uri, one.version) == (uri(0), 1)
     first, second = (text_edits(p.text, p.edits, UTF16) for p in (one, two))
     assert first == [types.TextEdit(types.Range(types.Position(1, 4), types.Position(1, 5)), "11")]
     assert second == [types.TextEdit(types.Range(types.Position(0, 10), types.Position(0, 11)), "22")]

@@ -1,4 +1,6 @@
-"""A review's hunks: put in all together they are what ``apply`` makes of the text, whatever else was edited; in part they hang together."""
+"""A review's hunks: put in all together they are what ``apply`` makes of the text, whatever else was edited; of the first steps, what those
+make.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelband.lsp.applying import Part, Parts
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
-from kernelband.lsp.review import FileAnswer, review_hunks
-from kernelband.source import Cells, between, make_patch, program_in, transplant
+from kernelband.lsp.review import FileAnswer, Version, Words, answered
+from kernelband.source import between, make_patch, program_in, transplant
 from kernelband.source.model import Patch, Program
 from kernelband.strategies import STRATEGIES
 from tests.unit.strategies.samples import example, example_facts
@@ -23,13 +24,19 @@ NAMES = ("vector_add", "rms_norm", "rope", "swiglu")
 LINES = ("# mine", "", "x = 1  # é😀", "def mine():\n    return 1\n", "\f", "a = '\u2028'", "import os as mine")
 
 
-def put(text: str, answer: FileAnswer, end: str) -> str:
-    """As a client does it."""
+def put(text: str, answer: FileAnswer, end: str, steps: int = 1000) -> str:
+    """As a client does it, with so many of the first steps."""
     lines = lines_of(text)
     assert answer["hunks"] == sorted(answer["hunks"], key=lambda h: h["start"])
     for hunk in reversed(answer["hunks"]):
-        lines[hunk["start"] : hunk["end"]] = hunk["lines"]
+        if hunk["step"] < steps:
+            lines[hunk["start"] : hunk["end"]] = hunk["lines"]
     return end.join(lines)
+
+
+def words(*what: str) -> list[Words]:
+    """Of the variants 1, 2, …"""
+    return [Words(number, said, f"title {number}", f"short {number}", "") for number, said in enumerate(what, 1)]
 
 
 @functools.cache
@@ -61,13 +68,44 @@ def test_all_hunks_are_what_apply_makes(name: str, which: int, above: list[str],
     own = make_patch(base, {path: _difference(base[path], written(asked[path]))})
     text = written("\n".join([*above, program.texts[path].rstrip("\n"), *below]) + ("\n" if closed else ""))
     placed = transplant(own, base, {path: text}, lambda texts: program_in(texts, path, kernel))
-    (file,) = placed.files
     after = placed.apply({path: text})[path]
-    part = Part("file:///x.py", 3, text, file.edits)
-    (answer,), groups = review_hunks([Parts(path, text, after, (part,))])
+    (answer,), steps = answered({"file:///x.py": Version(3, (text, after))}, words("It."))
     assert put(text, answer, end) == after
-    assert {h["group"] for h in answer["hunks"]} == set(range(len(groups)))
+    assert {h["step"] for h in answer["hunks"]} == set(range(len(steps)))
     assert (answer["uri"], answer["version"]) == ("file:///x.py", 3)
+
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=8).map("\n".join)
+
+
+@settings(deadline=None, max_examples=400)
+@given(first=st.tuples(TEXTS, TEXTS), more=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4))
+def test_the_first_steps_are_the_variant_that_they_led_to(first: tuple[str, str], more: list[tuple[str, str]]) -> None:
+    versions = [first, *more]
+    documents = {f"d{at}": Version(None, tuple(v[at] for v in versions)) for at in (0, 1)}
+    files, steps = answered(documents, words(*(f"s{n}." for n, _ in enumerate(more, 1))))
+    if not steps:
+        assert first == more[-1]
+        return
+    assert steps[-1]["variant"] == len(more)
+    assert ", ".join(step["label"] for step in steps) == ", ".join(f"s{n}" for n, _ in enumerate(more, 1))
+    assert {h["step"] for f in files for h in f["hunks"]} == set(range(len(steps)))
+    by_uri = {f["uri"]: f for f in files}
+    for many, step in enumerate(steps, 1):
+        for at in (0, 1):
+            wanted = versions[step["variant"]][at]
+            assert f"d{at}" in by_uri or wanted == first[at]
+            if f"d{at}" in by_uri:
+                assert put(first[at], by_uri[f"d{at}"], "\n", many) == wanted
+
+
+def test_steps_apart_stay_apart_and_those_of_one_place_are_one() -> None:
+    before = "a\nb\nc\nd\ne"
+    apart = (before, before.replace("a", "A"), "A\nb\nc\nd\nE")
+    assert [s["variant"] for s in answered({"d": Version(1, apart)}, words("x", "y"))[1]] == [1, 2]
+    over = (*apart, "AA\nb\nc\nd\nE")
+    (only,) = answered({"d": Version(1, over)}, words("x", "y", "z"))[1]
+    assert (only["label"], only["variant"], only["short"]) == ("x, y, z", 3, "short 3")
 
 
 def _difference(old: str, new: str):
@@ -92,21 +130,6 @@ def test_lines_end_as_lsp_has_it() -> None:
     assert lines_of("a\r\nb\rc\nd\f\u2028e\n") == ["a", "b", "c", "d\f\u2028e", ""]
     assert hunks("a\nb", "a\nb\n") == (Hunk(2, 2, 2, ("",)),)
     assert hunks("a\r\nb\r\n", "a\nb\n") == ()
-
-
-def test_cells_of_a_notebook_are_documents() -> None:
-    kernel = "import triton\n%time 0\n\n@triton.jit\ndef k(x, n):\n    y = x\n"
-    launch = "def go(x):\n    return 0\n\n\ndef run(x):\n    k[(1,)](x, 4)"
-    new_kernel, new_launch = kernel.replace("n):", "n, m):"), launch.replace("x, 4)", "x, 4, 5)").replace("return 0", "return 1")
-    before, after = Cells([kernel, "%magic", launch]), Cells([new_kernel, "%magic", new_launch])
-    parts = tuple(
-        Part(f"cell:{n}", 7 + n, old, _difference(old, new), n) for n, old, new in ((0, kernel, new_kernel), (2, launch, new_launch))
-    )
-    files, groups = review_hunks([Parts("/n.ipynb", before.text, after.text, parts, before.sources)])
-    assert [(f["uri"], f["version"], [h["start"] for h in f["hunks"]]) for f in files] == [("cell:0", 7, [4]), ("cell:2", 9, [1, 5])]
-    assert [[h["group"] for h in f["hunks"]] for f in files] == [[0], [1, 0]]
-    assert [g["label"] for g in groups] == ["m: k and its launch", "go"]
-    assert [put(p.text, f, "\n") for p, f in zip(parts, files, strict=True)] == [new_kernel, new_launch]
 
 
 @pytest.mark.parametrize("name", NAMES)

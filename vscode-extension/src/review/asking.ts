@@ -47,16 +47,16 @@ export class Asking implements vscode.Disposable {
 
   /** Take the text for the variant where the server does: it was formatted, or edited where that doesn't matter to the kernel. */
   async ask(review: Review): Promise<void> {
-    const { uri, kernel, run, variant } = review.told;
+    const { uri, kernel, run, steps } = review.told;
     const { hash } = review;
     try {
       const { accepted } = await this.server.command<Runs>("report", uri, kernel, run);
-      if (accepted !== variant) return;
+      if (!steps.some(({ variant }) => variant === accepted)) return;
+      review.confirm(hash, accepted ?? 0);
     } catch (error) {
       this.log.debug(`Nothing is known of the text under review: ${String(error)}`);
       return;
     }
-    review.confirm(hash);
     this.learned();
   }
 

@@ -81,10 +81,10 @@ export class ReviewDecorations implements vscode.Disposable {
   }
 }
 
-function hover(review: Review, { hunk, group }: Place): vscode.MarkdownString {
+function hover(review: Review, { hunk, step }: Place): vscode.MarkdownString {
   const said = new vscode.MarkdownString("", true);
   said.appendMarkdown("**").appendText(worth(review)).appendMarkdown("**  \n");
-  said.appendText(label(review, group));
+  said.appendText(label(review, step));
   if (hunk.was.length) said.appendMarkdown(`\n\n${vscode.l10n.t("Before:")}\n`).appendCodeblock(hunk.was.join("\n"), "python");
   return said;
 }

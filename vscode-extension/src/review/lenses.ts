@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { headerLine, type Place, type Review } from "./review.ts";
 import type { Reviews } from "./reviews.ts";
-import { explained, label, left, worth } from "./words.ts";
+import { explained, isKnown, label, left, worth } from "./words.ts";
 
 export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<void>();
@@ -34,27 +34,28 @@ export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable 
 
   #header(review: Review, range: vscode.Range): vscode.CodeLens[] {
     const lens = (title: string, name: string, tooltip = ""): vscode.CodeLens => new vscode.CodeLens(range, { title, tooltip, command: name && `kernelband.review.${name}`, arguments: [review.id] });
-    const whole = review.standing === "whole";
+    const { now } = review;
     return [
       lens(worth(review), review.open.length ? "next" : "", explained(review)),
       ...(review.open.length ? [lens(left(review), "next", vscode.l10n.t("Go to the next change"))] : []),
-      ...(whole || review.own?.measured ? [] : [lens(vscode.l10n.t("Verify this version"), "verify", vscode.l10n.t("Check and time the text as it is against the text from before"))]),
-      lens(vscode.l10n.t("Accept"), "accept", whole ? vscode.l10n.t("Keep the variant") : vscode.l10n.t("Keep the text as it is")),
+      ...(isKnown(review) ? [] : [lens(vscode.l10n.t("Verify this version"), "verify", vscode.l10n.t("Check and time the text as it is against the text from before"))]),
+      lens(vscode.l10n.t("Accept"), "accept", now ? vscode.l10n.t("Keep the variant") : vscode.l10n.t("Keep the text as it is")),
       lens(vscode.l10n.t("Reject"), "reject", vscode.l10n.t("Put the original back")),
       lens(vscode.l10n.t("Next variant"), "nextVariant", vscode.l10n.t("Put the original back, and the next variant in")),
       lens(vscode.l10n.t("Side by side"), "sideBySide", vscode.l10n.t("Compare with the text from before")),
     ];
   }
 
-  #hunk(review: Review, { group, region, state }: Place, document: vscode.TextDocument): vscode.CodeLens[] {
+  #hunk(review: Review, { step, region, state }: Place, document: vscode.TextDocument): vscode.CodeLens[] {
     const range = at(document, region.start);
     const lens = (title: string, name: string, tooltip = ""): vscode.CodeLens =>
-      new vscode.CodeLens(range, { title, tooltip, command: name && `kernelband.review.${name}`, arguments: [review.id, group] });
-    const name = state === "edited" ? vscode.l10n.t("{0} (edited)", label(review, group)) : label(review, group);
+      new vscode.CodeLens(range, { title, tooltip, command: name && `kernelband.review.${name}`, arguments: [review.id, step] });
+    const isLast = step === review.told.steps.length - 1;
+    const name = state === "edited" ? vscode.l10n.t("{0} (edited)", label(review, step)) : label(review, step);
     return [
       lens(name, ""),
-      lens(vscode.l10n.t("Keep"), "keep", vscode.l10n.t("Keep this change, at all its places")),
-      lens(vscode.l10n.t("Undo"), "undo", vscode.l10n.t("Put the original lines back, at all its places")),
+      lens(vscode.l10n.t("Keep"), "keep", step ? vscode.l10n.t("Keep this change at all its places, and those that it was made on") : vscode.l10n.t("Keep this change at all its places")),
+      lens(vscode.l10n.t("Undo"), "undo", isLast ? vscode.l10n.t("Put the original lines back, at all its places") : vscode.l10n.t("Put the original lines back at all its places, also of the changes that were made on this one")),
     ];
   }
 }

@@ -34,7 +34,7 @@ export function fromKept({ told, kept, judged, files }: KeptReview, texts: Reado
     const text = texts.get(uri);
     if (text === undefined || hashOf(linesOf(text)) !== hash) return undefined;
     const regions = hunks.map(({ start, end, lost }) => ({ start, end, lost }));
-    const plain = hunks.map(({ group, was, now }) => ({ group, was, now }));
+    const plain = hunks.map(({ step, was, now }) => ({ step, was, now }));
     own.push({ uri, baseline, text: new TrackedText(text, plain, regions) });
   }
   return new Review(told, own, kept, judged);

@@ -11,6 +11,7 @@ import { pickVariant } from "./pick.ts";
 import { meantBy, Review, type Place } from "./review.ts";
 import { Reviews } from "./reviews.ts";
 import { after, offers } from "./runs.ts";
+import { isKnown } from "./words.ts";
 
 export function registerReview(context: vscode.ExtensionContext, server: Server, log: vscode.LogOutputChannel): Reviews {
   const reviews = new Reviews(server, context.workspaceState, log);
@@ -38,7 +39,7 @@ function tell(reviews: Reviews, baselines: Baselines): void {
   // A file of another machine has another address in the editor's menus, and the same path.
   void set("underReview", [...new Set(files.flatMap((uri) => [uri.path, uri.fsPath]))]);
   void set("reviewHere", here !== undefined);
-  void set("reviewWhole", here?.standing === "whole");
+  void set("reviewKnown", here !== undefined && isKnown(here));
 }
 
 function registerCommands(context: vscode.ExtensionContext, server: Server, reviews: Reviews, baselines: Baselines): void {
@@ -63,11 +64,11 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     if (first) await show(first);
     return review;
   };
-  /** From a lens with the group; by keys that of the cursor; from the gutter's peek that of the change. */
-  const group = (review: Review, of: unknown, line?: number): number => {
+  /** From a lens with the step; by keys that of the cursor; from the gutter's peek that of the change. */
+  const stepOf = (review: Review, of: unknown, line?: number): number => {
     const editor = vscode.window.activeTextEditor;
     const place = typeof of === "number" ? undefined : review.at(editor?.document.uri.toString() ?? "", line ?? editor?.selection.active.line ?? 0);
-    const found = typeof of === "number" ? of : place?.group;
+    const found = typeof of === "number" ? of : place?.step;
     if (found === undefined) throw new Error(vscode.l10n.t("No change that could be kept or undone is left in this file."));
     return found;
   };
@@ -98,17 +99,17 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
 
   on("review.next", of((review) => go(review, 1)));
   on("review.previous", of((review) => go(review, -1)));
-  on("review.keep", of((review, which: unknown) => reviews.keep(review, group(review, which))));
-  on("review.undo", of((review, which: unknown) => reviews.undo(review, group(review, which))));
+  on("review.keep", of((review, which: unknown) => reviews.keep(review, stepOf(review, which))));
+  on("review.undo", of((review, which: unknown) => reviews.undo(review, stepOf(review, which))));
   // The gutter's peek gives the file, its changes (lines from 1) and which one is shown.
-  on("review.keepChange", of((review, changes: Change[], index: number) => reviews.keep(review, group(review, undefined, lineOf(changes, index)))));
-  on("review.undoChange", of((review, changes: Change[], index: number) => reviews.undo(review, group(review, undefined, lineOf(changes, index)))));
+  on("review.keepChange", of((review, changes: Change[], index: number) => reviews.keep(review, stepOf(review, undefined, lineOf(changes, index)))));
+  on("review.undoChange", of((review, changes: Change[], index: number) => reviews.undo(review, stepOf(review, undefined, lineOf(changes, index)))));
   on("review.accept", of((review) => reviews.accept(review)));
   on("review.reject", of((review) => reviews.reject(review)));
   on("review.verify", of((review) => reviews.verify(review)));
   on("review.nextVariant", of(nextVariant));
   on("review.sideBySide", of((review) => baselines.compare(review)));
-  on("review.explain", of(({ told: { uri, kernel, run, variant } }) => server.execute("explain", uri, kernel, run, variant)));
+  on("review.explain", of(({ told: { uri, kernel, run, variant }, now }) => server.execute("explain", uri, kernel, run, now?.variant ?? variant)));
 
   // A variant beside the original, from its address: buttons of that diff.
   const shown = async (address: unknown): Promise<Meant> => {

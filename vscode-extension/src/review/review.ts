@@ -3,23 +3,26 @@ import type { Reviewed } from "../protocol.ts";
 import { linesOf, spliced, type Change, type Splice } from "./lines.ts";
 import { hashOf, TrackedText, type Hunk, type Region, type State } from "./track.ts";
 
-/** What is said of the variant, and of which one. */
+/** What is kept or undone together; the rest is of the variant that the text is with this step and all before it. */
+export interface Step {
+  readonly label: string;
+  readonly variant: number;
+  readonly title: string;
+  readonly short: string;
+  readonly why: string;
+}
+
+/** Which variant it is, and the steps that lead to it. */
 export interface Told {
   readonly uri: string;
   readonly kernel: string;
   readonly run: string;
   readonly variant: number;
-  readonly title: string;
-  readonly short: string;
-  readonly why: string;
-  readonly groups: readonly string[];
+  readonly steps: readonly Step[];
 }
 
-/**
- * `whole`: the text is the variant. `part`: some of its hunks are undone. `edited`: somebody wrote in it. `none`: it is the original again.
- * Only of the whole may be said what the variant is worth.
- */
-export type Standing = "whole" | "part" | "edited" | "none";
+/** `whole`: the text is the variant. `step`: it is the one that the first steps lead to. `edited`: somebody wrote in it. `none`: it is the original again. */
+export type Standing = "whole" | "step" | "edited" | "none";
 
 export interface ReviewedFile {
   readonly uri: string;
@@ -34,7 +37,7 @@ export interface Place {
   hunk: Hunk;
   region: Region;
   state: State;
-  group: number;
+  step: number;
 }
 
 /** What came out of verifying one text, which `hash` knows again. `verified`: faster, and right; `short` and `said` have its figures then. */
@@ -48,8 +51,8 @@ export interface Judged {
 
 export class Review {
   readonly kept: Set<number>;
-  /** The server said of exactly these texts that they are the variant: a formatter may have rewritten them. */
-  #confirmed = "";
+  /** The server said of exactly these texts which variant they are: a formatter may have rewritten them. */
+  #confirmed = { hash: "", variant: 0 };
 
   constructor(
     readonly told: Told,
@@ -62,7 +65,7 @@ export class Review {
 
   /** Of texts before the edit, with the variant put in. `texts`: by URI. */
   static of(answer: Reviewed, texts: ReadonlyMap<string, string>): Review {
-    const { files, groups, ...told } = answer;
+    const { files, uri, kernel, run, variant, steps } = answer;
     const tracked = files.map(({ uri, hunks }) => {
       const baseline = texts.get(uri) ?? "";
       const old = linesOf(baseline);
@@ -74,10 +77,10 @@ export class Review {
         by += put.length - (end - start);
         return region;
       });
-      const own = hunks.map(({ group, start, end, lines: now }) => ({ group, was: old.slice(start, end), now }));
+      const own = hunks.map(({ step, start, end, lines: now }) => ({ step, was: old.slice(start, end), now }));
       return { uri, baseline, text: new TrackedText(lines.join("\n"), own, regions) };
     });
-    return new Review({ ...told, groups: groups.map(({ label }) => label) }, tracked);
+    return new Review({ uri, kernel, run, variant, steps }, tracked);
   }
 
   /** Of this, whatever its state; of two copies of a file each has its own. */
@@ -101,22 +104,31 @@ export class Review {
         hunk,
         region: regions[at] ?? { start: 0, end: 0, lost: true },
         state: states[at] ?? "edited",
-        group: hunk.group,
+        step: hunk.step,
       }));
     });
   }
 
   /** Hunks that wait for a decision. */
   get open(): Place[] {
-    return this.places.filter(({ state, group, region }) => state !== "out" && !region.lost && !this.kept.has(group));
+    return this.places.filter(({ state, step, region }) => state !== "out" && !region.lost && !this.kept.has(step));
   }
 
   get standing(): Standing {
-    const states = this.files.flatMap(({ text }) => text.states);
-    if (states.every((state) => state === "out")) return "none";
-    if (states.includes("out")) return "part";
-    if (this.#confirmed === this.hash) return "whole";
-    return states.every((state) => state === "in") && this.files.every(isOtherwiseAsBefore) ? "whole" : "edited";
+    if (this.places.every(({ state }) => state === "out")) return "none";
+    const { now } = this;
+    return !now ? "edited" : now === this.told.steps.at(-1) ? "whole" : "step";
+  }
+
+  /** The last step of those that are in, where the text is what they lead to and nothing else. */
+  get now(): Step | undefined {
+    const { steps } = this.told;
+    if (this.#confirmed.hash === this.hash) return steps.find(({ variant }) => variant === this.#confirmed.variant);
+    const { places } = this;
+    const until = steps.findIndex((_, at) => places.some(({ step, state }) => step === at && state !== "in"));
+    const many = until < 0 ? steps.length : until;
+    const isSo = places.every(({ step, state }) => step < many || state === "out") && this.files.every(isOtherwiseAsBefore);
+    return isSo ? steps[many - 1] : undefined;
   }
 
   /** Of all texts. */
@@ -124,9 +136,9 @@ export class Review {
     return hashOf(this.files.map(({ text }) => text.hash));
   }
 
-  /** The server says that these texts are the variant; a text that was edited since stays in doubt. */
-  confirm(hash: string): void {
-    this.#confirmed = hash;
+  /** The server says which variant these texts are; a text that was edited since stays in doubt. */
+  confirm(hash: string, variant: number): void {
+    this.#confirmed = { hash, variant };
   }
 
   /** A text of this review was verified. */
@@ -139,13 +151,14 @@ export class Review {
     return this.judged?.hash === this.hash ? this.judged : undefined;
   }
 
-  keep(group: number): void {
-    this.kept.add(group);
+  /** A step, and all that it was made on. */
+  keep(step: number): void {
+    for (let at = 0; at <= step; at++) this.kept.add(at);
   }
 
-  /** Edits that put the original's lines back, by URI, the last one of a file first: of one group, or of all. */
-  undo(group?: number): Map<string, Splice[]> {
-    const found = this.files.map(({ uri, text }) => [uri, text.undone((hunk) => group === undefined || hunk.group === group)] as const);
+  /** Edits that put the original's lines back, by URI, the last one of a file first: of a step and all that was made on it. */
+  undo(from = 0): Map<string, Splice[]> {
+    const found = this.files.map(({ uri, text }) => [uri, text.undone(({ step }) => step >= from)] as const);
     return new Map(found.filter(([, splices]) => splices.length));
   }
 
@@ -154,9 +167,9 @@ export class Review {
     return this.places.some(({ region }) => region.lost);
   }
 
-  /** Whether that group can. */
-  isLostIn(group: number): boolean {
-    return this.places.some((place) => place.group === group && place.region.lost);
+  /** Whether those of a step and of all that was made on it can't. */
+  isLostFrom(step: number): boolean {
+    return this.places.some((place) => place.step >= step && place.region.lost);
   }
 
   /** The next open hunk after that line of a file, over all files and around; `step` -1 for the one before. */
@@ -197,7 +210,7 @@ function isOtherwiseAsBefore({ baseline, text }: ReviewedFile): boolean {
 const SHOWN = /^\d+(\.\d+)?× /;
 
 /** Whether it was measured and verified: the server gives a ratio for nothing else. */
-export function isVerified({ short }: Pick<Told, "short">): boolean {
+export function isVerified({ short }: Pick<Step, "short">): boolean {
   return SHOWN.test(short);
 }
 

@@ -11,7 +11,7 @@ import { fromKept, isMoved, moved, newest, toKept, type KeptReview, type Moves }
 import { Review } from "./review.ts";
 import { present } from "./runs.ts";
 
-const KEPT = "kernelband.reviews";
+const KEPT = "kernelband.reviewed";
 const SAVE_MS = 250; // after a key, until what is under review is kept for a reload
 const RELOADED_MS = 50; // in which a text that a person edited has become unsaved, if it wasn't saved, too
 
@@ -148,25 +148,26 @@ export class Reviews implements vscode.Disposable {
 
   // ------------------------------------------------------------ deciding
 
-  async keep(review: Review, group: number): Promise<void> {
-    const isLast = review.open.every((place) => place.group === group) && review.standing === "whole";
+  async keep(review: Review, step: number): Promise<void> {
+    const isLast = review.open.every((place) => place.step <= step) && review.now !== undefined;
     if (isLast) {
       await this.accept(review); // where that fails, the change waits for its decision still
       return;
     }
-    review.keep(group);
+    review.keep(step);
     this.#later();
   }
 
-  async undo(review: Review, group: number): Promise<void> {
-    if (review.isLostIn(group)) {
+  /** A step, and what was made on it. */
+  async undo(review: Review, step: number): Promise<void> {
+    if (review.isLostFrom(step)) {
       throw new Error(vscode.l10n.t("An edit goes across the border of this change, so it can't be undone by itself: undo that edit, or reject the variant."));
     }
-    if (!(await apply(review.undo(group)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+    if (!(await apply(review.undo(step)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
   }
 
   /**
-   * It stays as it is. That a person accepts it is written down where it is the whole variant.
+   * It stays as it is. That a person accepts it is written down where it is a variant, or what its first steps lead to.
    *
    * @throws Error with a sentence, where that can't be written down; then it stays under review
    */
@@ -178,7 +179,7 @@ export class Reviews implements vscode.Disposable {
         this.server.mustRun(); // only it can say whether this is the variant still
         await this.#asking.ask(review);
       }
-      if (review.standing === "whole") await this.server.command("accept", review.told.run, review.told.variant);
+      if (review.now) await this.server.command("accept", review.told.run, review.now.variant);
       this.#end(review);
     } finally {
       this.#accepting.delete(review);

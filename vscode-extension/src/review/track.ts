@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { linesOf, spliced, splices, type Change, type Splice } from "./lines.ts";
 
-/** Lines of the original (`was`) that became others in the variant (`now`); hunks of one group are kept or undone together. */
+/** Lines of the original (`was`) that became others in the variant (`now`); `step`: the one that made it. */
 export interface Hunk {
-  readonly group: number;
+  readonly step: number;
   readonly was: readonly string[];
   readonly now: readonly string[];
 }

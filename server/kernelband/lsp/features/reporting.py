@@ -38,7 +38,7 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
         "accepted": accepted,
         "stale": stale,
         "told": telling.id if telling is not None else None,
-        "runs": [attrs.asdict(known) for known in finding.runs],
+        "runs": [attrs.asdict(known, filter=lambda field, _: field.name not in ("files", "forms")) for known in finding.runs],
     }
 
 

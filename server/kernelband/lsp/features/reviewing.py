@@ -1,33 +1,42 @@
-"""``review``: a variant for a client that puts it in and lets a person keep or undo its parts; ``accept``: they keep it all."""
+"""``review``: a variant for a client that puts it in and lets a person keep or undo its steps; ``accept``: they keep it all."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from kernelband.errors import UsageError
+from kernelband.errors import SourceError, StaleText, UsageError
 from kernelband.history import Store, runs, trials
-from kernelband.lsp.applying import Wanted, parts
-from kernelband.lsp.review import Answer, read_words, review_hunks
+from kernelband.lsp.applying import Part, Wanted, edited, parts
+from kernelband.lsp.review import Answer, Version, answered, chain, read_words
 from kernelband.lsp.server import KernelBandServer
 
 
 async def review(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> Answer:
     """The variant as hunks of the documents of this moment, refused where ``apply`` is. Nothing is edited or written."""
-    files = await parts(server.findings, server.open_documents(), Wanted(uri, kernel, run, number))
-    words = await asyncio.to_thread(read_words, server.findings.db, run, number)
-    found, groups = await asyncio.to_thread(review_hunks, files)
+    whole, numbers = await asyncio.to_thread(chain, server.findings.db, run, number)
+    steps: list[tuple[int, list[Part]]] = []
+    for at in numbers:
+        try:
+            found = await parts(server.findings, server.open_documents(), Wanted(uri, kernel, whole, at))
+        except (SourceError, StaleText):
+            if at == number:
+                raise
+            continue  # it doesn't fit this text by itself: one step with the next
+        steps.append((at, found))
+    words = await asyncio.to_thread(read_words, server.findings.db, whole, [at for at, _ in steps])
+    files, groups = await asyncio.to_thread(answered, _versions([own for _, own in steps]), words)
+    last = words[-1]
     return Answer(
-        uri=uri,
-        kernel=kernel,
-        run=words.run,
-        variant=number,
-        title=words.title,
-        short=words.short,
-        why=words.why,
-        files=found,
-        groups=groups,
+        uri=uri, kernel=kernel, run=whole, variant=number, title=last.title, short=last.short, why=last.why, files=files, steps=groups
     )
+
+
+def _versions(steps: list[list[Part]]) -> dict[str, Version]:
+    """The documents of all steps, each with its text now and after each of them."""
+    now = {part.uri: part for own in steps for part in own}
+    after = [{part.uri: edited(part) for part in own} for own in steps]
+    return {uri: Version(part.version, (part.text, *(texts.get(uri, part.text) for texts in after))) for uri, part in now.items()}
 
 
 async def accept(server: KernelBandServer, run: str, number: int) -> None:
