@@ -51,10 +51,8 @@ def lines(kept: Kept, variant: VariantRow) -> tuple[str, ...]:
     """What was changed, on top of what, why it was tried, and what explains the result."""
     final = kept.finals.get(variant.id)
     out = [f"What: {variant.what}{_written_by(variant)}"]
-    below = kept.variants.get(variant.parent or 0)
-    while below is not None and below.id:
-        out.append(f"  on top of variant {below.id}: {below.what}{_written_by(below)}")
-        below = kept.variants.get(below.parent or 0)
+    below = reversed(trials.lineage(kept.variants, variant.id)[:-1])
+    out += [f"  on top of variant {v.id}: {v.what}{_written_by(v)}" for v in below]
     said = two_sentences(kept, variant)
     told = explanation(kept.run, variant, verified=final is not None and final.verified)
     return (*out, f"Tried because: {variant.why}", *said, *told.lines())
@@ -91,21 +89,13 @@ def two_sentences(kept: Kept, variant: VariantRow) -> tuple[str, ...]:
     final = kept.finals.get(variant.id)
     cases = final.result["cases"] if final is not None and final.verified else ()
     times = {c["case"]: Times(c["device_before_us"], c["device_after_us"]) for c in cases}
-    edits = [v.what for v in lineage(kept, variant)]
+    edits = [v.what for v in trials.lineage(kept.variants, variant.id)]
     try:
         device = find_device(kept.run.device)
     except HardwareError:
         return ()  # estimated from another one: its rates weren't kept
     found = reason(device, before, after, ", ".join(e.rstrip(".") for e in edits), times)
     return found.lines() if found is not None else ()
-
-
-def lineage(kept: Kept, variant: VariantRow) -> list[VariantRow]:
-    """From the first edit of the original to this one."""
-    out = [variant]
-    while out[0].parent:
-        out.insert(0, kept.variants[out[0].parent])
-    return out
 
 
 def patch_text(store: Store, run: RunRow, variant: VariantRow) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from attrs import frozen
@@ -84,6 +84,16 @@ def variant(store: Store, run: str, number: int) -> VariantRow:
         if row.id == number:
             return row
     raise HistoryError(f"Run {run} has no variant {number}: `kernelband show {run}` lists them.")
+
+
+def lineage(variants: Mapping[int, VariantRow], number: int) -> list[VariantRow]:
+    """From the first edit of the original to that variant, of the variants of a run by number."""
+    out: list[VariantRow] = []
+    at = variants.get(number)
+    while at is not None and at.id and at not in out:
+        out.insert(0, at)
+        at = variants.get(at.parent or 0)
+    return out
 
 
 def trials(store: Store, run: str) -> tuple[TrialRow, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -19,7 +19,8 @@ from kernelband.history import Store, runs
 from kernelband.history.records import RunRow, from_row
 from kernelband.lsp.material import read_material
 from kernelband.lsp.original import Original, read_original
-from kernelband.lsp.ranking import VariantFinding, read_variant, read_variants
+from kernelband.lsp.ranking import VariantFinding, read_variant
+from kernelband.lsp.run_finding import RunFinding, about, filled
 from kernelband.source import patch_from_json
 from kernelband.source.model import Patch
 
@@ -29,32 +30,6 @@ MOST_TEXTS = 50
 WAIT_MS = 500  # for a database that another program holds
 
 Signature = tuple[Any, ...]
-
-
-@frozen
-class RunFinding:
-    """A run. ``gpu`` is the name that the driver gave, "" where nothing ran on one; ``created`` seconds since the epoch; ``policy`` is
-    ``given`` where one edit was judged.
-    """
-
-    id: str
-    path: str
-    kernel: str
-    created: float
-    mode: str
-    device: str
-    gpu: str
-    state: str
-    reason: str
-    objective: str
-    seconds: float
-    trials: int
-    triton: str
-    torch: str
-    variants: tuple[VariantFinding, ...] = ()  # in the order of ``kernelband show``
-    policy: str = ""
-    files: tuple[str, ...] = ()  # that it started from
-    forms: Mapping[str, int] = field(factory=dict[str, int], repr=False)  # the variant (0: the original) by the form of its program
 
 
 @frozen
@@ -211,7 +186,7 @@ class Findings:
             store = self._open_store()
             row = runs.find(store, run)
             numbers = store.rows("SELECT id FROM variants WHERE run = ? AND id", [row.id])
-            return _filled(store, _about(row, time.time(), 0)), tuple(int(r["id"]) for r in numbers)
+            return filled(store, about(row, time.time(), 0), whatever=True), tuple(int(r["id"]) for r in numbers)
 
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
@@ -286,7 +261,7 @@ class Findings:
         lacking = {run: view.kept[run] for run in wanted if not view.kept[run].full}
         if lacking:
             store = self._open_store()
-            read = {run: evolve(kept, found=_filled(store, kept.found), full=True) for run, kept in lacking.items()}
+            read = {run: evolve(kept, found=filled(store, kept.found), full=True) for run, kept in lacking.items()}
             self._view = view = evolve(view, kept={**view.kept, **read})
         return [view.kept[run].found for run in wanted]
 
@@ -318,8 +293,8 @@ class Findings:
             if found:  # else forgotten this moment
                 row = from_row(RunRow, found[0])
                 trials = int(parts[0][0]) if parts[0] else 0
-                about = _about(row, now, trials)
-                kept[run] = _Kept(signature, row, _filled(store, about) if full else about, full)
+                known_run = about(row, now, trials)
+                kept[run] = _Kept(signature, row, filled(store, known_run) if full else known_run, full)
         if not before.problem and [*kept] == [*before.kept] and all(kept[run] is before.kept[run] for run in kept):
             return self._aged(before)  # what was committed is nothing that is shown
         return self._aged(_View("", kept, places))
@@ -344,36 +319,5 @@ def _state(path: str) -> tuple[int, int, int] | None:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _filled(store: Store, run: RunFinding) -> RunFinding:
-    """With its variants."""
-    files = store.rows("SELECT path FROM texts WHERE run = ? ORDER BY path", [run.id])
-    forms: dict[str, int] = {}
-    for row in store.rows("SELECT id, form FROM variants WHERE run = ? AND form IS NOT NULL ORDER BY id", [run.id]):
-        forms.setdefault(str(row["form"]), int(row["id"]))
-    return evolve(run, variants=read_variants(store, run.id, run.mode), files=tuple(str(r["path"]) for r in files), forms=forms)
-
-
 def _by_run(store: Store, sql: str) -> dict[str, tuple[Any, ...]]:
     return {str(run): tuple(rest) for run, *rest in (r.values() for r in store.rows(sql))}
-
-
-def _about(row: RunRow, now: float, trials: int) -> RunFinding:
-    is_now = runs.effective(row, now)
-    gpus = list(dict.fromkeys(str(g.get("name", "")) for g in row.environment.get("gpus") or ())) if row.mode == "measured" else []
-    return RunFinding(
-        id=row.id,
-        path=row.path,
-        kernel=row.kernel,
-        created=row.created,
-        mode=row.mode,
-        device=row.device,
-        gpu=gpus[0] if len(gpus) == 1 else "",
-        state=is_now.state,
-        reason=is_now.reason,
-        objective=row.objective,
-        seconds=row.seconds_used,
-        trials=trials,
-        triton=str(row.environment.get("triton") or ""),
-        torch=str(row.environment.get("torch") or ""),
-        policy=row.policy,
-    )

@@ -12,10 +12,11 @@ from kernelband.explain.roofline_picture import roofline_picture
 from kernelband.hardware import Device
 from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
-from kernelband.lsp.findings import Finding, RunFinding
+from kernelband.lsp.findings import Finding
 from kernelband.lsp.markdown import as_code, escaped, shortened
 from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.run_finding import RunFinding
 from kernelband.lsp.wording import worth
 
 MOST_SHOWN = 3  # variants

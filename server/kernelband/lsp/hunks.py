@@ -11,20 +11,14 @@ from kernelband.lsp.text import TERMINATOR
 
 @frozen
 class Hunk:
-    """The lines ``start`` to ``end`` (excluded, from 0) of a text became ``lines``, which begin at line ``at`` of the other text.
+    """The lines ``start`` to ``end`` (excluded, from 0) of a text became ``lines``.
 
     A text's lines are what stands between its line ends: one more than those, so the last one may be empty.
     """
 
     start: int
     end: int
-    at: int
     lines: tuple[str, ...]
-
-    @property
-    def until(self) -> int:
-        """The line after the last one in the other text."""
-        return self.at + len(self.lines)
 
 
 def lines_of(text: str) -> list[str]:
@@ -43,7 +37,5 @@ def hunks(before: str, after: str) -> tuple[Hunk, ...]:
         tail += 1
     matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     return tuple(
-        Hunk(head + i1, head + i2, head + j1, tuple(new[head + j1 : head + j2]))
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
+        Hunk(head + i1, head + i2, tuple(new[head + j1 : head + j2])) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
     )

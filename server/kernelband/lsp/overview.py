@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from kernelband.lsp.findings import Finding, RunFinding
+from kernelband.lsp.findings import Finding
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.markdown import as_code, escaped
+from kernelband.lsp.run_finding import RunFinding
 from kernelband.lsp.wording import title
 
 MOST_RUNS = 10

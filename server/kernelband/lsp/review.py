@@ -14,7 +14,6 @@ from typing import TypedDict
 from attrs import frozen
 
 from kernelband.history import Store, runs, trials
-from kernelband.history.records import VariantRow
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
 from kernelband.lsp.ranking import VariantFinding, read_variants
 from kernelband.lsp.wording import title, worth
@@ -88,15 +87,8 @@ def chain(db: Path, run: str, number: int) -> tuple[str, tuple[int, ...]]:
     """
     with Store.read(db) as store:
         whole = runs.find(store, run).id
-        variants = {v.id: v for v in trials.variants(store, whole)}
-        return whole, tuple(v.id for v in _lineage(variants, trials.variant(store, whole, number)))
-
-
-def _lineage(variants: Mapping[int, VariantRow], variant: VariantRow) -> list[VariantRow]:
-    out = [variant]
-    while out[0].parent and out[0].parent in variants and len(out) < len(variants):
-        out.insert(0, variants[out[0].parent])
-    return out
+        last = trials.variant(store, whole, number)
+        return whole, tuple(v.id for v in trials.lineage({v.id: v for v in trials.variants(store, whole)}, last.id))
 
 
 def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
@@ -180,7 +172,7 @@ def _attributed(texts: Sequence[str]) -> _Attributed:
         steps = frozenset(removed[at] for at in range(a + 1, c)).union(*(made for _, made in lines[b + 1 : d]))
         bound.append(steps)
         if put != tuple(first[a + 1 : c]):
-            found.append((Hunk(a + 1, c, b + 1, put), steps))
+            found.append((Hunk(a + 1, c, put), steps))
     return _Attributed(tuple(found), tuple(bound))
 
 

@@ -12,9 +12,11 @@ from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError
 from kernelband.history.records import GIVEN
-from kernelband.lsp.findings import Applicable, Finding, Findings, RunFinding, VariantFinding
+from kernelband.lsp.findings import Applicable, Finding, Findings
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
+from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.run_finding import RunFinding
 from kernelband.source import Workspace, changed, form, program_in
 from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
 from kernelband.source.tree import BOM
@@ -187,11 +189,8 @@ def finding_of(findings: Findings, kernel: Place, texts: Mapping[str, str], memo
 
 def is_original(began: Applicable, kernel: Place, texts: Mapping[str, str], memory: Memory) -> bool:
     """Whether the text is the program of those texts, however either is written. Reads other files: for a thread."""
-    base = began.base_texts
-    asked = (began.run, ())
-    if asked not in memory.of_runs:
-        memory.of_runs[asked] = {found: 0 for found in [_form_of(base, Place(began.path, began.kernel), memory)] if found is not None}
-    return memory.of_runs[asked].get(_form_of(at_hand(began.path, base, kernel, texts), kernel, memory) or "") == 0
+    base = _form_of(began.base_texts, Place(began.path, began.kernel), memory)
+    return base is not None and base == _form_of(at_hand(began.path, began.base_texts, kernel, texts), kernel, memory)
 
 
 def _known(
@@ -251,7 +250,11 @@ def _form_of(texts: Mapping[str, str], kernel: Place, memory: Memory) -> str | N
     small = needed(texts, kernel.qualname)
     asked = (kernel, _hash(small))
     if asked not in memory.forms:
-        memory.forms[asked] = _form(small if parses(small) else texts, finder(kernel.path, kernel))
+        plain = {path: text.removeprefix(BOM) for path, text in (small if parses(small) else texts).items()}
+        try:
+            memory.forms[asked] = form(finder(kernel.path, kernel)(plain))
+        except SourceError:
+            memory.forms[asked] = None
     return memory.forms[asked]
 
 
@@ -264,19 +267,11 @@ def _forms_of(findings: Findings, run: str, numbers: Iterable[int], memory: Memo
     out: dict[str, int] = {}
     for number, patch in ((0, Patch()), *sorted(began.patches.items())):
         full = {**began.base_texts, **patch.apply(dict(began.base_texts))}
-        small = needed(full, began.kernel)
-        key = _form(small if parses(small) else full, finder(began.path, Place(began.path, began.kernel)))
+        key = _form_of(full, Place(began.path, began.kernel), memory)
         if key is not None:
             out.setdefault(key, number)
     memory.of_runs[run, numbers] = out
     return out
-
-
-def _form(texts: Mapping[str, str], program_of: Callable[[Mapping[str, str]], Program]) -> str | None:
-    try:
-        return form(program_of({path: text.removeprefix(BOM) for path, text in texts.items()}))
-    except SourceError:
-        return None
 
 
 def _hash(texts: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import symtable
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from kernelband.source.tree import line_column, parse, trimmed_span
 
 MODULE, TOP = "module", "the top level"  # kind of a host that is no function, and its name for people
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WORD = re.compile(r"[^\W\d]\w*")
 _UNSAID = frozenset({"ctx", "kind", "type_comment"})  # follows from the place, or means nothing
 
 
@@ -207,14 +209,10 @@ def _free(piece: str) -> set[str]:
         try:
             return _named(syntax_tree(piece))
         except (SyntaxError, ValueError):
-            return set(_words(piece))
+            return set(_WORD.findall(piece))
     names = set[str]()
     while tables:
         table = tables.pop()
         names |= {s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()}
         tables += table.get_children()
     return names
-
-
-def _words(text: str) -> Iterable[str]:
-    return (word for word in "".join(c if c.isalnum() or c == "_" else " " for c in text).split() if word.isidentifier())

@@ -128,7 +128,7 @@ def test_hunks_of_any_two_texts(old: list[str], new: list[str]) -> None:
 
 def test_lines_end_as_lsp_has_it() -> None:
     assert lines_of("a\r\nb\rc\nd\f\u2028e\n") == ["a", "b", "c", "d\f\u2028e", ""]
-    assert hunks("a\nb", "a\nb\n") == (Hunk(2, 2, 2, ("",)),)
+    assert hunks("a\nb", "a\nb\n") == (Hunk(2, 2, ("",)),)
     assert hunks("a\r\nb\r\n", "a\nb\n") == ()
 
 

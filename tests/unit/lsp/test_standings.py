@@ -16,7 +16,8 @@ from kernelband.lsp.findings import MOST_OF_A_KERNEL, Applicable, Findings
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Lines
-from kernelband.source import between, find_kernels, patch_to_json
+from kernelband.source import between, find_kernels, form, patch_to_json, program_in
+from kernelband.source.model import Place
 from tests.unit.lsp.test_findings import TEXT, final, measured, trial, variant, write
 
 
@@ -194,4 +195,27 @@ async def test_an_edit_that_was_judged_is_known_whatever_came_out(tmp_path: Path
     findings.refresh()
     standings = Standings(lambda: findings, lambda: {str(path): VARIANT}, lambda: None)
     assert await standings.against("a1", str(path), "add") == (1, "")
+    findings.close()
+
+
+@pytest.mark.asyncio
+async def test_a_variant_that_was_wrong_is_none_that_anybody_has(tmp_path: Path) -> None:
+    """Its form is written down: asked about that run it is known, and no lens says that it is a variant."""
+    path, db = tmp_path / "k.py", tmp_path / "history.db"
+    forms = [form(program_in({str(path): text}, str(path), "add")) for text in (TEXT, VARIANT)]
+    made = patch_to_json(between({str(path): TEXT}, {str(path): VARIANT}))
+    other = patch_to_json(between({str(path): TEXT}, {str(path): TEXT.replace("BLOCK=64", "BLOCK=256")}))
+    rows = trials.Rows(
+        variants=(variant("a1", 0, form=forms[0]), variant("a1", 1, patch=made, form=forms[1]), variant("a1", 2, patch=other)),
+        trials=(trial("a1", 1, correctness="wrong"), trial("a1", 2)),
+        finals=(final("a1", 2, 1.5),),
+    )
+    write(db, measured("a1", str(path)), rows)
+    findings = Findings(db)
+    findings.refresh()
+    held = {str(path): VARIANT}
+    stands = module.standing(findings, Place(str(path), "add"), held, module.Memory())
+    assert (stands.accepted, stands.taken) == (None, None)
+    assert "has changed since run a1" in stands.stale
+    assert await Standings(lambda: findings, lambda: held, lambda: None).against("a1", str(path), "add") == (1, "")
     findings.close()

@@ -225,6 +225,14 @@ def test_an_edit_of_an_import_or_a_global_moves_with_it() -> None:
         placed(BASE.replace("import torch", "import torch  # mine"), variant(FASTER.replace("import torch\n", "import torch as th\n")))
 
 
+def test_a_name_that_the_variant_brings_and_the_text_has_by_now_is_refused() -> None:
+    """By lines it would fit, and launch with 3 warps what was verified with 2."""
+    brings = BASE.replace("OTHER = 1", "OTHER = 1\nMORE = 2").replace("num_warps=WARPS", "num_warps=MORE")
+    assert is_one(placed("import os\n" + BASE, variant(brings)), brings)
+    with pytest.raises(StaleText, match=r"^The text around scale_kernel has changed since run 1a2b3c4d"):
+        placed(BASE + "\nMORE = 3\n", variant(brings))
+
+
 def test_a_new_function_between_two_others_moves_with_the_first() -> None:
     at = BASE.index("    return x * 2") + len("    return x * 2")
     patch = make_patch({PATH: BASE}, {PATH: [Edit(Span(at + 2, at + 2), "\ndef added():\n    pass\n\n")]})

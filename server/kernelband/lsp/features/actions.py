@@ -14,11 +14,11 @@ from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.fixes import fixes, unverified
 from kernelband.lsp.features.lens import resumable
 from kernelband.lsp.features.offers import offers
-from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.inspections import INSPECTION
 from kernelband.lsp.ranking import VariantFinding
 from kernelband.lsp.refusal import Refused, can_name
+from kernelband.lsp.run_finding import RunFinding
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import title

@@ -12,11 +12,11 @@ from kernelband.history import Store, runs
 from kernelband.history.records import GIVEN
 from kernelband.lsp.catalog import Found
 from kernelband.lsp.features import lens
-from kernelband.lsp.findings import RunFinding
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.notebooks import Book
 from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.run_finding import RunFinding
 from kernelband.source.folders import is_below
 
 if TYPE_CHECKING:
