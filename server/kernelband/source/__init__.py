@@ -41,7 +41,7 @@ from kernelband.source.kernels import find_kernels
 from kernelband.source.listed import Listed, list_kernels
 from kernelband.source.patch import between, compose, make_patch, patch_from_json, patch_to_json
 from kernelband.source.program import choose_kernel, find_program
-from kernelband.source.transplant import ProgramOf, changed, program_in, transplant
+from kernelband.source.transplant import changed, program_in, transplant
 from kernelband.source.tree import (
     ancestors,
     children,
@@ -62,7 +62,6 @@ __all__ = [
     "Census",
     "IncrementalKernels",
     "Listed",
-    "ProgramOf",
     "Workspace",
     "ancestors",
     "between",
