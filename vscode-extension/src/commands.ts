@@ -1,6 +1,6 @@
 /** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
 import * as vscode from "vscode";
-import type { Reproduced, Shown } from "./protocol.ts";
+import type { Menu, Reproduced, Shown } from "./protocol.ts";
 import { optimize, pickKernel, remembered, type Target } from "./optimize/optimize.ts";
 import { registering } from "./registering.ts";
 import type { Reviews } from "./review/reviews.ts";
@@ -63,6 +63,11 @@ export function register(
     if (!(await ready(server, search, uri as string))) return undefined;
     const spend = budget ?? remembered(context.workspaceState, uri as string);
     return server.command("optimize", uri, kernel, ...(spend ? [spend] : []));
+  });
+  server.intercept("more", async ([uri, kernel]) => {
+    const { items } = await server.command<Menu>("more", uri, kernel);
+    const picked = await vscode.window.showQuickPick(items.map((item) => ({ label: item.title, item })), { title: kernel as string });
+    if (picked) await vscode.commands.executeCommand(picked.item.command, ...picked.item.arguments);
   });
   server.intercept("explain", async (args) => {
     const { uri } = await server.command<Shown>("explain", ...args);

@@ -39,6 +39,11 @@ export interface Compared extends Shown {
   files: { original: string; variant: string }[];
 }
 
+/** All that can be done with a kernel. */
+export interface Menu {
+  items: { title: string; command: string; arguments: unknown[] }[];
+}
+
 export interface Reproduced extends Shown {
   command: string;
   notes: string[];
@@ -129,6 +134,8 @@ export interface RunOfKernel {
 /** `ratio` with its interval where it was verified, else a `tier` with the fact behind it. */
 export interface VariantOfRun {
   number: number;
+  /** All that it changes of the original, in a line; `what` is its last edit. */
+  title: string;
   what: string;
   why: string;
   verified: boolean;

@@ -278,7 +278,7 @@ test("only a ratio is a verified one", () => {
 
 function known(): Runs {
   const variant = (number: number, more: Partial<VariantOfRun>): VariantOfRun => ({
-    ...{ number, what: `what ${number}`, why: "", verified: false, ratio: null, low: null, high: null, cases: 0, tier: "", fact: "", decision: "" },
+    ...{ number, title: `title ${number}`, what: `what ${number}`, why: "", verified: false, ratio: null, low: null, high: null, cases: 0, tier: "", fact: "", decision: "" },
     ...more,
   });
   const runs: Runs["runs"] = [
@@ -305,9 +305,9 @@ test("the list has what may be taken, the best first, a ratio only where it was 
     list.map(({ worth }) => worth),
     ["1.50× (1.40 to 1.60) on NVIDIA H200, 1 case", "Likely faster on NVIDIA H200 (predicted)"],
   );
-  assert.deepEqual(list.map(({ number, why, present }) => [number, why, present]), [
-    [4, "", false],
-    [3, "fewer bytes", true],
+  assert.deepEqual(list.map(({ number, title, why, present }) => [number, title, why, present]), [
+    [4, "title 4", "", false],
+    [3, "title 3", "fewer bytes", true],
   ]);
   assert.equal(after(list, 4)?.number, 3);
   assert.equal(after(list, 3)?.number, 4);

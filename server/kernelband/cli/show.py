@@ -11,7 +11,7 @@ import click
 from kernelband.cli import armtable
 from kernelband.cli.output import console
 from kernelband.cli.target import db_option, json_option, open_history
-from kernelband.explain.outcome import by_figure, by_tier, final_lines, tier, trial_line, verdict, word
+from kernelband.explain.outcome import by_figure, by_tier, final_lines, tier, titles_of, trial_line, verdict, word
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, TrialRow, VariantRow
 
@@ -91,11 +91,12 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
 
     finals = {f.variant: f for f in trials.finals(store, row.id)}
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("variant", "result", "final", "strategy", "what"):
+    for column in ("variant", "result", "final", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
+    said = titles_of(by_id, tried, finals)
     for t in by_figure(tried, finals, row.summary.get("best")):
         v = by_id[t.variant]
-        table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), v.strategy, v.what)
+        table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), said[v.id])
     console().print(table)
 
 
@@ -106,13 +107,14 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     from kernelband.explain.why import step
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("variant", "predicted", "because", "strategy", "what"):
+    for column in ("variant", "predicted", "because", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
+    said = titles_of(by_id, tried, None)
     for t in by_tier(tried, by_id, row.summary.get("best")):
         v = by_id[t.variant]
-        said = tier(t, v)
-        why = t.reason if said is None else because(said, str(v.forecast.get("fact", "")), step(v))
-        table.add_row(str(t.variant), said or word(t), why, v.strategy, v.what)
+        of = tier(t, v)
+        why = t.reason if of is None else because(of, str(v.forecast.get("fact", "")), step(v))
+        table.add_row(str(t.variant), of or word(t), why, said[v.id])
     console().print(table)
 
 

@@ -8,6 +8,8 @@ from typing import Literal, cast
 
 from kernelband.explain.compare import TIERS
 from kernelband.explain.figures import Figures
+from kernelband.explain.words import Step, changes, titles
+from kernelband.history import trials
 from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
 
 State = Literal[
@@ -108,3 +110,14 @@ def by_tier(tried: Iterable[TrialRow], variants: Mapping[int, VariantRow], best:
     """Trials of a predicted run: the one that the run would bet on, then the likeliest first, those without a tier last."""
     rank = {name: i for i, name in enumerate(TIERS)}
     return sorted(tried, key=lambda t: (t.variant != best, rank.get(tier(t, variants[t.variant]) or "", len(TIERS)), t.number))
+
+
+def titles_of(variants: Mapping[int, VariantRow], tried: Iterable[TrialRow], finals: Mapping[int, FinalRow] | None) -> dict[int, str]:
+    """The same of all that a run tried, where those that are worth showing stand in one list. ``finals``: None where it was predicted."""
+    chains = {t.variant: [Step(v.move, v.parameters, v.what) for v in trials.lineage(variants, t.variant)] for t in tried}
+    shown = [t.variant for t in tried if (tier(t, variants[t.variant]) if finals is None else _verified(finals.get(t.variant)))]
+    return {n: changes(chain) for n, chain in chains.items()} | titles({n: chains[n] for n in shown})
+
+
+def _verified(final: FinalRow | None) -> bool:
+    return final is not None and final.verified

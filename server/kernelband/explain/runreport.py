@@ -15,7 +15,7 @@ from kernelband.explain.figures import Figures, figures, method_of, ratio_of, ti
 from kernelband.explain.figurewords import notes, slower
 from kernelband.explain.kept import Kept, read
 from kernelband.explain.originaltimes import original_times
-from kernelband.explain.outcome import by_figure, by_tier, final_lines, state, tier, trial_line, word
+from kernelband.explain.outcome import by_figure, by_tier, final_lines, state, tier, titles_of, trial_line, word
 from kernelband.explain.reportshape import (
     About,
     ArmLine,
@@ -70,7 +70,10 @@ def run_report(store: Store, run: RunRow, counts: Mapping[str, int] | None = Non
     clusters = _clusters(kept, view)
     of = {member: c.cluster for c in clusters.rows for member in c.members}
     workspace = Workspace.for_file(run.path)
-    variants = tuple(_variant(kept, t, of.get(t.variant), workspace if i < MOST_TOLD else None) for i, t in enumerate(listed))
+    said = titles_of(kept.variants, kept.trials, kept.finals if kept.measured else None)
+    variants = tuple(
+        _variant(kept, t, said[t.variant], of.get(t.variant), workspace if i < MOST_TOLD else None) for i, t in enumerate(listed)
+    )
     dropped = [
         Dropped(p.parent, f"{p.strategy}.{p.move}", p.outcome, p.reason if p.outcome in FAILED else "")
         for p in kept.pulls
@@ -213,7 +216,7 @@ def _cases(kept: Kept) -> tuple[CaseLine, ...]:
 # ---------------------------------------------------------------- variants
 
 
-def _variant(kept: Kept, t: TrialRow, cluster: int | None, workspace: Workspace | None) -> Variant:
+def _variant(kept: Kept, t: TrialRow, title: str, cluster: int | None, workspace: Workspace | None) -> Variant:
     v, final = kept.variants[t.variant], kept.finals.get(t.variant)
     found = figures(kept, v.id)
     verified = found is not None and final is not None and final.verified
@@ -225,7 +228,7 @@ def _variant(kept: Kept, t: TrialRow, cluster: int | None, workspace: Workspace 
         trial=t.number,
         move=f"{v.strategy}.{v.move}",
         parameters=v.parameters,
-        title=v.what,
+        title=title,
         why=v.why,
         author=v.author,
         numerics=v.numerics,

@@ -203,7 +203,7 @@ def _figure(v: VariantFinding) -> str:
 
 def _edit(v: VariantFinding) -> str:
     mark = {"accept": " *Accepted.*", "reject": " *Rejected.*"}.get(v.decision, "")
-    return f"Variant {v.number}: {escaped(v.what).rstrip('.')}.{mark}"
+    return f"Variant {v.number}: {escaped(v.title)}.{mark}"
 
 
 # ---------------------------------------------------------------- words

@@ -8,7 +8,9 @@ from typing import TypedDict
 
 from attrs import evolve, frozen
 
-from kernelband.explain.compare import TIERS, Step, because
+from kernelband.explain.compare import TIERS, because
+from kernelband.explain.compare import Step as Moved
+from kernelband.explain.words import Step, titles
 from kernelband.history import Store
 
 MOST_VARIANTS = 50  # of a predicted run, the likeliest
@@ -18,6 +20,7 @@ _SIDES = "json_extract(v.forecast, '$.parent_gains') AS gains, json_extract(v.fo
 class Said(TypedDict):
     """What a variant says of itself."""
 
+    title: str
     what: str
     why: str
     numerics: str
@@ -32,7 +35,8 @@ class VariantFinding:
 
     run: str
     number: int
-    what: str
+    title: str  # all that it changes of the original, in a line
+    what: str  # its last edit, in a sentence
     why: str
     moves: tuple[str, ...]  # ``strategy.move`` of each edit, the first one first
     numerics: str
@@ -131,40 +135,46 @@ def _best(store: Store, run: str) -> int | None:
     return row["best"]
 
 
-def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, Step | None]]:
+def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, Moved | None]]:
     """The fact behind each tier, and what moved against the variant that it was made from."""
     rows = store.rows(
         f"SELECT v.id, v.parent, coalesce(json_extract(v.forecast, '$.fact'), '') AS fact, {_SIDES} FROM variants v "  # noqa: S608 - ours
         f"WHERE v.run = ? AND v.id IN ({_marks(numbers)})",
         [run, *numbers],
     )
-    out: dict[int, tuple[str, Step | None]] = {}
+    out: dict[int, tuple[str, Moved | None]] = {}
     for r in rows:
-        step: Step | None = None
+        step: Moved | None = None
         if r["parent"]:
             gains, costs = (None if r[side] is None else tuple(map(str, json.loads(r[side]))) for side in ("gains", "costs"))
-            step = Step(int(r["parent"])) if gains is None or costs is None else Step(int(r["parent"]), gains, costs)
+            step = Moved(int(r["parent"])) if gains is None or costs is None else Moved(int(r["parent"]), gains, costs)
         out[int(r["id"])] = (str(r["fact"]), step)
     return out
 
 
 def _edits(store: Store, run: str, numbers: Collection[int]) -> tuple[dict[int, Said], dict[int, tuple[str, ...]]]:
     """What each variant says of itself, and the moves that led to it."""
-    above = {
-        int(r["id"]): (r["parent"], f"{r['strategy']}.{r['move']}")
-        for r in store.rows("SELECT id, parent, strategy, move FROM variants WHERE run = ? AND id", [run])
-    }
-    rows = store.rows(f"SELECT id, what, why, numerics, author FROM variants WHERE run = ? AND id IN ({_marks(numbers)})", [run, *numbers])  # noqa: S608 - ours
-    texts = {int(r["id"]): Said(what=r["what"], why=r["why"], numerics=r["numerics"], author=r["author"]) for r in rows}
-    moves: dict[int, tuple[str, ...]] = {}
-    for number in numbers:
-        names, at = list[str](), number
-        while at in above and len(names) <= len(above):
-            parent, name = above[at]
-            names.insert(0, name)
-            at = int(parent or 0)
-        moves[number] = tuple(names)
-    return texts, moves
+    rows = store.rows("SELECT id, parent, strategy, move FROM variants WHERE run = ? AND id", [run])
+    above = {int(r["id"]): int(r["parent"] or 0) for r in rows}
+    moves = {int(r["id"]): f"{r['strategy']}.{r['move']}" for r in rows}
+    chains = {n: _chain(above, n) for n in numbers if n in above}
+    wanted = {at for chain in chains.values() for at in chain}
+    columns = "id, move, parameters, what, why, numerics, author"
+    rows = store.rows(f"SELECT {columns} FROM variants WHERE run = ? AND id IN ({_marks(wanted)})", [run, *wanted])  # noqa: S608 - ours
+    by_id = {int(r["id"]): r for r in rows}
+    steps = {n: Step(r["move"], json.loads(r["parameters"]), r["what"]) for n, r in by_id.items()}
+    said = titles({n: [steps[at] for at in chain] for n, chain in chains.items()})
+    texts = {n: Said(title=title, **{k: by_id[n][k] for k in ("what", "why", "numerics", "author")}) for n, title in said.items()}
+    return texts, {n: tuple(moves[at] for at in chain) for n, chain in chains.items()}
+
+
+def _chain(above: Mapping[int, int], number: int) -> list[int]:
+    """The variants from the first edit of the original to that one."""
+    out: list[int] = []
+    while number in above and len(out) <= len(above):
+        out.insert(0, number)
+        number = above[number]
+    return out
 
 
 def _marks(numbers: Collection[int]) -> str:

@@ -13,9 +13,10 @@ from typing import TypedDict
 
 from attrs import frozen
 
+from kernelband.errors import HistoryError
 from kernelband.history import Store, runs, trials
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
-from kernelband.lsp.ranking import VariantFinding, read_variants
+from kernelband.lsp.ranking import read_variant, read_variants
 from kernelband.lsp.wording import title, worth
 
 
@@ -106,11 +107,13 @@ def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
         kept = read(store, row)
         shown = {v.number: v for v in read_variants(store, row.id, row.mode)}
         for number in numbers:
-            variant = trials.variant(store, row.id, number)
-            found = shown.get(number) or VariantFinding(row.id, number, variant.what, variant.why, (), variant.numerics, variant.author)
+            found = shown.get(number) or read_variant(store, row.id, number)
+            if found is None:
+                raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
+            variant = kept.variants[number]
             told = explanation(row, variant, verified=found.verified).headline if found.verified or found.tier else ""
             why = " ".join(s for s in (*two_sentences(kept, variant), told) if s)
-            out.append(Words(number, variant.what, title(row.device, found), worth(row.device, found), why))
+            out.append(Words(number, found.what, title(row.device, found), worth(row.device, found), why))
     return out
 
 

@@ -6,13 +6,11 @@ from kernelband.lsp.ranking import VariantFinding
 
 
 def title(device: str, v: VariantFinding) -> str:
-    """A variant in one line: what it is worth and on what, what it changes."""
+    """A variant in one line: what it changes of the original, then what that is worth and on what."""
     if v.ratio is not None and v.low is not None and v.high is not None:
         cases = f"{v.cases} case{'s' if v.cases != 1 else ''}"
-        return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f}) on {device}, {cases}: {v.what}"
-    if v.tier:
-        return f"{v.tier.capitalize()} on {device} (predicted): {v.what}"
-    return f"Not verified: {v.what}"
+        return f"{v.title}: {v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f}) on {device}, {cases}"
+    return f"{v.title}: {v.tier} on {device} (predicted)" if v.tier else f"{v.title}: not verified"
 
 
 def worth(device: str, v: VariantFinding) -> str:

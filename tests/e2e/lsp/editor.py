@@ -33,7 +33,7 @@ class Editor:
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self.changes: list[Any] = []
         self.refuses = ""
-        self.picks: int | None = None  # of what a message offers
+        self.picks: int | str | None = None  # of what a message offers: the one at that place, or the first that begins so
         client.feature(types.WORKSPACE_APPLY_EDIT)(lambda params: self._apply(params))  # noqa: PLW0108 - pygls writes on what it gets
         client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(lambda params: self._pick(params))  # noqa: PLW0108 - the same
         self.redraw = asyncio.Event()  # the server wants its lenses drawn anew
@@ -76,6 +76,8 @@ class Editor:
         return types.ApplyWorkspaceEditResult(applied=True)
 
     def _pick(self, params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        if isinstance(self.picks, str):
+            return next(a for a in params.actions or () if a.title.startswith(self.picks))
         return params.actions[self.picks] if self.picks is not None and params.actions else None
 
     def put(self, change: types.TextDocumentEdit) -> None:

@@ -19,3 +19,11 @@ async def test_the_surfaces_say_what_was_recorded() -> None:
     assert len(found) > 15
     for name, said in found.items():
         assert said == known[name], name
+
+
+def test_a_kernel_has_few_actions_and_they_begin_differently() -> None:
+    """On every surface that is recorded."""
+    for name, said in json.loads(RECORD.read_text()).items():
+        found = said["actions"]
+        assert len(found) <= 5, name
+        assert len({title[:30] for title in found}) == len(found), name

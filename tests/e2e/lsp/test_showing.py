@@ -50,8 +50,12 @@ async def offered(ed: Editor) -> tuple[dict[str, types.Command], str, int]:
     ed.open()
     await ed.eventually(ed.lenses, lambda found: len(found) == 2)
     actions = await ed.actions("tl.store")
-    assert actions[0].title.startswith("Likely faster")
-    found = {a.title.partition(" ")[0]: a.command for a in actions if a.command is not None and "the best variant" in a.title}
+    assert ": likely faster on" in actions[0].title
+    assert actions[-1].title == "More actions for scale_kernel…"
+    assert len(actions) <= 5
+    items = (await ed.command("more", ed.uri, "scale_kernel"))["items"]
+    commands = [(i["title"], types.Command(**i)) for i in items if "the best variant" in i["title"]]
+    found = {title.partition(" ")[0]: command for title, command in commands if "patch" not in title}
     command = found["Explain"]
     assert command.arguments is not None
     return found, command.arguments[2], command.arguments[3]

@@ -1,4 +1,4 @@
-/** The list of a kernel's variants: the best first, each with what it is worth and what it changes. */
+/** The list of a kernel's variants: the best first, each with what it changes and what that is worth. */
 import * as vscode from "vscode";
 import type { Runs } from "../protocol.ts";
 import type { Server } from "../server/server.ts";
@@ -14,15 +14,15 @@ export async function pickVariant(server: Server, uri: string, kernel: string, i
   if (!list.length && !isInFile) throw new Error(vscode.l10n.t("There is no variant of {0} to take: optimize it first.", kernel));
   const pick = vscode.window.createQuickPick<Item>();
   pick.title = vscode.l10n.t("Variants of {0}", kernel);
-  pick.placeholder = vscode.l10n.t("Which one shall be put in, to be looked at?");
+  pick.placeholder = vscode.l10n.t("Choose the variant to review in the file");
   pick.matchOnDescription = pick.matchOnDetail = true;
   const buttons = [
     { iconPath: new vscode.ThemeIcon("diff"), tooltip: vscode.l10n.t("Compare side by side") },
     { iconPath: new vscode.ThemeIcon("book"), tooltip: vscode.l10n.t("Explain") },
   ];
   const items: Item[] = list.map((offer) => ({
-    label: `${offer.verified ? "$(check) " : ""}${offer.worth}`,
-    ...(offer.present ? { description: vscode.l10n.t("in the file") } : {}),
+    label: `${offer.verified ? "$(check) " : ""}${offer.title}`,
+    description: offer.present ? `${offer.worth} · ${vscode.l10n.t("in the file")}` : offer.worth,
     detail: [offer.what, offer.why].filter(Boolean).map((said) => (/[.!?]$/.test(said) ? said : `${said}.`)).join(" "),
     buttons,
     offer,

@@ -19,6 +19,8 @@ export interface Offer {
   number: number;
   /** What it is worth: a ratio with its interval where it was verified, else a tier with the word predicted. */
   worth: string;
+  /** All that it changes of the original. */
+  title: string;
   what: string;
   why: string;
   verified: boolean;
@@ -35,6 +37,7 @@ export function offers(known: Runs, of = atHome(known)?.id): Offer[] {
     run: run.id,
     number: v.number,
     worth: worth(run, v),
+    title: v.title,
     what: v.what,
     why: v.why || v.fact,
     verified: v.verified,

@@ -10,6 +10,7 @@ import {
   ResponseError,
   State,
   type LanguageClientOptions,
+  ShowMessageRequest,
 } from "vscode-languageclient/node";
 import type { RunChanged } from "../protocol.ts";
 import type { Interpreters } from "../python/interpreters.ts";
@@ -19,6 +20,7 @@ import type { SearchEnvironment } from "../search/environment.ts";
 import { Late, within } from "../within.ts";
 import { Client } from "./client.ts";
 import { launch } from "./launch.ts";
+import { picked } from "./questions.ts";
 import { Restarts } from "./restarts.ts";
 import { settings } from "./settings.ts";
 import { Starts } from "./starts.ts";
@@ -164,6 +166,7 @@ export class Server implements vscode.Disposable {
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) this.#greet(client);
     });
+    client.onRequest(ShowMessageRequest.type, picked); // in place of a toast, which cuts its buttons off
     client.onNotification("kernelband/runChanged", (changed: RunChanged) => this.#runChanged.fire(changed));
     return client;
   }

@@ -1,4 +1,4 @@
-"""What can be done with the kernel at the cursor: ranked variants first, then everything that a lens can do."""
+"""What can be done with the kernel at the cursor: its best variants, what is done most, and the way to everything else."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from kernelband.errors import KernelBandError, StaleText
 from kernelband.lsp.applying import Wanted, variant_edit
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.fixes import fixes, unverified
-from kernelband.lsp.features.lens import resumable
-from kernelband.lsp.features.offers import offers
-from kernelband.lsp.index import place
+from kernelband.lsp.features.menu import menu
 from kernelband.lsp.inspections import INSPECTION
 from kernelband.lsp.ranking import VariantFinding
 from kernelband.lsp.refusal import Refused, can_name
 from kernelband.lsp.run_finding import RunFinding
 from kernelband.lsp.server import KernelBandServer
-from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel
 
 VARIANT = f"{types.CodeActionKind.RefactorRewrite.value}.kernelband"
+MOST_ACTIONS = 5  # of a kernel
 RUN = f"{types.CodeActionKind.Refactor.value}.kernelband"  # not source: VS Code leaves those out of the lightbulb, and may run them on save
 
 
@@ -71,39 +69,16 @@ def of_inspection(server: KernelBandServer, wanted: Wanted) -> Wanted:
 
 
 def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.CodeAction]:
-    """Of one kernel."""
+    """Of one kernel: what comes first of all that can be done, and the way to the rest."""
     name = kernel.place.qualname
-    live = server.runs.of(place(uri), name)
     standing = server.standings.of(uri, name)
-    known = _known(server, uri, name, standing) if standing is not None else []
-    if live is not None and not live.ended:
-        what = "verification" if live.request.judges else "optimization"
-        return [_run(f"Cancel the {what} of {name} ({live.headline})", "kernelband.server.cancel", live.id), *known]
-    stale = standing is not None and standing.stale
-    verify = _run(f"Verify {'this version' if stale else 'my edit'} of {name}", "kernelband.server.verify", uri, name)
-    out = [verify, *known] if stale else known
-    interrupted = resumable(standing, place(uri), name)
-    if interrupted is not None:
-        out.append(_run(f"Resume the optimization of {name}", "kernelband.server.resume", uri, name, interrupted))
-    out.append(_run(f"Optimize {name}", "kernelband.server.optimize", uri, name))
-    out += [] if stale else [verify]
-    out.append(_run("Optimize kernels changed since HEAD", "kernelband.server.optimizeChanged", "HEAD"))
-    out.append(_run(f"Choose what shows {name} at work", "kernelband.server.chooseEntry", uri, name))
-    out.append(_run("Choose the device for this file", "kernelband.server.chooseDevice", uri))
-    return out
-
-
-def _known(server: KernelBandServer, uri: str, kernel: str, standing: Standing) -> list[types.CodeAction]:
-    """What can be done with the variants that are known; those of earlier runs, too, while another goes on."""
-    run = standing.finding.telling
-    if run is None:
-        return []
-    out = [_variant(server, uri, kernel, run, v) for v in standing.offers]
-    if standing.accepted:
-        out.append(_run(f"Revert {kernel} to the original", "kernelband.server.revert", uri, kernel, run.id, standing.accepted))
-    best = standing.offers[:1]
-    out += [_run("Copy the patch of the best variant", "kernelband.server.patch", uri, kernel, run.id, v.number) for v in best]
-    return out + [_run(said, command, *arguments) for said, command, arguments in offers(uri, kernel, standing)]
+    run = standing.finding.telling if standing is not None else None
+    items = menu(server, uri, name)
+    variants = standing.offers[: max(MOST_ACTIONS - 1 - len(items.first), 1)] if standing is not None and run is not None else ()
+    out = [_variant(server, uri, name, run, v) for v in variants if run is not None]
+    at = 1 if items.leads else 0
+    first = [_run(item.title, item.command, *item.arguments) for item in items.first]
+    return [*first[:at], *out, *first[at:], _run(f"More actions for {name}…", "kernelband.server.more", uri, name)]
 
 
 def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunFinding, v: VariantFinding) -> types.CodeAction:

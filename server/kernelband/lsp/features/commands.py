@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from attrs import asdict
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
@@ -19,6 +20,7 @@ from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.environment import environment
 from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.listing import forget, kernels, list_runs
+from kernelband.lsp.features.menu import all_of
 from kernelband.lsp.features.reporting import report, run_report
 from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
@@ -38,8 +40,11 @@ Handler = Callable[..., Awaitable[Any]]
 def register(server: KernelBandServer) -> None:
     """One command each. What can't be done answers with a sentence, as the request's error and in a message."""
     for handler, kinds in COMMANDS.items():
-        name = NAMES.get(handler, handler.__name__)
-        server.command(f"kernelband.server.{name}")(_checked(server, name, handler, kinds))
+        server.command(_name(handler))(_checked(server, _name(handler), handler, kinds))
+
+
+def _name(handler: Handler) -> str:
+    return f"kernelband.server.{NAMES.get(handler, handler.__name__)}"
 
 
 def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple[type, ...]) -> Callable[..., Awaitable[Any]]:
@@ -51,9 +56,9 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
         if not good:
             wanted = ", ".join(k.__name__ for k in kinds) or "none"
             left_out = f" The last {len(kinds) - needed} may be left out." if needed < len(kinds) else ""
-            raise JsonRpcInvalidParams(message=f"kernelband.server.{name} takes these arguments: {wanted}.{left_out}")
+            raise JsonRpcInvalidParams(message=f"{name} takes these arguments: {wanted}.{left_out}")
         if not all(can_name(a) for a in arguments if not isinstance(a, dict)):
-            raise JsonRpcInvalidParams(message=f"An argument of kernelband.server.{name} can't be a URI, a name, an id or a number.")
+            raise JsonRpcInvalidParams(message=f"An argument of {name} can't be a URI, a name, an id or a number.")
         try:
             return await handler(server, *(server.documents.program(a) if isinstance(a, str) else a for a in arguments))
         except KernelBandError as error:
@@ -192,6 +197,22 @@ async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, A
     return await apply(server, uri, kernel, variant.run, variant.number) if variant is not None else {"applied": False}
 
 
+async def more(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:
+    """All that can be done with a kernel, to choose from. Answers ``{"items": [{"title", "command", "arguments"}]}``: a client that can't
+    show them itself has asked for one, and done it.
+    """
+    items = {item.title: item for item in all_of(server, uri, kernel)}
+    if not pages.opens_itself(server):
+        buttons = [types.MessageActionItem(said) for said in items]
+        picked = await server.window_show_message_request_async(
+            types.ShowMessageRequestParams(types.MessageType.Info, f"What shall be done with {kernel}?", buttons)
+        )
+        if picked is not None and picked.title in items:
+            item = items[picked.title]
+            await next(h for h in COMMANDS if item.command == _name(h))(server, *item.arguments)
+    return {"items": [asdict(item) for item in items.values()]}
+
+
 #: Handlers with the kinds of their arguments.
 COMMANDS: dict[Handler, tuple[type, ...]] = {
     optimize: (str, str, dict),
@@ -207,6 +228,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     patch: (str, str, str, int),
     report: (str, str, str),
     choose: (str, str),
+    more: (str, str),
     choose_entry: (str, str, str),
     choose_device: (str, str),
     device_of: (str,),

@@ -127,7 +127,7 @@ def _run(run: RunFinding, live: LiveRun | None) -> dict[str, Any]:
 def _variant(v: VariantFinding) -> dict[str, Any]:
     return {
         "number": v.number,
-        "title": v.what,
+        "title": v.title,
         "ratio": v.ratio,
         "tier": v.tier or None,
         "verified": v.verified,

@@ -1,0 +1,59 @@
+"""A variant's line: the whole chain against the original."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelband.explain.words import BEGIN, MOVES, Step, changes, titles
+from kernelband.strategies import STRATEGIES
+
+SIZED = {"tiles", "more_programs"}  # the sizes that they change say what they do
+
+
+def test_each_move_has_words_of_its_own() -> None:
+    ours = {name.partition(" ")[0] for name in MOVES}
+    assert {move.name for strategy in STRATEGIES for move in strategy.moves} - ours <= SIZED
+    assert len(set(MOVES.values())) == len(MOVES)
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [
+        ([("tiles", {"BLOCK": 128}, "BLOCK 64 -> 128.")], "BLOCK 64→128"),
+        (
+            [
+                ("tiles", {"BLOCK": 32, "num_warps": 2}, "BLOCK 16 -> 32 and num_warps 4 -> 2, with the grid."),
+                ("split_k", {"parts": 4}, "The loop over K is split."),
+                ("tiles", {"BLOCK": 64, "num_warps": 8}, "BLOCK 32 -> 64 and num_warps 2 -> 8."),
+            ],
+            "BLOCK 16→64 · split-K 4 · 8 warps",
+        ),
+        ([("tiles", {}, "BLOCK 64 -> 32."), ("tiles", {}, "BLOCK 32 -> 64."), ("exp2", {}, "exp(x) becomes exp2.")], "exp2"),
+        ([("loop_stages", {"num_stages": 3}, "The loads are issued 2 iterations ahead.")], "3-stage loop"),
+        ([("tiles", {"num_warps": 1}, "num_warps 4 -> 1.")], "1 warp"),
+        ([("rows_per_program", {"rows": 8, "num_warps": 4}, "Each program takes 8 values.")], "8 rows/program · 4 warps"),
+        ([("model", {"text": "1a"}, "Keeps the row in registers.")], "Keeps the row in registers"),
+        ([("model", {}, "word " * 40)], " ".join(["word"] * 11) + "…"),
+    ],
+)
+def test_the_chain_in_a_line(steps: list[tuple[str, dict[str, object], str]], wanted: str) -> None:
+    assert changes(Step(*step) for step in steps) == wanted
+
+
+def test_each_title_of_a_list_begins_in_its_own_way() -> None:
+    tiles = Step("tiles", {"num_warps": 8}, "BLOCK_SIZE_M 64 -> 128 and num_warps 4 -> 8.")
+    split, exp2, hints = Step("split_k", {"parts": 4}, "."), Step("exp2", {}, "."), Step("cache_hints", {"plan": "stream"}, ".")
+    found = titles({1: [tiles], 2: [tiles, split, hints], 3: [tiles, split, exp2], 4: [exp2], 5: [tiles, split, hints], 6: []})
+    assert found[1] == "BLOCK_SIZE_M 64→128 · 8 warps"
+    assert found[3] == "exp2 · BLOCK_SIZE_M 64→128 · split-K 4 · 8 warps"
+    assert found[2].startswith("#2 · ")
+    assert found[5].startswith("#5 · ")
+    assert len({said[:BEGIN] for said in found.values()}) == len(found)
+
+
+@given(st.dictionaries(st.integers(1, 99), st.lists(st.sampled_from(["exp2", "rsqrt", "unroll", "nothing of ours"]), max_size=4)))
+def test_whatever_they_are(moves: dict[int, list[str]]) -> None:
+    found = titles({number: [Step(move, {"factor": number}, "Text.") for move in chain] for number, chain in moves.items()})
+    assert len({said[:BEGIN] for said in found.values()}) == len(moves)
