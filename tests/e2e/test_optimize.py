@@ -98,9 +98,14 @@ def test_apply_in_place_keeps_the_mode_and_refuses_another_text(home: Home, run:
         assert home.file.read_text() != KERNEL
         assert "# each program scales one block" in home.file.read_text()
         assert home.file.stat().st_mode & 0o777 == 0o640
+        assert done.out.splitlines()[-1].endswith(", predicted and not measured.")
         again = home.run("apply", f"{run_id}/1", *db)
         assert again.code == 3
-        assert "has changed since this variant was made" in again.sentence
+        assert f"has changed since run {run_id}" in again.sentence
+        back = home.run("revert", "last", *db)
+        assert back.code == 0, back.err
+        assert home.file.read_text() == KERNEL
+        assert home.file.stat().st_mode & 0o777 == 0o640
         assert sorted(p.name for p in home.work.iterdir()) == [".git", "scale.py"]
     finally:
         home.file.write_text(KERNEL)
@@ -143,6 +148,10 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on(home: Home) -> None:
     assert (ended["event"], ended["state"]) == ("run_ended", "interrupted")
     run_id = events[0]["run"] if events[0]["event"] == "run_started" else next(e["run"] for e in events if e["event"] == "run_started")
     assert f"--resume {run_id}" in ended["reason"]
+    best = ended["best"]
+    assert ("best so far" in ended["reason"]) == (best is not None)
+    listed = home.run("history", "--db", str(home.db)).out
+    assert (f"variant {best} likely faster" if best else "nothing likely faster") in " ".join(listed.split())
     before = json.loads(home.run("show", run_id, "--db", str(home.db), "--json").out)
     kept = len(before["trials"])
     assert kept >= 1

@@ -20,6 +20,7 @@ COMMANDS = {
     "history": ("kernelband.cli.history:history", "List the runs that are kept."),
     "show": ("kernelband.cli.show:show", "Show what a run found."),
     "apply": ("kernelband.cli.apply:apply", "Put a variant into the files, or print it as a patch."),
+    "revert": ("kernelband.cli.revert:revert", "Put the original back where a variant is."),
     "trust": ("kernelband.cli.trust:trust", "Let an editor run programs in a folder, or list those folders."),
     "untrust": ("kernelband.cli.trust:untrust", "Take that back."),
     "lsp": ("kernelband.cli.lsp:lsp", "Serve an editor: the language server."),

@@ -11,9 +11,9 @@ import attrs
 import click
 
 from kernelband.cli.output import console
-from kernelband.cli.target import db_option, json_option, open_history
+from kernelband.cli.target import db_option, find_run, json_option, open_history
 from kernelband.explain.outcome import verdict, word
-from kernelband.history import Store, runs, trials
+from kernelband.history import Store, best_so_far, runs, trials
 from kernelband.history.records import RunRow
 
 
@@ -27,7 +27,7 @@ def history(file: str | None, limit: int, forget: str | None, db: str | None, as
     """List the runs that are kept, the newest first."""
     with open_history(db) as store:
         if forget is not None:
-            row = runs.forget(store, forget)
+            row = runs.forget(store, find_run(store, forget).id)
             store.shrink()
             click.echo(json.dumps({"forgotten": row.id}) if as_json else f"Forgot run {row.id} ({row.kernel} in {_short(row.path)}).")
             return
@@ -61,11 +61,15 @@ def outcome(store: Store, row: RunRow) -> str:
         return f"your edit: {edit_word(store, row)}"
     if row.mode == "predicted":
         best = summary.get("best")
-        return f"predicted: variant {best} likely faster" if best else "predicted: no candidate to bet on"
+        best = best or best_so_far(store, row.id, row.mode)
+        return f"predicted: variant {best} likely faster" if best else "predicted: nothing likely faster"
     verified = [f for f in trials.finals(store, row.id) if f.verified]
     if verified and verified[0].score is not None:
         return f"variant {verified[0].variant} verified {verified[0].score:.2f}x"
-    return "nothing verified" if row.state == "finished" else ""
+    if row.state == "finished":
+        return "nothing verified"
+    best = best_so_far(store, row.id, row.mode)
+    return f"best so far: variant {best}, not verified" if best else ""
 
 
 def edit_word(store: Store, row: RunRow) -> str:

@@ -20,9 +20,9 @@ from attrs import evolve
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.modelling import model_options, settings
 from kernelband.cli.proving import proof_option, require_place, write_proof
-from kernelband.cli.target import Target, db_option, parse_overlays, repository, worker_options
+from kernelband.cli.target import Target, db_option, find_run, parse_overlays, repository, worker_options
 from kernelband.errors import SourceError, UsageError
-from kernelband.history import find_place
+from kernelband.history import Store, find_place
 
 NEEDS = ("numpy", "sklearn")
 
@@ -62,6 +62,9 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     require_new_id(run_id, resume)
     require_place(given["proof"])
     place = find_place(db)
+    if resume is not None:
+        with Store.read(place.path) as store:
+            resume = find_run(store, resume).id
     options = _options(target, resume, overlays, given, place.path)
     view = view_of(as_json)
     if place.note:

@@ -43,7 +43,7 @@ def write_proof(db: Path, ended: RunEnded, proof: str | None) -> None:
     """
     if proof is None:
         return
-    if ended.best is None:
+    if ended.best is None or ended.state == "interrupted":
         say(f"No proof is written to {proof}, because nothing was verified, or predicted as likely faster.")
         return
     from kernelband.explain.kept import read

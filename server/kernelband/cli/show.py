@@ -10,9 +10,9 @@ import click
 
 from kernelband.cli import armtable
 from kernelband.cli.output import console
-from kernelband.cli.target import db_option, json_option, open_history
+from kernelband.cli.target import db_option, find_run, json_option, open_history
 from kernelband.explain.outcome import by_figure, by_tier, final_lines, tier, titles_of, trial_line, verdict, word
-from kernelband.history import Store, runs, trials
+from kernelband.history import Store, trials
 from kernelband.history.records import RunRow, TrialRow, VariantRow
 
 
@@ -24,7 +24,7 @@ def show(run: str, db: str | None, as_json: bool) -> None:
     """Show what a run found. RUN is an id, the beginning of one, or `last`."""
     run, _, number = run.partition("/")
     with open_history(db) as store:
-        row = runs.find(store, run)
+        row = find_run(store, run)
         if as_json:
             click.echo(json.dumps(as_dict(store, row), indent=1))
             return
@@ -73,6 +73,8 @@ def _run(store: Store, row: RunRow) -> None:
     out.print(f"{row.state}, {where} with {versions}; {row.policy} policy, seed {row.seed}, {row.objective} time", soft_wrap=True)
     if row.reason:
         out.print(escape(row.reason), soft_wrap=True)
+    if row.state in ("interrupted", "failed") and "--resume" not in row.reason and not row.options.get("against"):
+        out.print(f"Continue it: kernelband optimize --resume {row.id}")
     by_id = {v.id: v for v in trials.variants(store, row.id)}
     tried = trials.trials(store, row.id)
     if tried:

@@ -11,8 +11,10 @@ import click
 from attrs import frozen
 
 from kernelband.errors import SourceError, UsageError
-from kernelband.history import Store, find_place
+from kernelband.history import Store, find_place, runs
+from kernelband.history.records import RunRow
 from kernelband.source import Workspace
+from kernelband.source.folders import find_roots
 from kernelband.workload import Configuration, configuration_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -92,6 +94,15 @@ def open_history(db: str | None, *, write: bool = False) -> Store:
     if place.note:
         click.echo(place.note, err=True)
     return Store.write(place.path) if write else Store.read(place.path)
+
+
+def find_run(store: Store, text: str) -> RunRow:
+    """A run by its id or the beginning of one; ``last`` is the newest of the project that the working folder belongs to.
+
+    Raises:
+        HistoryError: none, or several.
+    """
+    return runs.find(store, text, inside=find_roots(os.path.realpath(os.getcwd()))[-1])
 
 
 def parse_variant(text: str) -> tuple[str, int]:

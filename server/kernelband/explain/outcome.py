@@ -9,7 +9,7 @@ from typing import Literal, cast
 from kernelband.explain.compare import TIERS
 from kernelband.explain.figures import Figures
 from kernelband.explain.words import Step, changes, titles
-from kernelband.history import trials
+from kernelband.history import Store, trials
 from kernelband.history.records import FinalRow, RunRow, TrialRow, VariantRow
 
 State = Literal[
@@ -39,6 +39,22 @@ def verdict(f: FinalRow | None) -> str:
     if f.verified and f.score is not None and f.low is not None and f.high is not None:
         return f"verified {f.score:.2f}x ({f.low:.2f} to {f.high:.2f})"
     return "not verified"
+
+
+def in_a_line(store: Store, row: RunRow, number: int) -> str:
+    """A variant with what is known of it: ``Variant 3 of run 1a2b3c4d: BLOCK 16→64 · 8 warps: verified 1.84x (1.80 to 1.88) on H200``."""
+    variants = {v.id: v for v in trials.variants(store, row.id)}
+    tried = next((t for t in trials.trials(store, row.id) if t.variant == number), None)
+    final = next((f for f in trials.finals(store, row.id) if f.variant == number), None)
+    told = tier(tried, variants[number]) if tried is not None else None
+    if final is not None and final.verified:
+        known = f"{verdict(final)} on {row.device}"
+    elif told is not None:
+        known = f"{told} on {row.device}, predicted and not measured"
+    else:
+        known = "not verified"
+    chain = [Step(v.move, v.parameters, v.what) for v in trials.lineage(variants, number)]
+    return f"Variant {number} of run {row.id}: {changes(chain)}: {known}."
 
 
 def trial_line(run: RunRow, t: TrialRow) -> str:

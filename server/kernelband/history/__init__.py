@@ -5,12 +5,14 @@ Public surface (other rooms import from here only, and ``records`` for the row t
     Store                open to write or to read
     examine              whether a database can be used, without writing
     runs, trials         the queries
+    best_so_far          the variant to look at first, of a run that was cut off
     kernel_key           what must agree for a figure to hold
     this_process         the owner of what this process writes
 """
 
 from kernelband.history import runs as runs
 from kernelband.history import trials as trials
+from kernelband.history.best import best_so_far as best_so_far
 from kernelband.history.key import kernel_key as kernel_key
 from kernelband.history.place import Place as Place
 from kernelband.history.place import find_place as find_place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -74,14 +75,18 @@ def end(
     )
 
 
-def find(store: Store, run: str, now: float | None = None) -> RunRow:
-    """A run by its id or the unambiguous beginning of one; ``last`` is the newest. A dead owner's run reads ``interrupted``.
+def find(store: Store, run: str, now: float | None = None, *, inside: str = "/") -> RunRow:
+    """A run by its id or the unambiguous beginning of one; ``last`` is the newest of a file in the folder ``inside``. A dead owner's run
+    reads ``interrupted``.
 
     Raises:
         HistoryError: none, or several.
     """
     if run == "last":
-        rows = store.rows("SELECT * FROM runs ORDER BY created DESC LIMIT 1")
+        below = inside.rstrip(os.sep) + os.sep
+        rows = store.rows("SELECT * FROM runs WHERE substr(path, 1, length(?)) = ? ORDER BY created DESC LIMIT 1", [below, below])
+        if not rows and below != os.sep and store.rows("SELECT 1 FROM runs LIMIT 1"):
+            raise HistoryError(f"No run of a file in {inside} is kept, which `last` would be of: name one that `kernelband history` lists.")
     else:
         rows = store.rows("SELECT * FROM runs WHERE substr(id, 1, length(?)) = ? LIMIT 2", [run, run]) if run else []
     if not rows:

@@ -181,17 +181,22 @@ def _picture(device: Device, work: Work, us: float | None) -> str:
 def _variants(run: RunFinding) -> list[str]:
     if run.mode == "predicted":
         shown = [v for v in run.variants if v.tier == "likely faster"][:MOST_SHOWN]
-        none = "No candidate that one would bet on." if run.variants else ""
+        none = "No variant is likely to be faster." if run.variants else ""
         lines = [f"- **{v.tier}**: {escaped(v.fact)}. {_edit(v)}" for v in shown]
         head = f"Predicted for {escaped(run.device)}, not measured:"
     else:
         shown = [v for v in run.variants if v.verified][:MOST_SHOWN]
-        none = "No variant was verified to be faster." if run.state == "finished" else ""
+        none = "No variant was verified to be faster." if run.state == "finished" else _so_far(run)
         lines = [f"- **{_figure(v)}** on {v.cases} case{'s' if v.cases != 1 else ''}. {_edit(v)}" for v in shown]
         head = f"Verified on {escaped(run.gpu or run.device)}, {_date(run)}:"
     if not shown:
         return [none] if none else []
     return ["\n".join([head, "", *lines])]
+
+
+def _so_far(run: RunFinding) -> str:
+    best = next((v for v in run.variants if not v.decision), None)
+    return f"Best so far, not verified: {_edit(best)}" if best is not None else ""
 
 
 def _figure(v: VariantFinding) -> str:

@@ -156,12 +156,13 @@ class LiveRun:
 
     def _conclusion(self) -> str:
         if self.state != "finished":
-            return {"interrupted": "stopped"}.get(self.state, self.state)
+            so_far = f" · best so far: variant {self.best}" if self.best is not None else ""
+            return {"interrupted": "stopped"}.get(self.state, self.state) + so_far
         if self.request.judges and not self.verified:
             return self.tier or self.reason.partition(":")[0]
         if self.mode == "measured":
             return f"verified {self.score:.2f}×" if self.verified and self.score is not None else "nothing verified"
-        return "likely faster" if self.best is not None else "no candidate"
+        return "likely faster" if self.best is not None else "nothing likely faster"
 
     # ------------------------------------------------------------ what its process says
 

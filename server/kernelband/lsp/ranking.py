@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from kernelband.explain.compare import TIERS, because
 from kernelband.explain.compare import Step as Moved
 from kernelband.explain.words import Step, titles
-from kernelband.history import Store
+from kernelband.history import Store, best_so_far
 
 MOST_VARIANTS = 50  # of a predicted run, the likeliest
 _SIDES = "json_extract(v.forecast, '$.parent_gains') AS gains, json_extract(v.forecast, '$.parent_costs') AS costs"
@@ -52,7 +52,8 @@ class VariantFinding:
 
 
 def read_variants(store: Store, run: str, mode: str) -> tuple[VariantFinding, ...]:
-    """Measured: those that were verified, or that a person decided on. Predicted: those with a tier.
+    """Measured: those that were verified, or that a person decided on, and the best so far of a run that goes on or was cut off. Predicted:
+    those with a tier.
 
     Raises:
         HistoryError: the database can't be read.
@@ -79,13 +80,13 @@ def _measured(store: Store, run: str, said: Mapping[int, str]) -> tuple[VariantF
         "SELECT variant, score, low, high, json_array_length(result, '$.cases') AS cases FROM finals WHERE run = ? AND verified", [run]
     )
     verified = {int(r["variant"]): r for r in finals}
-    wanted = verified.keys() | said.keys()
+    best = _best(store, run, "measured")
+    wanted = {*verified, *said, *([best] if best else [])}
     if not wanted:
         return ()
     tried = store.rows("SELECT number, variant, score FROM trials WHERE run = ?", [run])
     rows = [t for t in tried if int(t["variant"]) in wanted]
     figures = {n: r["score"] or 0 for n, r in verified.items()}
-    best = _best(store, run)
     # The order of ``show``.
     rows.sort(key=lambda t: (t["variant"] not in verified, t["variant"] != best, -figures.get(t["variant"], t["score"] or 0), t["number"]))
     texts, moves = _edits(store, run, [int(t["variant"]) for t in rows])
@@ -109,7 +110,7 @@ def _predicted(store: Store, run: str, said: Mapping[int, str]) -> tuple[Variant
         [run],
     )
     rows = [r for r in rows if r["tier"] in TIERS]
-    best = _best(store, run)
+    best = _best(store, run, "predicted")
     rows.sort(key=lambda r: (r["variant"] != best, TIERS.index(r["tier"]), r["number"]))
     rows = [r for i, r in enumerate(rows) if i < MOST_VARIANTS or r["variant"] in said]
     numbers = [int(r["variant"]) for r in rows]
@@ -129,10 +130,10 @@ def _predicted(store: Store, run: str, said: Mapping[int, str]) -> tuple[Variant
     )
 
 
-def _best(store: Store, run: str) -> int | None:
-    """The variant to look at first, as the run ended; None while it goes on, or where there is none."""
-    (row,) = store.rows("SELECT json_extract(summary, '$.best') AS best FROM runs WHERE id = ?", [run])
-    return row["best"]
+def _best(store: Store, run: str, mode: str) -> int | None:
+    """The variant to look at first, as the run ended or as it stands; None where a run has found none."""
+    (row,) = store.rows("SELECT state, json_extract(summary, '$.best') AS best FROM runs WHERE id = ?", [run])
+    return row["best"] if row["best"] or row["state"] == "finished" else best_so_far(store, run, mode)
 
 
 def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, Moved | None]]:

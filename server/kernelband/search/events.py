@@ -153,7 +153,7 @@ class RunEnded(Event):
     run: str
     state: str  # "finished" | "interrupted" | "failed"
     reason: str
-    best: int | None  # the variant to look at first; None: none
+    best: int | None  # the variant to look at first, not verified where a measured run was cut off; None: none
     verified: tuple[int, ...]
     counts: dict[str, int]  # proposed, compiled, executed, verified ...
     clock: dict[str, float]  # seconds by phase

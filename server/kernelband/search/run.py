@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 from attrs import define, evolve, field
 
 from kernelband.errors import KernelBandError, WorkerError
-from kernelband.history import Store, kernel_key, runs, this_process, trials
+from kernelband.history import Store, best_so_far, kernel_key, runs, this_process, trials
 from kernelband.history.records import LEFT_OUT, CaseRow
 from kernelband.history.values import finite
 from kernelband.judge.judge import Judge
@@ -97,10 +97,10 @@ class _Run:
             try:
                 return self._search(store)
             except KeyboardInterrupt:
-                return self._end("interrupted", f"stopped by you{self._how_on()}", None, ())
+                return self._cut_off(store, "stopped by you")
             except BrokenPipeError:  # whoever listened has gone: `kernelband optimize | head`
                 self.journal.listen = lambda _: None
-                return self._end("interrupted", f"nobody read its output any more{self._how_on()}", None, ())
+                return self._cut_off(store, "nobody read its output any more")
             except KernelBandError as error:
                 self._failed(store, error.message, lost=isinstance(error, WorkerError))
                 raise
@@ -289,9 +289,16 @@ class _Run:
 
     # ------------------------------------------------------------ end
 
-    def _how_on(self) -> str:
-        resumed = f": `kernelband optimize --resume {self.journal.run}` continues it"
-        return ": nothing of it is kept" if self.setup.options.edited else resumed
+    def _cut_off(self, store: Store, why: str) -> RunEnded:
+        """With the best so far, which is named: it was not verified."""
+        if self.setup.options.edited:
+            return self._end("interrupted", f"{why}: nothing of it is kept", None, ())
+        measured = self.setup.lab.measured
+        best = best_so_far(store, self.journal.run, "measured" if measured else "predicted")
+        said = f"{why}: `kernelband optimize --resume {self.journal.run}` continues it"
+        if best is not None:
+            said += f"; best so far: variant {best}, {'not verified yet' if measured else 'likely faster (predicted)'}"
+        return self._end("interrupted", said, best, ())
 
     def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
         if not s.trials:
@@ -299,13 +306,14 @@ class _Run:
             return f"nothing was tried: {why_nothing(s.counts, pulls, self.journal.clock.snapshot())}"
         if s.lab.measured:
             return f"{len(verified)} verified" if verified else "nothing verified: the original stands"
-        return f"predicted: variant {best} is likely faster" if best is not None else "predicted: no candidate I would bet on"
+        return f"predicted: variant {best} is likely faster" if best is not None else "predicted: nothing is likely faster"
 
     def _end(self, state: str, reason: str, best: int | None, verified: tuple[int, ...]) -> RunEnded:
         journal, s, store = self.journal, self.session, self.journal.store
         clock, took = journal.clock.snapshot(), round(journal.budget.elapsed, 3)  # of one moment
         counts = dict(s.counts) if s is not None else {}
-        summary = finish.summary(s, best, verified) if s is not None else {}
+        shown = best if verified or not self.setup.lab.measured else None
+        summary = finish.summary(s, shown, verified) if s is not None else {}
         if s is not None:
             if not self.setup.options.edited:
                 trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
@@ -341,4 +349,5 @@ class _Run:
         clock = self.journal.clock.snapshot()
         summary = finish.summary(self.session, None, ()) if self.session is not None else {}
         summary |= {**self._spent(), **self.journal.reached}
+        self.journal.emit(Noted(f"What was found is kept: `kernelband optimize --resume {run}` continues it."))
         runs.end(store, run, "failed", reason, seconds_used=self.journal.budget.elapsed, clock=clock, summary=summary)

@@ -145,7 +145,7 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
                 trials.decide(store, run, v["number"], "reject")
         listed = (await ed.command("runs", 10))["runs"][0]["variants"]
         assert {v["decision"] for v in listed} == {"reject"}
-        await ed.eventually(ed.lenses, lambda lenses: lenses[0] == "no candidate")  # what a view has read the lenses hear of, too
+        await ed.eventually(ed.lenses, lambda lenses: lenses[0] == "nothing likely faster")  # what a view has read the lenses hear of, too
         with Store.read(home.db) as store:
             trials.decide(store, run, past["variants"][0]["number"], "accept")
         ed.client.text_document_did_close(types.DidCloseTextDocumentParams(ed.document))
@@ -189,7 +189,8 @@ def _is_whole(report: dict[str, Any], home: Home, run: str) -> None:
     for v in report["variants"]:
         assert (v["ratio"], v["figures"]) == (None, None)
         assert v["patch"].startswith("diff --git a/scale.py b/scale.py")
-        assert v["explanation"][0]["text"] == f"What: {v['title']}"
+        assert v["title"]
+        assert v["explanation"][0]["text"].startswith("What: ")
         assert v["number"] in points
     assert not re.search(r"\d\.\d\d[x×]", json.dumps([report["variants"], report["arms"], report["course"]]))
     assert next(c["name"] for c in report["cases"] if c["role"] == "time").startswith("x[")

@@ -80,8 +80,8 @@ def test_the_end_without_a_best_names_none() -> None:
     out = io.StringIO()
     live = Live(Console(file=out, width=150, highlight=False))
     live.finish(
-        RunEnded("ab12", "finished", "predicted: no candidate I would bet on", None, (), {"proposed": 3}, CLOCK, 9.0, 1.5), Path("/db")
+        RunEnded("ab12", "finished", "predicted: nothing is likely faster", None, (), {"proposed": 3}, CLOCK, 9.0, 1.5), Path("/db")
     )
     text = out.getvalue()
-    assert "no candidate" in text.lower()
+    assert "nothing is likely faster" in text.lower()
     assert "apply" not in text

@@ -46,14 +46,24 @@ def written(store: Store, row: RunRow, *finals: FinalRow, tier: str | None = Non
         ({"state": "finished"}, [final(verified=True)], "variant 1 verified 1.84x"),
         ({"state": "finished"}, [final(performance="faster")], "nothing verified"),
         ({"state": "finished"}, [], "nothing verified"),
-        ({"state": "interrupted"}, [], ""),
+        ({"state": "interrupted"}, [], "best so far: variant 1, not verified"),
         ({"state": "interrupted"}, [final(verified=True)], "variant 1 verified 1.84x"),
         ({"state": "finished", "mode": "predicted", "summary": {"best": 1}}, [], "predicted: variant 1 likely faster"),
-        ({"state": "finished", "mode": "predicted"}, [], "predicted: no candidate to bet on"),
+        ({"state": "finished", "mode": "predicted"}, [], "predicted: nothing likely faster"),
     ],
 )
 def test_of_a_search(store: Store, more: dict[str, Any], finals: list[FinalRow], said: str) -> None:
     assert outcome(store, written(store, run_row(RUN, **more), *finals)) == said
+
+
+@pytest.mark.parametrize("no", [{"correctness": "wrong"}, {"performance": "slower"}, {"integrity": "suspect"}, {"fault": "oom"}])
+def test_nothing_but_what_passed_and_looked_faster_is_the_best_so_far(store: Store, no: dict[str, str]) -> None:
+    assert outcome(store, written(store, run_row(RUN, state="interrupted"), **no)) == ""
+
+
+def test_a_run_that_was_cut_off_names_its_best_prediction(store: Store) -> None:
+    row = run_row(RUN, state="interrupted", mode="predicted")
+    assert outcome(store, written(store, row, tier="likely faster", correctness="interpreted")) == "predicted: variant 1 likely faster"
 
 
 @pytest.mark.parametrize(

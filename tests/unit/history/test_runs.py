@@ -120,10 +120,15 @@ def test_find(store: Store) -> None:
     runs.begin(store, run_row("aa22", created=2.0), {})
     assert runs.find(store, "last").id == "aa22"
     assert runs.find(store, "aa1").id == "aa11"
+    runs.begin(store, run_row("bb33", created=0.5, path="/v/one/k.py"), {})
+    runs.begin(store, run_row("bb44", created=0.7, path="/v/one_more/k.py"), {})
+    assert runs.find(store, "last", inside="/v/one").id == "bb33"
+    with pytest.raises(HistoryError, match="No run of a file in /v/none is kept"):
+        runs.find(store, "last", inside="/v/none")
     for asked, why in (("aa", "Several runs"), ("zz", "no run 'zz'"), ("", "no run ''"), ("%", "no run '%'")):
         with pytest.raises(HistoryError, match=why):
             runs.find(store, asked)
-    assert [r.id for r in runs.listing(store)] == ["aa22", "aa11"]
+    assert [r.id for r in runs.listing(store)] == ["aa22", "aa11", "bb44", "bb33"]
     assert runs.listing(store, "/elsewhere.py") == ()
 
 

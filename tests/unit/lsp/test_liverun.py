@@ -98,7 +98,12 @@ def test_predicted_runs_say_tiers_and_never_a_figure() -> None:
     nothing = run(Clock(), mode="predicted")
     over(nothing)
     nothing.end(Exit(0), "")
-    assert nothing.headline == "no candidate"
+    assert nothing.headline == "nothing likely faster"
+    for best, said in ((None, "stopped"), (4, "stopped · best so far: variant 4")):
+        stopped = run(Clock())
+        over(stopped, state="interrupted", best=best)
+        stopped.end(Exit(130), "")
+        assert stopped.headline == said
 
 
 def test_seconds_are_a_budget_too_and_the_further_one_counts() -> None:

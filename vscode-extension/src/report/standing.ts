@@ -65,7 +65,7 @@ export function result(report: Report): Result {
     const known = l10n.t("predicted for {0}, nothing was measured", run.device);
     const likely = best ?? variants.find((variant) => variant.tier === "likely faster") ?? null;
     if (likely?.tier) return { worth: capital(tierWords(likely.tier)), known, variant: likely };
-    return { worth: going ? l10n.t("No candidate yet") : l10n.t("No candidate"), known, variant: null };
+    return { worth: going ? l10n.t("Nothing likely faster yet") : l10n.t("Nothing likely faster"), known, variant: null };
   }
   const verified = best?.ratio ? best : (variants.find((variant) => variant.state === "verified") ?? null);
   if (verified?.ratio) {

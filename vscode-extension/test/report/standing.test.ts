@@ -51,7 +51,7 @@ test("a prediction has a tier and says so", () => {
   const found = result(report({ variants: [likely] }, { mode: "predicted", best: 3 }));
   assert.deepEqual([found.worth, found.variant?.number], ["Likely faster", 3]);
   assert.match(found.known, /predicted.*nothing was measured/);
-  assert.equal(result(report({ variants: [variant(1, { tier: "unclear" })] }, { mode: "predicted" })).worth, "No candidate");
+  assert.equal(result(report({ variants: [variant(1, { tier: "unclear" })] }, { mode: "predicted" })).worth, "Nothing likely faster");
 });
 
 test("a variant's cell", () => {

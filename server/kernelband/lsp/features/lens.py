@@ -67,9 +67,17 @@ def result(standing: Standing) -> str:
         return "changed since it was optimized · verify again" if run.variants else ""
     best = next(iter(standing.offers), None)
     if best is None:
-        return "" if run.state == "running" or not run.trials else "nothing verified" if run.mode == "measured" else "no candidate"
+        return "" if run.state == "running" or not run.trials else nothing(run)
     count = f"{len(standing.offers)} variant{'s' if len(standing.offers) > 1 else ''}"
     return f"{worth(run.device, best)} · {count}"
+
+
+def nothing(run: RunFinding) -> str:
+    """Of a run that has come to no variant that one would take."""
+    if run.mode == "predicted":
+        return "nothing likely faster"
+    so_far = next((v for v in run.variants if not v.decision), None) if run.state != "finished" else None
+    return f"best so far not verified: {so_far.title}" if so_far is not None else "nothing verified"
 
 
 def _taken(run: RunFinding, variant: VariantFinding) -> str:

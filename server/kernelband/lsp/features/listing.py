@@ -139,16 +139,20 @@ def headline(run: RunFinding) -> str:
     """A past run, or one that goes on elsewhere, in a few words, as a lens has them."""
     if run.state == "running":
         return f"{run.trials} trial{'s' if run.trials != 1 else ''} so far"
-    if run.state != "finished":
-        return {"interrupted": "stopped"}.get(run.state, run.state)
+    state = "" if run.state == "finished" else {"interrupted": "stopped"}.get(run.state, run.state)
+    found = _found(run)
+    return " · ".join(said for said in (state, found) if said)
+
+
+def _found(run: RunFinding) -> str:
     best = next((v for v in run.variants if v.verified and v.ratio is not None), None)
     if best is not None:
         return f"verified {best.ratio:.2f}×"
     if run.policy == GIVEN:
         return next((v.tier for v in run.variants if v.tier), run.reason.partition(":")[0])
-    if run.mode == "measured":
-        return "nothing verified"
-    return "likely faster" if any(v.tier == "likely faster" for v in run.variants) else "no candidate"
+    if any(v.tier == "likely faster" for v in run.variants):
+        return "likely faster"
+    return lens.nothing(run) if run.state == "finished" or run.variants else ""
 
 
 async def forget(server: KernelBandServer, run: str) -> dict[str, str]:
