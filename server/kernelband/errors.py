@@ -60,11 +60,13 @@ class WorkerError(KernelBandError):
 
 
 class ExecutorFault(WorkerError):
-    """An executor ended a call: ``fault`` is ``timeout``, ``crashed`` or ``oom`` (JUDGING, results)."""
+    """An executor ended a call: ``fault`` is ``timeout``, ``crashed`` or ``oom`` (JUDGING, results). ``ended``: how its process did, where
+    it did by itself: "exit code 3", "SIGSEGV".
+    """
 
-    def __init__(self, message: str, *, fault: str, detail: str = "", kind: str = "") -> None:
+    def __init__(self, message: str, *, fault: str, detail: str = "", kind: str = "", ended: str = "") -> None:
         super().__init__(message, detail=detail, kind=kind)
-        self.fault = fault
+        self.fault, self.ended = fault, ended
 
 
 class HardwareError(KernelBandError):

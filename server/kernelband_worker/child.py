@@ -191,7 +191,7 @@ class Child:
             kills = system.oom_kills()
             if -code == 9 and kills is not None and self._oom_kills is not None and kills > self._oom_kills:
                 data["kind"] = "out_of_memory"
-                sentence = f"The machine ran out of memory during {call.operation}, and the kernel ended executor {self.name}."
+                sentence = f"The machine ran out of memory during {call.operation}, and Linux ended executor {self.name}."
         else:
             if code is not None:
                 data["exit_code"] = code

@@ -54,6 +54,15 @@ def test_what_the_program_prints_stays_out_of_the_result(home: Home) -> None:
     assert "hello from the program" in done.err
 
 
+def test_a_program_that_ends_its_own_process_is_told_so(home: Home) -> None:
+    home.file.write_text(KERNEL.replace("    x = torch.randn", "    __import__('os')._exit(3)\n    x = torch.randn"))
+    done = home.run("capture", "scale.py", "--python", home.python)
+    assert done.code == 5
+    assert done.sentence == (
+        "The entry test_scale ends its own process (exit code 3, as os._exit does), so scale_kernel isn't recorded: name another."
+    )
+
+
 def test_an_entry_in_another_file_and_an_unsaved_buffer(home: Home) -> None:
     (home.work / "bench_it.py").write_text(
         "import torch\nfrom scale import scale\n\n\ndef bench():\n    scale(torch.randn(700, device='cuda'))\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any, cast
 
 from kernelband.errors import ExecutorFault, HardwareError, KernelBandError, WorkerError, WorkloadError
@@ -23,11 +24,19 @@ def error_of(error: dict[str, Any]) -> KernelBandError:
     if code == EXECUTOR_TIMEOUT:
         return ExecutorFault(sentence, fault="timeout", detail=detail, kind="timeout")
     if kind == "out_of_memory":
-        return ExecutorFault(sentence, fault="oom", detail=detail, kind=kind)
+        return ExecutorFault(sentence, fault="oom", detail=detail, kind=kind, ended=_ended(data))
     if code in (EXECUTOR_DIED, EXECUTOR_MISSING):
-        return ExecutorFault(sentence, fault="crashed", detail=detail, kind="crashed")
+        return ExecutorFault(sentence, fault="crashed", detail=detail, kind="crashed", ended=_ended(data))
     if kind == "no_gpu":
         return HardwareError(sentence, detail=detail, kind=kind)
     if kind in _OF_THE_PROGRAM:
         return WorkloadError(sentence, detail=detail, kind=kind)
     return WorkerError(sentence, detail=detail, kind=kind or "internal")
+
+
+def _ended(data: ErrorData) -> str:
+    """How the process did, by itself."""
+    number = data.get("signal")
+    if number is not None:
+        return signal.Signals(number).name if number in {s.value for s in signal.Signals} else f"signal {number}"
+    return f"exit code {data['exit_code']}" if "exit_code" in data else ""

@@ -74,10 +74,25 @@ def _call(executor: Executor, params: CaptureParams, deadline_s: float, lock: st
     try:
         return cast("CaptureResult", executor.call("capture", cast("dict[str, Any]", params), deadline_s, lock))
     except ExecutorFault as fault:
-        if fault.fault != "crashed" or executor.role != "gpu":
-            raise
-        plain: CaptureParams = {**params, "neighbours": False}
-        return cast("CaptureResult", executor.call("capture", cast("dict[str, Any]", plain), deadline_s, lock))
+        if fault.fault == "crashed" and executor.role == "gpu" and params.get("neighbours", True):
+            return _call(executor, {**params, "neighbours": False}, deadline_s, lock)
+        raise _of_the_program(fault, params) from fault
+
+
+def _of_the_program(fault: ExecutorFault, params: CaptureParams) -> ExecutorFault:
+    """In the words of whoever wrote the program: nothing else runs in that process than what the entry calls."""
+    if not fault.ended:
+        return fault
+    entry, kernel = params["entry"]["name"], params["kernel"]["qualname"]
+    if fault.fault == "oom":
+        said = f"The entry {entry} needs more memory than this machine has, so Linux ended its process: name an entry with smaller inputs."
+    elif fault.ended == "SIGKILL":
+        said = f"The process of the entry {entry} was killed (SIGKILL) before {kernel} was recorded: by somebody, or for want of memory."
+    elif fault.ended.startswith("exit"):
+        said = f"The entry {entry} ends its own process ({fault.ended}, as os._exit does), so {kernel} isn't recorded: name another."
+    else:
+        said = f"The entry {entry} crashes its process ({fault.ended}), so {kernel} isn't recorded: name another."
+    return ExecutorFault(said, fault=fault.fault, detail=fault.detail, kind=fault.kind, ended=fault.ended)
 
 
 def is_entry(function: Function, params: CaptureParams) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any, Dict, List, Optional
@@ -66,8 +67,9 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
             if first is None:
                 first = outcome
                 _refuse(state, recorder, recordings, outcome, params)
-                if outcome.failure is not None or recorder.passed_over:
-                    notes.append(_sampled(wanted, outcome.failure))
+                if recorder.sampled or outcome.failure is not None:
+                    passed = outcome.failure is not None or bool(recorder.passed_over)
+                    notes += _sampled(wanted, outcome.failure, passed=passed, printed=bool(outcome.output.strip()))
                 if outcome.missing is not None:
                     notes.append(f"The entry was stopped, for {outcome.missing}; what it did until then is used.")
                 stopped = recorder.stopped or ("processes" if recorder.watched.ended else "time" if outcome.stopped else None)
@@ -229,12 +231,13 @@ def _refuse_kind(state: State, params: Dict[str, Any]) -> None:
         kernel = getattr(kernel, "fn", None)
 
 
-def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure]) -> str:
+def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure], *, passed: bool, printed: bool) -> List[str]:
+    """What of the program is none of a whole run: assertions of its own that failed, and what it printed."""
+    name = os.path.basename(wanted["path"]) if wanted["kind"] == "script" else wanted["name"]
     where = failure.place() if failure is not None else ""
-    return (
-        f"Without a GPU only a sample of each launch's programs is run, so {wanted['name']}'s own assertions{where} have no full results "
-        "to look at and are passed over."
-    )
+    said = [f"{name}'s own assertions{where} have no full results to look at and are passed over"] if passed else []
+    said += [f"figures that {name} prints are none of a whole run"] if printed else []
+    return [f"Without a GPU only a sample of each launch's programs is run, so {', and '.join(said)}."] if said else []
 
 
 def _truncated(stopped: Optional[str], seconds: float, cases: int) -> Optional[str]:

@@ -33,19 +33,21 @@ def test_every_kind_has_its_exception(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "data", "fault"),
+    ("code", "data", "fault", "ended"),
     [
-        (EXECUTOR_TIMEOUT, {"tail": "last"}, "timeout"),
-        (EXECUTOR_DIED, {"signal": 11}, "crashed"),
-        (EXECUTOR_DIED, {"kind": "out_of_memory"}, "oom"),
-        (EXECUTOR_MISSING, {}, "crashed"),
-        (OPERATION_FAILED, {"kind": "out_of_memory"}, "oom"),
+        (EXECUTOR_TIMEOUT, {"tail": "last"}, "timeout", ""),
+        (EXECUTOR_DIED, {"signal": 11}, "crashed", "SIGSEGV"),
+        (EXECUTOR_DIED, {"signal": 999}, "crashed", "signal 999"),
+        (EXECUTOR_DIED, {"exit_code": 3}, "crashed", "exit code 3"),
+        (EXECUTOR_DIED, {"kind": "out_of_memory", "signal": 9}, "oom", "SIGKILL"),
+        (EXECUTOR_MISSING, {}, "crashed", ""),
+        (OPERATION_FAILED, {"kind": "out_of_memory"}, "oom", ""),
     ],
 )
-def test_faults_of_an_executor(code: int, data: dict[str, object], fault: str) -> None:
+def test_faults_of_an_executor(code: int, data: dict[str, object], fault: str, ended: str) -> None:
     error = error_of({"code": code, "message": "m", "data": data})
     assert isinstance(error, ExecutorFault)
-    assert (error.fault, error.detail) == (fault, data.get("tail", ""))
+    assert (error.fault, error.detail, error.ended) == (fault, data.get("tail", ""), ended)
 
 
 def test_json_rpc_errors_are_ours() -> None:

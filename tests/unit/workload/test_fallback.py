@@ -104,3 +104,22 @@ def test_on_a_gpu_a_crash_is_tried_again_without_neighbours() -> None:
 def test_other_faults_are_passed_on(fault: str) -> None:
     with pytest.raises(ExecutorFault):
         capture(Scripted(ExecutorFault("No.", fault=fault), role="gpu"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "ended", "said"),
+    [
+        ("crashed", "exit code 3", "The entry test_it ends its own process (exit code 3"),
+        ("crashed", "SIGSEGV", "The entry test_it crashes its process (SIGSEGV)"),
+        ("crashed", "SIGKILL", "The process of the entry test_it was killed (SIGKILL)"),
+        ("oom", "SIGKILL", "The entry test_it needs more memory than this machine has"),
+        ("crashed", "", "Executor main is gone."),
+    ],
+)
+@pytest.mark.parametrize("role", ["cpu", "gpu"])
+def test_a_process_that_ends_is_the_programs(fault: str, ended: str, said: str, role: str) -> None:
+    answer = ExecutorFault("Executor main is gone.", fault=fault, detail="its last words", ended=ended)
+    with pytest.raises(ExecutorFault) as raised:
+        capture(Scripted(answer, answer, role=role))
+    assert raised.value.message.startswith(said)
+    assert (raised.value.fault, raised.value.detail) == (fault, "its last words")

@@ -1,0 +1,42 @@
+"""Without a GPU a sample of each launch's programs is run: what the program makes of results that aren't whole says nothing of it."""
+
+import pytest
+
+from kernelband_worker.errors import OperationFailed
+
+PLAIN = ("plain_function", "scale_kernel", ["scale"], "test_scale")
+PRINTS = """
+
+def test_prints():
+    print('largest', scale(torch.ones(4096, device='cuda')).max())
+
+
+if __name__ == '__main__':
+    test_prints()
+"""
+
+
+def test_assertions_about_a_sample_are_passed_over(make):
+    run = make()
+    cases = [c for c in run.capture(*PLAIN, programs=2) if c["neighbour_of"] is None]
+    assert [c["tensors"][0]["shape"] for c in cases] == [[1000], [4096]]  # the first failed assertion doesn't hide the second size
+    checked = run.check(None, programs=2)["cases"]
+    assert all(c["ok"] for c in checked)
+    assert all(0 < o["total"] < 1000 for c in checked if c["case"] == cases[0]["id"] for o in c["outputs"])
+
+
+def test_a_wrong_result_in_full_is_no_sample(make):
+    text = make().served.files["plain_function.py"].replace("x * 3.0)", "x * 4.0)")
+    with pytest.raises(OperationFailed, match=r"The entry test_scale fails .*AssertionError"):
+        make({"wrong.py": text}).capture("wrong", "scale_kernel", ["scale"], "test_scale", programs=0)
+
+
+@pytest.mark.parametrize(("kind", "entry", "named"), [("callable", "test_prints", "test_prints"), ("script", "__main__", "printing.py")])
+def test_what_is_printed_of_a_sample_is_called_so(make, kind, entry, named):
+    text = make().served.files["plain_function.py"] + PRINTS
+    run = make({"printing.py": text})
+    run.capture("printing", "scale_kernel", ["scale"], entry, kind=kind, programs=2)
+    assert any(note.endswith(f"figures that {named} prints are none of a whole run.") for note in run.notes), run.notes
+    whole = make({"printing_whole.py": text})
+    whole.capture("printing_whole", "scale_kernel", ["scale"], entry, kind=kind, programs=0)
+    assert not any("prints" in note for note in whole.notes), whole.notes
