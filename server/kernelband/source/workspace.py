@@ -11,7 +11,6 @@ from pathlib import Path
 from kernelband.errors import SourceError
 from kernelband.source.encoding import MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES, Encoding, require_short, require_size
 from kernelband.source.folders import (
-    NOTEBOOK,
     find_roots,
     in_package,
     is_below,
@@ -53,7 +52,7 @@ class Workspace:
         self._overlays = {real(p): t for p, t in (overlays or {}).items()}
         self._cache: dict[str, tuple[tuple[int, int], str, Encoding]] = {}
         self._blobs: dict[str, bytes] = {}
-        self._notebooks = {_notebook_module(p): p for p in (*self._overlays, *map(real, scripts)) if is_notebook(p)}
+        self._named = {_name_for(p): p for p in (*self._overlays, *map(real, scripts)) if not _can_be_imported(p)}
         self.search_path = self._search_path(tuple(real(s) for s in scripts))
 
     @classmethod
@@ -65,7 +64,7 @@ class Workspace:
         """
         files = [real(entry), real(path)] if entry is not None else [real(path)]
         roots = [r for f in files for r in find_roots(f)]
-        packages = [f for f in files[1:] if in_package(f) or is_notebook(f)]
+        packages = [f for f in files[1:] if in_package(f) or not _can_be_imported(f)]
         made = cls(roots, overlays, [files[0], *packages])
         name = Path(files[-1]).stem
         known = bool(packages) or not made.has(files[0]) or made.locate(name) is not None
@@ -180,7 +179,7 @@ class Workspace:
         """
         where = Path(real(path))
         if is_notebook(where.name):
-            return _notebook_module(str(where))
+            return _name_for(str(where))
         top = package_root(str(where))
         for folder in (*self.search_path, top):
             if not is_below(str(where), folder) or (folder != top and is_below(folder, top)):
@@ -190,6 +189,8 @@ class Workspace:
                 parts.pop()
             if all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
                 return ".".join(parts)
+        if self._named.get(_name_for(str(where))) == str(where):
+            return _name_for(str(where))
         raise SourceError(
             f"{path} can't be imported under its name: rename it to a Python identifier, such as {_identifier(where.stem)}.py."
         )
@@ -209,8 +210,8 @@ class Workspace:
 
     def locate(self, name: str, origin: str | None = None) -> tuple[str, bool] | None:
         """(path, is a package) of a module; the folder's path for a namespace package. ``origin``: the file that imports it."""
-        if name in self._notebooks:
-            return self._notebooks[name], False
+        if name in self._named:
+            return self._named[name], False
         parts = name.split(".")
         if not all(p.isidentifier() for p in parts) or parts[0] in NEVER_SERVED:
             return None
@@ -242,7 +243,7 @@ class Workspace:
 
     def top_level(self) -> list[str]:
         """First components of the module names that the workspace serves, sorted. One listing per folder of the search path."""
-        names: set[str] = set(self._notebooks)
+        names: set[str] = set(self._named)
         for folder in self.search_path:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -287,8 +288,15 @@ class Workspace:
             return False
 
 
-def _notebook_module(path: str) -> str:
-    return _identifier(Path(path).stem) + NOTEBOOK.replace(".", "_")
+def _can_be_imported(path: str) -> bool:
+    """Whether an import statement can name the file: no notebook, and no ``01-vector-add.py``."""
+    return not is_notebook(path) and Path(path).stem.isidentifier() and not keyword.iskeyword(Path(path).stem)
+
+
+def _name_for(path: str) -> str:
+    """What such a file is called here."""
+    where = Path(path)
+    return _identifier(where.stem) + where.suffix.replace(".", "_")
 
 
 def _identifier(stem: str) -> str:

@@ -69,7 +69,10 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
                 _refuse(state, recorder, recordings, outcome, params)
                 if recorder.sampled or outcome.failure is not None:
                     passed = outcome.failure is not None or bool(recorder.passed_over)
-                    notes += _sampled(wanted, outcome.failure, passed=passed, printed=bool(outcome.output.strip()))
+                    printed = wanted["kind"] != "pytest" and bool(
+                        outcome.output.strip()
+                    )  # pytest keeps a program's output, and prints its own
+                    notes += _sampled(wanted, outcome.failure, passed=passed, printed=printed)
                 if outcome.missing is not None:
                     notes.append(f"The entry was stopped, for {outcome.missing}; what it did until then is used.")
                 stopped = recorder.stopped or ("processes" if recorder.watched.ended else "time" if outcome.stopped else None)

@@ -134,9 +134,17 @@ def test_beside_what_is_run_as_python_and_pytest_look(tmp_path: Path) -> None:
 
 
 def test_a_name_that_can_not_be_imported(tmp_path: Path) -> None:
-    make(tmp_path, "01-add.py")
-    with pytest.raises(SourceError, match=r"can't be imported under its name: rename it .* _01_add\.py"):
-        Workspace.for_file(str(tmp_path / "01-add.py")).module_name(str(tmp_path / "01-add.py"))
+    """It is served under one of ours, where it is what the workspace is about."""
+    make(tmp_path, "01-add.py", "02-bench.py", "03-other.py", "_01_add.py")
+    kernel, entry, other = (str(tmp_path / name) for name in ("01-add.py", "02-bench.py", "03-other.py"))
+    workspace = Workspace.for_file(kernel, entry=entry)
+    for path, name in ((kernel, "_01_add_py"), (entry, "_02_bench_py")):
+        assert workspace.module_name(path) == name
+        assert workspace.locate(name) == (path, False)
+        assert name in workspace.top_level()
+    assert workspace.locate("_01_add") == (str(tmp_path / "_01_add.py"), False)
+    with pytest.raises(SourceError, match=r"can't be imported under its name: rename it .* _03_other\.py"):
+        workspace.module_name(other)
 
 
 def test_modules_as_python_finds_them(tmp_path: Path) -> None:
