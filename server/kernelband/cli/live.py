@@ -172,6 +172,8 @@ class Live:
         self._print("Where the time went: " + spent(ended.clock) + pace)
         for line in reached(ended.seconds_to_verified, ended.seconds_to_checked):
             self._print(line)
+        if ended.best is None and ended.state == "finished" and self._started is not None and self._started.mode == "predicted":
+            self._worth_trying(ended.run, db)
         if ended.best is not None:
             from kernelband.cli.figuretable import render
             from kernelband.explain.why import of_run
@@ -186,6 +188,25 @@ class Live:
             more = "" if _is_default(db) else f" --db {db}"
             self._print(f"See it:    kernelband show {ended.run}{more}")
             self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{more}")
+
+    def _worth_trying(self, run: str, db: Path) -> None:
+        from kernelband.explain.outcome import tier, titles_of
+        from kernelband.explain.words import worth_trying
+        from kernelband.history import Store, runs, trials
+
+        with Store.read(db) as store:
+            row = runs.find(store, run)
+            variants = {v.id: v for v in trials.variants(store, row.id)}
+            tried = trials.trials(store, row.id)
+        gains: dict[int, str] = {n: next(iter(v.forecast.get("gains") or ()), "") for n, v in variants.items()}
+        chosen = worth_trying((t.variant, tier(t, variants[t.variant]) or "", gains[t.variant]) for t in tried)
+        if chosen and row.policy != GIVEN:
+            titles = titles_of(variants, tried, None)
+            more = "" if _is_default(db) else f" --db {db}"
+            self._print("Worth trying on a GPU:")
+            for n in chosen:
+                self._print(f"  {run}/{n}  {escape(titles[n])}: {escape(gains[n])}")
+            self._print(f"See one: kernelband show {run}/{chosen[0]}{more}")
 
     def _line(self) -> str:
         parts = [SHOWN.get(self._phase, self._phase)]

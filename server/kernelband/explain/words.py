@@ -11,6 +11,7 @@ from attrs import frozen
 
 BETWEEN = " · "
 BEGIN = 30  # characters of a title that a narrow list shows
+WORTH_TRYING = 3  # variants
 MOST = 60  # characters of an edit that no move of ours made
 
 #: What a move does, by its name, or its name and a parameter; braces are parameters. Others are told by the sizes that they change.
@@ -97,6 +98,19 @@ def titles(chains: Mapping[int, Iterable[Step]]) -> dict[int, str]:
         for number in numbers:
             parts[number].insert(0, f"#{number}")
     return {number: BETWEEN.join(own) for number, own in parts.items()}
+
+
+def worth_trying(known: Iterable[tuple[int, str, str]]) -> list[int]:
+    """Of a prediction in which nothing is likely faster: the few variants that a GPU could decide on, each for a reason of its own.
+
+    Args:
+        known: number, tier, and the largest fact that became better ("" for none), in the order of the run.
+    """
+    reasons: dict[str, int] = {}
+    for number, tier, gain in known:
+        if tier == "unclear" and gain:
+            reasons.setdefault(gain, number)
+    return [*reasons.values()][:WORTH_TRYING]
 
 
 def _alike(parts: Mapping[int, list[str]]) -> list[list[int]]:

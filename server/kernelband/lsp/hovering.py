@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.roofline_picture import roofline_picture
+from kernelband.explain.words import worth_trying
 from kernelband.hardware import Device
 from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
@@ -181,7 +182,7 @@ def _picture(device: Device, work: Work, us: float | None) -> str:
 def _variants(run: RunFinding) -> list[str]:
     if run.mode == "predicted":
         shown = [v for v in run.variants if v.tier == "likely faster"][:MOST_SHOWN]
-        none = "No variant is likely to be faster." if run.variants else ""
+        none = _worth_trying(run) if run.variants else ""
         lines = [f"- **{v.tier}**: {escaped(v.fact)}. {_edit(v)}" for v in shown]
         head = f"Predicted for {escaped(run.device)}, not measured:"
     else:
@@ -192,6 +193,14 @@ def _variants(run: RunFinding) -> list[str]:
     if not shown:
         return [none] if none else []
     return ["\n".join([head, "", *lines])]
+
+
+def _worth_trying(run: RunFinding) -> str:
+    chosen = worth_trying((v.number, v.tier, v.gain) for v in run.variants)
+    shown = [v for number in chosen for v in run.variants if v.number == number]
+    lines = [f"- {_edit(v)} It has {escaped(v.gain)}." for v in shown]
+    none = "No variant is likely to be faster."
+    return "\n".join([f"{none} Worth trying on a GPU:", "", *lines]) if lines else none
 
 
 def _so_far(run: RunFinding) -> str:

@@ -48,6 +48,7 @@ class VariantFinding:
     cases: int = 0  # that were timed
     tier: str = ""
     fact: str = ""
+    gain: str = ""  # predicted: the largest fact that became better
     decision: str = ""  # "accept" | "reject": the last that a person said
 
 
@@ -123,7 +124,8 @@ def _predicted(store: Store, run: str, said: Mapping[int, str]) -> tuple[Variant
             **texts[n],
             moves=moves[n],
             tier=r["tier"],
-            fact=because(r["tier"], *facts[n]),
+            fact=because(r["tier"], facts[n][0], facts[n][2]),
+            gain=facts[n][1],
             decision=said.get(n, ""),
         )
         for n, r in zip(numbers, rows, strict=True)
@@ -136,20 +138,21 @@ def _best(store: Store, run: str, mode: str) -> int | None:
     return row["best"] if row["best"] or row["state"] == "finished" else best_so_far(store, run, mode)
 
 
-def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, Moved | None]]:
-    """The fact behind each tier, and what moved against the variant that it was made from."""
+def _facts(store: Store, run: str, numbers: Collection[int]) -> dict[int, tuple[str, str, Moved | None]]:
+    """The fact behind each tier, the largest that became better, and what moved against the variant that it was made from."""
     rows = store.rows(
-        f"SELECT v.id, v.parent, coalesce(json_extract(v.forecast, '$.fact'), '') AS fact, {_SIDES} FROM variants v "  # noqa: S608 - ours
+        f"SELECT v.id, v.parent, coalesce(json_extract(v.forecast, '$.fact'), '') AS fact, "  # noqa: S608 - ours
+        f"coalesce(json_extract(v.forecast, '$.gains[0]'), '') AS gain, {_SIDES} FROM variants v "
         f"WHERE v.run = ? AND v.id IN ({_marks(numbers)})",
         [run, *numbers],
     )
-    out: dict[int, tuple[str, Moved | None]] = {}
+    out: dict[int, tuple[str, str, Moved | None]] = {}
     for r in rows:
         step: Moved | None = None
         if r["parent"]:
             gains, costs = (None if r[side] is None else tuple(map(str, json.loads(r[side]))) for side in ("gains", "costs"))
             step = Moved(int(r["parent"])) if gains is None or costs is None else Moved(int(r["parent"]), gains, costs)
-        out[int(r["id"])] = (str(r["fact"]), step)
+        out[int(r["id"])] = (str(r["fact"]), str(r["gain"]), step)
     return out
 
 

@@ -81,7 +81,7 @@ def _call(executor: Executor, params: CaptureParams, deadline_s: float, lock: st
 
 def _of_the_program(fault: ExecutorFault, params: CaptureParams) -> ExecutorFault:
     """In the words of whoever wrote the program: nothing else runs in that process than what the entry calls."""
-    if not fault.ended:
+    if not fault.ended or "entry" not in params or "kernel" not in params:
         return fault
     entry, kernel = params["entry"]["name"], params["kernel"]["qualname"]
     if fault.fault == "oom":

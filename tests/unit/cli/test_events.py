@@ -6,11 +6,14 @@ import inspect
 import io
 from pathlib import Path
 
+from attrs import evolve
 from rich.console import Console
 
 from kernelband.cli.live import Live, reached, spent
+from kernelband.history import Store, runs, trials
 from kernelband.search import events
 from kernelband.search.events import Event, PhaseChanged, RunEnded, RunStarted, TrialEnded, WorkerSaid
+from tests.unit.history.rows import run_row, trial_row, variant_row
 
 STARTED = RunStarted("ab12", "/w/k.py", "k", "/w/k.py::test", "predicted", "H100", "kernelband", "device", 5, 60.0, 0, False)
 CLOCK = {"capture": 1.0, "waiting": 2.0, "check": 0.01, "background compile": 3.0}
@@ -74,6 +77,25 @@ def test_the_end_says_how_long_until_the_first() -> None:
     ended = RunEnded("ab12", "finished", "1 verified", None, (), {}, CLOCK, 9.0, 1.5, seconds_to_verified=7.5)
     Live(Console(file=out, width=150, highlight=False)).finish(ended, Path("/db"))
     assert reached(7.5, None)[0] in out.getvalue()
+
+
+def test_the_end_of_a_prediction_without_a_best_names_what_a_gpu_could_decide(tmp_path: Path) -> None:
+    db = tmp_path / "history.db"
+    with Store.write(db) as store:
+        runs.begin(store, run_row("ab12", mode="predicted", state="finished"), {})
+        forecasts = ({"tier": "unclear", "gains": ["wider accesses"]}, {"tier": "likely slower", "gains": ["fewer bytes"]})
+        made = tuple(
+            evolve(variant_row("ab12", n), key=str(n), forecast=f, what=f"BLOCK 64 -> {128 * n}") for n, f in enumerate(forecasts, 1)
+        )
+        tried = tuple(evolve(trial_row("ab12", n), correctness="interpreted", performance="not_measured") for n in (1, 2))
+        trials.write(store, trials.Rows(variants=made, trials=tried))
+    out = io.StringIO()
+    live = Live(Console(file=out, width=150, highlight=False))
+    with live:
+        live.hear(STARTED)
+    live.finish(RunEnded("ab12", "finished", "predicted: nothing is likely faster", None, (), {}, CLOCK, 9.0, 1.5), db)
+    assert "Worth trying on a GPU:\n  ab12/1  BLOCK 64→128: wider accesses\n" in out.getvalue()
+    assert "ab12/2" not in out.getvalue()
 
 
 def test_the_end_without_a_best_names_none() -> None:

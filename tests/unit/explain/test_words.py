@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.explain.words import BEGIN, MOVES, Step, changes, titles
+from kernelband.explain.words import BEGIN, MOVES, Step, changes, titles, worth_trying
 from kernelband.strategies import STRATEGIES
 
 SIZED = {"tiles", "more_programs"}  # the sizes that they change say what they do
@@ -57,3 +57,9 @@ def test_each_title_of_a_list_begins_in_its_own_way() -> None:
 def test_whatever_they_are(moves: dict[int, list[str]]) -> None:
     found = titles({number: [Step(move, {"factor": number}, "Text.") for move in chain] for number, chain in moves.items()})
     assert len({said[:BEGIN] for said in found.values()}) == len(moves)
+
+
+def test_what_is_worth_trying_has_a_reason_of_its_own() -> None:
+    known = [(1, "likely slower", "wider"), (2, "unclear", ""), (3, "unclear", "wider"), (4, "unclear", "wider"), (5, "unclear", "fewer")]
+    assert worth_trying(known) == [3, 5]
+    assert worth_trying((n, "unclear", str(n)) for n in range(9)) == [0, 1, 2]

@@ -223,6 +223,9 @@ def test_a_prediction_without_a_bet_says_so(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run("predicted"), CASES, unclear))
     assert "No variant is likely to be faster." in text
     assert "Variant" not in text
+    hopeful = evolve(unclear, variants=tuple(evolve(v, forecast={**v.forecast, "gains": [f"wider {v.id}"]}) for v in unclear.variants))
+    text = kernel_hover(*read(tmp_path / "other", run("predicted"), CASES, hopeful))
+    assert "No variant is likely to be faster. Worth trying on a GPU:\n\n- Variant 2: edit 2. It has wider 2." in text
 
 
 def test_an_unknown_gpu_loses_only_what_needs_its_rates(tmp_path: Path) -> None:
