@@ -23,6 +23,7 @@ COMMANDS = {
     "revert": ("kernelband.cli.revert:revert", "Put the original back where a variant is."),
     "trust": ("kernelband.cli.trust:trust", "Let an editor run programs in a folder, or list those folders."),
     "untrust": ("kernelband.cli.trust:untrust", "Take that back."),
+    "config": ("kernelband.cli.config:config", "Set the Python, worker and GPU that commands take, or show them."),
     "lsp": ("kernelband.cli.lsp:lsp", "Serve an editor: the language server."),
     "doctor": ("kernelband.cli.doctor:doctor", "Say what is there, what is missing, and what still works."),
 }

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kernelband.cli.output import console
-from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository, worker_options
+from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository
+from kernelband.cli.where import device_options
 
 if TYPE_CHECKING:
     from kernelband.search.captured import Once
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("target", metavar="FILE[::KERNEL]")
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@click.option("--gpu", metavar="NAME", help="The GPU to stand in for, where none is in reach. Default: h100.")
-@worker_options
+@device_options("The GPU to stand in for, where none is in reach.")
 @overlay_option
 @json_option
 def capture(

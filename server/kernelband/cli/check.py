@@ -15,7 +15,8 @@ import click
 
 from kernelband.cli.failure import INTERRUPTED, say
 from kernelband.cli.optimize import interruptible, require_search, view_of
-from kernelband.cli.target import db_option, worker_options
+from kernelband.cli.target import db_option
+from kernelband.cli.where import worker_options
 from kernelband.errors import NotComparable, UsageError
 from kernelband.explain.confirm import Answer, changed, confirm, differs
 from kernelband.explain.kept import read

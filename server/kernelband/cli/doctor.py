@@ -14,7 +14,8 @@ from attrs import asdict, evolve, frozen
 from kernelband.cli.modelling import model_check
 from kernelband.cli.output import console
 from kernelband.cli.probes import Check, database, engine, worker
-from kernelband.cli.target import db_option, json_option, worker_options
+from kernelband.cli.target import db_option, json_option
+from kernelband.cli.where import worker_options
 from kernelband.worker import WorkerCommand
 
 LIMIT_S = 45.0  # for all probes together

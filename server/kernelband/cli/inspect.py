@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kernelband.cli.output import console
-from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository, worker_options
+from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository
+from kernelband.cli.where import device_options
 from kernelband.errors import UsageError, WorkloadError
 from kernelband.hardware import find_devices
 
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     from kernelband.explain.remedies import Remedy
     from kernelband.search.captured import Once
 
+DEFAULT_GPU = "h100"
+
 
 @click.command(name="inspect")
 @click.argument("target", metavar="FILE[::KERNEL]")
-@click.option("--gpu", "gpus", default="h100", show_default=True, metavar="NAME,…", help="The GPUs to compile for.")
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@worker_options
+@device_options("The GPUs to compile for.", metavar="NAME,…")
 @overlay_option
 @json_option
 @click.option("--json-lines", "as_lines", is_flag=True, help="Print one line of JSON for each launch and GPU, as soon as it is compiled.")
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 def inspect(
     target: str,
     *,
-    gpus: str,
+    gpu: str | None,
     entry: str | None,
     worker: str | None,
     python: str | None,
@@ -47,7 +49,7 @@ def inspect(
     if moves and as_json:
         raise UsageError("--moves are printed below the table, or with --json-lines as lines of their own: leave --json out.")
     found = Target.parse(target)
-    devices = find_devices(gpus)
+    devices = find_devices(gpu or DEFAULT_GPU)
     entry = entry or repository(found.path).entry
     workspace = open_workspace(found, overlays, entry)
     from kernelband.cli import inspection
@@ -94,8 +96,10 @@ def inspect(
 
 
 def _notes(once: Once, seen: Sequence[Inspection]) -> list[str]:
-    """What a reader must know of the launches that were compiled."""
-    notes = list(once.captured.notes)
+    """What a reader must know of the launches that were compiled, and of the blocks that no search would change."""
+    from kernelband.strategies import Facts, fixed_blocks
+
+    notes = [*once.captured.notes, *fixed_blocks(once.program, Facts(once.lab.device, tuple(once.captured.cases)))]
     first = once.lab.device.name
     if len({one.device.key for one in seen}) > 1:
         notes.append(f"Grid and arguments are those that the program chose for {first}.")

@@ -20,7 +20,8 @@ from attrs import evolve
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.modelling import model_options, settings
 from kernelband.cli.proving import proof_option, require_place, write_proof
-from kernelband.cli.target import Target, db_option, find_run, parse_overlays, repository, worker_options
+from kernelband.cli.target import Target, db_option, find_run, parse_overlays, repository
+from kernelband.cli.where import device_options
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import Store, find_place
 
@@ -32,8 +33,7 @@ NEEDS = ("numpy", "sklearn")
 @click.option("--trials", type=int, help="At most so many variants are executed.")
 @click.option("--seconds", type=float, help="Seconds of search and final, from the first trial on. Default: 60, or no limit with --trials.")
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
-@worker_options
+@device_options("The GPU to predict for, where none is in reach.")
 @click.option(
     "--policy",
     default="kernelband",

@@ -134,12 +134,6 @@ def overlay_option(command: Command) -> Command:
     )(command)
 
 
-def worker_options(command: Command) -> Command:
-    """``--worker`` and ``--python``."""
-    command = click.option("--python", metavar="PATH", help="Python that has torch and Triton. Default: the active one.")(command)
-    return click.option("--worker", metavar="CMD", help='Prefix that reaches another machine, as "ssh box" or "docker exec -i c".')(command)
-
-
 def _shown(path: str) -> str:
     here = os.path.join(os.getcwd(), "")
     return path[len(here) :] if path.startswith(here) else path

@@ -12,7 +12,8 @@ from kernelband.cli.failing import FAIL_ON, failed, require_known
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of, with_repository
 from kernelband.cli.proving import proof_option, require_place, write_proof
-from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays, worker_options
+from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays
+from kernelband.cli.where import device_options
 from kernelband.errors import SourceError
 from kernelband.history import find_place
 
@@ -32,8 +33,7 @@ from kernelband.history import find_place
     help="The original: FILE had the text of PATH, and what isn't named here was as it is. For several files, or an editor's texts.",
 )
 @click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@click.option("--gpu", metavar="NAME", help="The GPU to predict for, where none is in reach. Default: h100.")
-@worker_options
+@device_options("The GPU to predict for, where none is in reach.")
 @click.option("--objective", metavar="device|call", help="What has to become faster: device or call time. Default: device.")
 @click.option("--allow-lower-precision", is_flag=True, help="An edit may lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same inputs.")

@@ -21,7 +21,9 @@ LIMIT_S = 60.0  # the command itself ends after 45 s
 
 @frozen
 class Asked:
-    """What is looked at. ``command`` starts the command line; ``worker`` and ``python``: as a run has them; ``db``: the history's file."""
+    """What is looked at. ``command`` starts the command line; ``worker`` and ``python``: as a run has them (``liverun.Request``); ``db``:
+    the history's file.
+    """
 
     command: tuple[str, ...]
     worker: str | None = None
@@ -103,7 +105,7 @@ class Environments:
             shutil.rmtree(folder, ignore_errors=True)
         last: dict[str, Any] = found[-1] if found else {}
         if last.get("event") == "checked":
-            told = Environment(asked.worker, asked.python, time.time(), list(last["checks"]), dict(last["works"]))
+            told = Environment(asked.worker or None, asked.python, time.time(), list(last["checks"]), dict(last["works"]))
             self._known[asked] = told
             return told
         if end is None:

@@ -23,8 +23,8 @@ class Request:
     """What is asked of a run. Paths are absolute, also those in ``entry`` and ``python``: the run has no folder of its user's.
 
     ``text``: the buffer where it differs from the file; ``overlays``: the same of other files, path to text. With ``resume``, the id of a
-    run that was cut off, only budget, worker, python and db of the rest count. ``judges``: no search, but the judge's word on the text,
-    against that of ``base`` (path to text) where it holds any.
+    run that was cut off, only budget, worker, python and db of the rest count. ``worker``: "" for this machine, None where nothing says
+    one. ``judges``: no search, but the judge's word on the text, against that of ``base`` (path to text) where it holds any.
     """
 
     uri: str

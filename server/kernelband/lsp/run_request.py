@@ -21,6 +21,7 @@ from kernelband.lsp.refusal import can_name
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.settings import Settings, read_settings
 from kernelband.source import Cells
+from kernelband.workload import defaults
 from kernelband.workload.permission import nearest
 
 SCOPED = ("entry", "trials", "seconds")  # what a repository may say of its runs
@@ -45,6 +46,8 @@ async def request(server: KernelBandServer, uri: str, kernel: str, *, resume: st
     if snapshot is not None and snapshot.problem:
         raise SourceError(snapshot.problem)
     with_ = await means(server, uri, kernel)
+    if resume is not None:
+        with_ = without(with_, await asyncio.to_thread(defaults.read_usable))
     opened = server.open_texts()
     texts = await asyncio.to_thread(lambda: {p: t for p, t in opened.items() if server.is_changed(p, t)})
     return Request(
@@ -85,6 +88,12 @@ async def means(server: KernelBandServer, uri: str, kernel: str) -> Means:
     worker, python, gpu = device_of(settings, chosen.devices.get(path))
     folders = [place(f.uri) for f in server.documents.folders.values()]
     return Means(settings, absolute(entry, path, folders) if entry else None, worker, python, gpu)
+
+
+def without(with_: Means, own: defaults.Defaults) -> Means:
+    """For a run that is resumed, which keeps what it was started with: what `kernelband config` says, or a choice of here, isn't said."""
+    worker = None if with_.worker == own.worker else with_.worker or None
+    return attrs.evolve(with_, worker=worker, python=None if with_.python == own.python else with_.python)
 
 
 def absolute(entry: str, path: str, folders: Iterable[str]) -> str:
@@ -130,12 +139,15 @@ def with_budget(asked: Request, budget: Mapping[str, Any]) -> Request:
 
 
 def device_of(settings: Settings, chosen: choices.Device | None) -> tuple[str | None, str | None, str | None]:
-    """Worker, Python and GPU to predict for. A worker that the settings no longer name isn't used: they are the user's newer word."""
+    """Worker, Python and GPU to predict for. A worker that the settings no longer name isn't used: they are the user's newer word.
+
+    The worker is "" where this machine was chosen: None leaves it to what `kernelband config` says.
+    """
     if chosen is None or (chosen.worker and chosen.worker not in workers(settings)):
         return settings.worker, settings.python, settings.gpu
     if chosen.worker:
         return chosen.worker, workers(settings)[chosen.worker] or None, None
-    return None, settings.python if settings.worker is None else None, chosen.gpu or None
+    return "", settings.python if settings.worker is None else None, chosen.gpu or None
 
 
 def workers(settings: Settings) -> dict[str, str]:
@@ -147,6 +159,14 @@ def workers(settings: Settings) -> dict[str, str]:
 # ---------------------------------------------------------------- the settings of one folder of several
 
 
+async def session_of(server: KernelBandServer) -> Settings:
+    """The session's settings, with what `kernelband config` says where the editor says nothing. One that is broken is the run's to say."""
+    own = await asyncio.to_thread(defaults.read_usable)
+    said = server.settings
+    found = own.under(worker=said.worker, python=said.python, gpu=said.gpu)
+    return attrs.evolve(said, worker=found.worker, python=found.python, gpu=found.gpu)
+
+
 async def settings_of(server: KernelBandServer, uri: str) -> Settings:
     """For that document: the session's, with what its folder has of its own (``workspace/configuration``). A key that is null there is the
     session's.
@@ -155,7 +175,7 @@ async def settings_of(server: KernelBandServer, uri: str) -> Settings:
     for one folder; what runs and what is reached (``python``, ``worker``) is said for the session.
     """
     workspace = server.client_capabilities.workspace
-    session = with_python(server.settings, place(uri))
+    session = with_python(await session_of(server), place(uri))
     if workspace is None or not workspace.configuration:
         return session
     params = types.ConfigurationParams([types.ConfigurationItem(scope_uri=uri, section="kernelband")])

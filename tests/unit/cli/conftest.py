@@ -1,6 +1,8 @@
-"""What a person's terminal, or a CI's, asks of every program isn't asked of what is read here."""
+"""What a person's terminal, or a CI's, asks of every program isn't asked of what is read here, nor what their `kernelband config` says."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -11,3 +13,8 @@ ASKED = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMN
 def a_plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ASKED:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -63,9 +63,9 @@ def test_a_worker_is_used_as_long_as_the_settings_name_it() -> None:
     assert device_of(settings, Device("docker exec -i c")) == ("docker exec -i c", "/c/py", None)
     assert device_of(settings, Device("ssh other")) == ("ssh other", None, None)
     assert device_of(settings, Device("ssh evil")) == ("ssh box", "/py", "a100")
-    assert device_of(settings, Device(gpu="h100")) == (None, None, "h100")  # the Python is the box's
+    assert device_of(settings, Device(gpu="h100")) == ("", None, "h100")  # the Python is the box's
     local = Settings(python="/py", gpu="a100")
-    assert device_of(local, Device()) == (None, "/py", None)
+    assert device_of(local, Device()) == ("", "/py", None)
 
 
 def test_the_setting_holds_commands_with_their_python() -> None:

@@ -58,7 +58,7 @@ async def choose_device(server: KernelBandServer, uri: str, device: str | None =
     """
     path = place(uri)
     found = await asyncio.to_thread(_seen, server.findings.db)
-    workers = run_request.workers(server.settings)
+    workers = run_request.workers(await run_request.session_of(server))
     if device is None:
         offered: dict[str, Device | None] = {HERE + _at("", found): Device()}
         offered |= {worker + _at(worker, found): Device(worker) for worker in workers}
@@ -86,8 +86,8 @@ async def device_of(server: KernelBandServer, uri: str) -> dict[str, Any]:
 
 async def _device_of(server: KernelBandServer, path: str, *, changed: bool) -> dict[str, Any]:
     known = await asyncio.to_thread(choices.read)
-    worker, _, gpu = run_request.device_of(server.settings, known.devices.get(path))
-    return {"worker": worker, "gpu": gpu, "changed": changed}
+    worker, _, gpu = run_request.device_of(await run_request.session_of(server), known.devices.get(path))
+    return {"worker": worker or None, "gpu": gpu, "changed": changed}
 
 
 async def _ask(server: KernelBandServer, question: str, offered: dict[str, Any], *, nothing: Any = None) -> Any:

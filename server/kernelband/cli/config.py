@@ -1,0 +1,96 @@
+"""``kernelband config``: the Python, the worker and the GPU of every command that isn't told another."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from kernelband.cli.target import json_option
+from kernelband.errors import UsageError
+from kernelband.worker.command import WorkerCommand
+from kernelband.workload.defaults import NAMES, Defaults, default_path, read, write
+
+LISTED = f"{', '.join(NAMES[:-1])} and {NAMES[-1]}"
+
+
+@click.command()
+@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("value", metavar="[VALUE]", required=False)
+@click.option("--unset", is_flag=True, help="Remove the setting of that name.")
+@json_option
+def config(name: str | None, value: str | None, *, unset: bool, as_json: bool) -> None:
+    """Say once which python, worker and gpu the commands take; without a VALUE, show what they take and where that is from.
+
+    An option of a command comes before its setting. A command that is given --worker takes no setting at all: python is the one behind
+    the worker that is set, or of this machine where none is. With gpu set, only a GPU of that kind is measured on, here or behind the
+    worker; with another there, or none, everything is predicted for it. A resumed run keeps what it was started with.
+    """
+    if name is not None and name not in NAMES:
+        raise UsageError(f"There is no setting {name!r}: the settings are {LISTED}.")
+    if unset and (name is None or value is not None):
+        raise UsageError(f"--unset takes the name of one setting and no value: the settings are {LISTED}.")
+    known = read()
+    if name is not None and (unset or value is not None):
+        now = known.put(name, _checked(name, value, known) if value is not None else None)
+        if now.problem:
+            raise UsageError(f"That can't be set: {now.problem}.")
+        write(now)
+        _tell(name, known, now, quiet=as_json)
+        if not as_json:
+            return
+        known, name = now, None
+    _show(known, [n for n in NAMES if name in (None, n)], as_json)
+
+
+def _checked(name: str, value: str, known: Defaults) -> str:
+    """The value as it is kept.
+
+    Raises:
+        UsageError: it can't be one of that name.
+        HardwareError: the GPU is unknown.
+    """
+    if not value.strip():
+        raise UsageError(f"An empty {name} says nothing: `kernelband config --unset {name}` removes the setting.")
+    if name == "gpu":
+        from kernelband.hardware import find_device
+
+        return find_device(value).key
+    return _local(value) if name == "python" and not known.worker else value  # behind a worker there is nothing to look at
+
+
+def _local(value: str) -> str:
+    python = WorkerCommand.of(None, value).python
+    if os.path.isabs(python) and not os.path.isfile(python):
+        raise UsageError(
+            f"There is no Python {python} on this machine: name the file itself, as in /path/to/venv/bin/python. "
+            "One on another machine is set after the worker that reaches it."
+        )
+    return python
+
+
+def _tell(name: str, before: Defaults, now: Defaults, *, quiet: bool) -> None:
+    value = now.get(name)
+    if not quiet:
+        click.echo(f"{name} is no longer set." if value is None else f"{name} is {value} from now on.")
+    if name == "worker" and now.python and before.worker != now.worker:
+        where = f"behind {now.worker}" if now.worker else "of this machine"
+        click.echo(f"python stays {now.python}: it is the one {where} now.", err=True)
+
+
+def _show(known: Defaults, names: list[str], as_json: bool) -> None:
+    """The settings of those names, in use or by default."""
+    used = known.put("python", WorkerCommand.of(known.worker, known.python).python)
+    if as_json:
+        rows = {n: {"value": used.get(n), "from": "default" if known.get(n) is None else "config"} for n in names}
+        click.echo(json.dumps({"path": str(default_path()), "settings": rows}, indent=1))
+        return
+    shown = {
+        "python": used.python or "",
+        "worker": known.worker or "none, this machine",
+        "gpu": known.gpu or "none, the one that is there, else predicted for h100",
+    }
+    for name in names:
+        click.echo(f"{name:6}  {shown[name]}  ({'by default' if known.get(name) is None else 'set here'})")
+    click.echo(f"Kept in {default_path()}{'' if default_path().exists() else ', which is not there yet'}.")
