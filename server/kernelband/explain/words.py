@@ -71,6 +71,9 @@ OPTIONS = {"num_warps": "warp", "num_stages": "stage"}
 _SIZE = re.compile(r"\b([A-Za-z_]\w*) (\w+) (?:->|→) (\w+)")
 
 
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
 @frozen
 class Step:
     """One edit of a chain, as its row has it."""
@@ -123,7 +126,7 @@ def _alike(parts: Mapping[int, list[str]]) -> list[list[int]]:
 
 def _parts(steps: Iterable[Step]) -> list[str]:
     sizes: dict[str, tuple[str, str]] = {}
-    done: dict[str, None] = {}
+    done: dict[str, str] = {}  # a number that a later step sets anew is said once, as it is at the end
     options: dict[str, int] = {}
     for step in steps:
         found = _SIZE.findall(step.what)
@@ -134,23 +137,26 @@ def _parts(steps: Iterable[Step]) -> list[str]:
         options |= {name: int(new) for name, _, new in found if name in OPTIONS and new.isdigit()}
         said = _said(step)
         if said is not None:
-            done[said] = None
+            done[said[0]] = said[1]
         elif not found:
-            done[_first_words(step.what)] = None
-    if any(name.endswith("-stage loop") for name in done):
+            done[step.what] = _first_words(step.what)
+    if any(said.endswith("-stage loop") for said in done.values()):
         options.pop("num_stages", None)
     return [
         *(f"{name} {old}→{new}" for name, (old, new) in sizes.items() if old != new),
-        *done,
+        *done.values(),
         *(f"{count} {OPTIONS[name]}{'s' if count != 1 else ''}" for name, count in options.items()),
     ]
 
 
-def _said(step: Step) -> str | None:
-    """What its move is called, for one of its parameters or as it is; None for none of ours."""
+def _said(step: Step) -> tuple[str, str] | None:
+    """What its move is called, for one of its parameters or as it is, after what tells it from other moves; None for none of ours."""
     by_parameter = (f"{step.move} {value}" for value in step.parameters.values())
     words = next((MOVES[name] for name in (*by_parameter, step.move) if name in MOVES), None)
-    return None if words is None else re.sub(r"\{(\w+)\}", lambda found: str(step.parameters.get(found[1], "")), words).strip()
+    if words is None:
+        return None
+    said = _FIELD.sub(lambda field: str(step.parameters.get(field[1], "")), words).strip()
+    return (words if any(isinstance(step.parameters.get(name), int) for name in _FIELD.findall(words)) else said), said
 
 
 def _first_words(what: str) -> str:

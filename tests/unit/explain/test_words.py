@@ -33,6 +33,11 @@ def test_each_move_has_words_of_its_own() -> None:
         ([("tiles", {}, "BLOCK 64 -> 32."), ("tiles", {}, "BLOCK 32 -> 64."), ("exp2", {}, "exp(x) becomes exp2.")], "exp2"),
         ([("loop_stages", {"num_stages": 3}, "The loads are issued 2 iterations ahead.")], "3-stage loop"),
         ([("tiles", {"num_warps": 1}, "num_warps 4 -> 1.")], "1 warp"),
+        (
+            [("elements_per_thread", {"elements": n}, "Warps follow the block.") for n in (32, 16)] + [("exp2", {}, "It becomes exp2.")],
+            "16 elements/thread · exp2",
+        ),
+        ([("even_blocks", {"size": n}, "The mask folds away.") for n in ("m", "n")], "no mask over even m · no mask over even n"),
         ([("rows_per_program", {"rows": 8, "num_warps": 4}, "Each program takes 8 values.")], "8 rows/program · 4 warps"),
         ([("model", {"text": "1a"}, "Keeps the row in registers.")], "Keeps the row in registers"),
         ([("model", {}, "word " * 40)], " ".join(["word"] * 11) + "…"),
