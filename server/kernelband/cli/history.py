@@ -64,8 +64,9 @@ def outcome(store: Store, row: RunRow) -> str:
         best = best or best_so_far(store, row.id, row.mode)
         return f"predicted: variant {best} likely faster" if best else "predicted: nothing likely faster"
     verified = [f for f in trials.finals(store, row.id) if f.verified]
-    if verified and verified[0].score is not None:
-        return f"variant {verified[0].variant} verified {verified[0].score:.2f}x"
+    first = next((f for f in verified if f.variant == summary.get("best")), next(iter(verified), None))
+    if first is not None and first.score is not None:
+        return f"variant {first.variant} verified {first.score:.2f}x"
     if row.state == "finished":
         return "nothing verified"
     best = best_so_far(store, row.id, row.mode)

@@ -56,6 +56,14 @@ def test_of_a_search(store: Store, more: dict[str, Any], finals: list[FinalRow],
     assert outcome(store, written(store, run_row(RUN, **more), *finals)) == said
 
 
+def test_of_several_it_is_the_one_that_the_run_said(store: Store) -> None:
+    """Nearly as fast with fewer edits."""
+    row = written(store, run_row(RUN, state="finished", summary={"best": 1}), final(verified=True, score=1.28))
+    trials.write(store, trials.Rows(variants=(evolve(variant_row(RUN, 2), key="2"),), trials=(trial_row(RUN, 2),)))
+    trials.write(store, trials.Rows(finals=(evolve(final(verified=True, score=1.29), variant=2),)))
+    assert outcome(store, row) == "variant 1 verified 1.28x"
+
+
 @pytest.mark.parametrize("no", [{"correctness": "wrong"}, {"performance": "slower"}, {"integrity": "suspect"}, {"fault": "oom"}])
 def test_nothing_but_what_passed_and_looked_faster_is_the_best_so_far(store: Store, no: dict[str, str]) -> None:
     assert outcome(store, written(store, run_row(RUN, state="interrupted"), **no)) == ""
