@@ -14,6 +14,7 @@ from typing import TypedDict
 from attrs import frozen
 
 from kernelband.errors import HistoryError
+from kernelband.explain.words import Step, changes
 from kernelband.history import Store, runs, trials
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
 from kernelband.lsp.ranking import read_variant, read_variants
@@ -113,7 +114,8 @@ def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
             variant = kept.variants[number]
             told = explanation(row, variant, verified=found.verified).headline if found.verified or found.tier else ""
             why = " ".join(s for s in (*two_sentences(kept, variant), told) if s)
-            out.append(Words(number, found.what, title(row.device, found), worth(row.device, found), why))
+            step = changes([Step(variant.move, variant.parameters, variant.what)])
+            out.append(Words(number, step or found.what, title(row.device, found), worth(row.device, found), why))
     return out
 
 

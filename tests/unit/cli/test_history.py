@@ -58,9 +58,9 @@ def test_of_a_search(store: Store, more: dict[str, Any], finals: list[FinalRow],
 
 def test_of_several_it_is_the_one_that_the_run_said(store: Store) -> None:
     """Nearly as fast with fewer edits."""
-    row = written(store, run_row(RUN, state="finished", summary={"best": 1}), final(verified=True, score=1.28))
+    row = written(store, run_row(RUN, state="finished", summary={"best": 1}))
     trials.write(store, trials.Rows(variants=(evolve(variant_row(RUN, 2), key="2"),), trials=(trial_row(RUN, 2),)))
-    trials.write(store, trials.Rows(finals=(evolve(final(verified=True, score=1.29), variant=2),)))
+    trials.write(store, trials.Rows(finals=(final(verified=True, score=1.28), evolve(final(verified=True, score=1.29), variant=2))))
     assert outcome(store, row) == "variant 1 verified 1.28x"
 
 
