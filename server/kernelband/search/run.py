@@ -34,7 +34,7 @@ from kernelband.search.stop import why_nothing
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, form
 from kernelband.source.model import Program
-from kernelband.strategies import Facts
+from kernelband.strategies import Facts, fixed_blocks
 from kernelband.workload import capture_first, choose_proof
 from kernelband.workload.capture import within
 from kernelband_worker.wire import Case
@@ -218,7 +218,7 @@ class _Run:
         keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
         shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in (*cases, *captured.refused))
         journal.emit(CasesCaptured(shown, time.monotonic() - begin))
-        for note in captured.notes:
+        for note in (*captured.notes, *(() if setup.options.edited else fixed_blocks(setup.program, Facts(lab.device, cases)))):
             journal.emit(Noted(note))
         gpu = lab.gpu["name"] if lab.gpu is not None else lab.device.key
         key = kernel_key(setup.program, cases, gpu, lab.environment)
@@ -256,15 +256,7 @@ class _Run:
             return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, frozenset(setup.options.allowed))
 
         assert self.author is not None
-        preparer = Preparer(
-            lab,
-            self.author,
-            programs,
-            about,
-            Ranker(lab, base.profiler).rank,
-            facts,
-            lambda: setup.budget.left,
-        )
+        preparer = Preparer(lab, self.author, programs, about, Ranker(lab, base.profiler).rank, facts, lambda: setup.budget.left)
         preparer.know(identity_key(base.identity))
         s = Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, Frontier(), base.profiler)
         s.launches = base.launches

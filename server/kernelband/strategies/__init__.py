@@ -11,6 +11,7 @@ from kernelband.strategies.fusion import FUSION
 from kernelband.strategies.pipeline import PIPELINE
 from kernelband.strategies.reordering import REORDERING
 from kernelband.strategies.tiling import TILING
+from kernelband.strategies.tiling import fixed_blocks as fixed_blocks
 from kernelband.strategies.vectorization import VECTORIZATION
 
 STRATEGIES: tuple[Strategy, ...] = (TILING, VECTORIZATION, FUSION, PIPELINE, REORDERING, ACCESS_LAYOUT)

@@ -46,6 +46,16 @@ def test_finds_verifies_and_writes_down(world: World) -> None:
     assert world.events[-1] == ended
 
 
+def test_a_block_that_tiling_can_not_change_is_named_once_at_the_beginning(world: World) -> None:
+    table = "\n\ndef from_a_table(x, y, n, sizes):\n    k[(triton.cdiv(n, sizes['k']),)](x, y, n, BLOCK=sizes['k'])\n"
+    world.file.write_text(TEXT + table)
+    world.run()
+    said = [e.text for e in world.named("noted") if "comes from" in e.text]
+    assert said == ["BLOCK comes from sizes['k']: not changed."]
+    names = [e.name for e in world.events]
+    assert names.index("noted") < names.index("baseline_known")
+
+
 def test_a_child_of_a_child_applies_to_the_original_text(world: World) -> None:
     ended = world.run(world.options(trials=12))
     from kernelband.source import patch_from_json
@@ -205,6 +215,7 @@ def test_a_worker_that_dies_in_the_search_leaves_a_run_to_resume(world: World) -
         row = runs.find(store, "last")
         assert row.state == "failed"
         assert len(trials.trials(store, row.id)) >= 1
+    assert f"`kernelband optimize --resume {row.id}` continues it" in world.named("noted")[-1].text
     again = world.run(options_of(world.db, row.id), resume=row.id)
     assert again.verified
 

@@ -1,9 +1,11 @@
 """Tiling: how much of the output one program makes, with how many warps and stages.
 
-Beside the moves there is ``by_size``, which needs two measured variants: the search asks for it (``search.complement``).
+Beside the moves there is ``by_size``, which needs two measured variants: the search asks for it (``search.complement``). ``fixed_blocks``
+says which blocks the moves can't change.
 """
 
 from kernelband.strategies._base import Card, Strategy
+from kernelband.strategies.tiling.fixed import fixed_blocks as fixed_blocks
 from kernelband.strategies.tiling.move import Tiles
 from kernelband.strategies.tiling.programs import MorePrograms
 from kernelband.strategies.tiling.registers import RegisterCap

@@ -1,0 +1,106 @@
+"""Blocks that no move of tiling changes, for they come from elsewhere than a number at the launch: named, so that nobody waits for it."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelband.source.model import Program
+from kernelband.strategies._base import Facts
+from kernelband.strategies.code import LaunchView, View
+from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.literals import bound, integer
+from kernelband.strategies.tiling.candidates import covered
+
+LONGEST = 60  # characters of code that are shown
+DEEP = 4  # variables behind variables
+
+
+def fixed_blocks(program: Program, facts: Facts) -> tuple[str, ...]:
+    """One sentence for each block that might have another size, were it written as a number: which one, and where it comes from.
+
+    Not of blocks that follow from a size, the power of two that holds a row, say: they are no choice. What a list of configurations or a
+    heuristic sets isn't fixed.
+    """
+    view = View.read(program, facts)
+    if view is None:
+        return ()
+    said: list[str] = []
+    for launch in view.launches:
+        reached = covered(view, launch)
+        for name in view.kernel.aranges():
+            if name in program.kernel.heuristics or launch.knob(name) is not None or launch.held(name) is not None:
+                continue
+            source = _source(view, launch, name)
+            if source is not None and (name in reached or _grid_reads(launch, name)):
+                said.append(f"{name} comes from {source}: not changed.")
+    return tuple(dict.fromkeys(said))
+
+
+def _grid_reads(launch: LaunchView, name: str) -> bool:
+    """The grid has what is passed for the block in it, as code: ``cdiv(n, self.block)`` beside ``BLOCK=self.block``."""
+    value = launch.arguments.get(name)
+    if value is None:
+        return False
+    same = {ast.unparse(v) for v in (value, *_origin(launch, value)[:1])}
+    return any(isinstance(n, ast.expr) and ast.unparse(n) in same for n in launch.grid_nodes())
+
+
+def _source(view: View, launch: LaunchView, name: str) -> str | None:
+    """What the block comes from, in words and code; None where it can't be told, or is the tuner's."""
+    value = launch.arguments.get(name)
+    if value is not None:
+        if integer(value) is not None:  # a number that the grid repeats for one of two blocks of that size
+            return f"the number {ast.unparse(value)}, which is another block's too, and the grid doesn't tell which it means"
+        return _origin(launch, value)[1]
+    if view.program.kernel.autotuned or view.kernel.model.configs:
+        return None
+    unpacked = [k.value for k in launch.call.keywords if k.arg is None]
+    if unpacked:
+        return f"**{_short(launch, unpacked[0])}" if len(unpacked) == 1 else "what is unpacked at the launch"
+    given = next((p for p in view.kernel.model.parameters if p.name == name), None)
+    return "its default in the kernel" if given is not None and given.default is not None else None
+
+
+def _origin(launch: LaunchView, value: ast.expr) -> tuple[ast.expr, str]:
+    """The code behind the host's variables, and what to call it."""
+    for deep in range(DEEP):
+        if not isinstance(value, ast.Name):
+            break
+        own = launch.bindings(value.id)
+        behind = _behind(launch, value.id, own)
+        if behind is None or integer(behind) is not None:
+            direct = "which another kernel gets too" if launch.number(value.id) is not None else "which other code reads too"
+            whose = _whose(launch, value.id, own) if behind is None else direct if deep == 0 else ""
+            return value, f"{value.id}, {whose}" if whose else value.id
+        value = behind
+    return value, _short(launch, value)
+
+
+def _behind(launch: LaunchView, name: str, own: list[ast.stmt]) -> ast.expr | None:
+    """What the one assignment of a variable binds to it; None where there is no such."""
+    tops = own or [s for s in launch.module.tree.body if name in bound_names(s)]
+    target, value = (bound(tops[0]) if len(tops) == 1 and name not in _parameters(launch) else None) or (None, None)
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return next((v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name), None)
+    return value
+
+
+def _whose(launch: LaunchView, name: str, own: list[ast.stmt]) -> str:
+    """What is to be said of a variable that no single assignment explains."""
+    if name in _parameters(launch) and not own and launch.host is not None:
+        return f"a parameter of {launch.host.name}"
+    if len(own) > 1 or (own and name in _parameters(launch)):
+        return "which is set more than once"
+    if own and isinstance(own[0], ast.For):
+        return "which a loop sets"
+    return "which is imported" if not own and name in launch.module.imported else ""
+
+
+def _parameters(launch: LaunchView) -> set[str]:
+    given = launch.host.args if launch.host is not None else None
+    return set() if given is None else {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+
+
+def _short(launch: LaunchView, node: ast.expr) -> str:
+    code = launch.module.code(node)
+    return code if len(code) <= LONGEST else f"{code[: LONGEST - 3]}..."

@@ -1,0 +1,116 @@
+"""Blocks that tiling leaves as they are because of what the launch passes for them: each is named once, with where it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelband.strategies import fixed_blocks
+from tests.unit.strategies.samples import facts, launch, made_by, program_of
+
+KERNEL = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+"""
+METHOD = """class Scale:
+    def __init__(self, block):
+        self.block = block
+
+    def __call__(self, x, y, n, cfg):
+        {before}
+        scale_kernel[{grid}](x, y, n, {passed})
+"""
+
+
+def said(text: str, tmp_path: Path) -> tuple[str, ...]:
+    """What is said of a launch with 64 elements a program; what is named there isn't changed."""
+    program = program_of(text, tmp_path)
+    tensors = {"x": ([4096], "float32"), "y": ([4096], "float32")}
+    given = facts(launch(program, [64, 1, 1], {"BLOCK": 64}, {"n": 4096}, tensors))
+    found = fixed_blocks(program, given)
+    assert not found or all("BLOCK" not in p.parameters for p in made_by("tiles", program, given))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "grid", "passed", "source"),
+    [
+        ("pass", "(triton.cdiv(n, self.block),)", "BLOCK=self.block", "self.block"),
+        ("pass", "(triton.cdiv(n, self.block),)", "self.block", "self.block"),
+        ("pass", "lambda m: (triton.cdiv(n, m['BLOCK']),)", 'BLOCK=cfg["x"]', 'cfg["x"]'),
+        ("block = cfg.get('block', 64)", "(triton.cdiv(n, block),)", "BLOCK=block", "cfg.get('block', 64)"),
+        ("block = self.block", "(triton.cdiv(n, block),)", "BLOCK=block", "self.block"),
+        ("block = self.block", "(triton.cdiv(n, self.block),)", "BLOCK=block", "self.block"),
+        ("block, warps = cfg", "(triton.cdiv(n, block),)", "BLOCK=block", "cfg, a parameter of __call__"),
+        ("block, warps = self.block, self.warps", "(triton.cdiv(n, block),)", "BLOCK=block", "self.block"),
+        ("size = 64\n        block = size", "(triton.cdiv(n, block),)", "BLOCK=block", "size"),
+        ("from sizes import block", "(triton.cdiv(n, block),)", "BLOCK=block", "block, which is imported"),
+        ("block = 64 if n > 9 else 32", "(triton.cdiv(n, block),)", "BLOCK=block", "64 if n > 9 else 32"),
+        ("pass", "lambda m: (triton.cdiv(n, m['BLOCK']),)", "**cfg", "**cfg"),
+        ("pass", "(triton.cdiv(n, cfg),)", "BLOCK=cfg", "cfg, a parameter of __call__"),
+        ("block = 32\n        block *= 2", "(triton.cdiv(n, block),)", "BLOCK=block", "block, which is set more than once"),
+        ("for block in cfg: pass", "(triton.cdiv(n, block),)", "BLOCK=block", "block, which a loop sets"),
+    ],
+)
+def test_a_block_that_can_not_be_moved_is_named(before: str, grid: str, passed: str, source: str, tmp_path: Path) -> None:
+    assert said(KERNEL + METHOD.format(before=before, grid=grid, passed=passed), tmp_path) == (f"BLOCK comes from {source}: not changed.",)
+
+
+@pytest.mark.parametrize(
+    ("before", "grid", "passed"),
+    [
+        ("pass", "(triton.cdiv(n, 64),)", "BLOCK=64"),
+        ("block = 64", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("pass", "(1,)", "BLOCK=triton.next_power_of_2(n)"),
+        ("block = triton.next_power_of_2(n)", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("pass", "(7,)", "BLOCK=self.block"),  # neither the grid nor a loop goes on where the block ends: it is no choice
+    ],
+)
+def test_a_block_that_can_be_moved_or_follows_from_a_size_is_not(before: str, grid: str, passed: str, tmp_path: Path) -> None:
+    assert said(KERNEL + METHOD.format(before=before, grid=grid, passed=passed), tmp_path) == ()
+
+
+def test_one_sentence_for_several_launches_of_one_source(tmp_path: Path) -> None:
+    method = METHOD.format(before="pass", grid="(triton.cdiv(n, self.block),)", passed="BLOCK=self.block")
+    again = method.replace("Scale", "Again")
+    assert said(KERNEL + method + "\n\n" + again, tmp_path) == ("BLOCK comes from self.block: not changed.",)
+
+
+def test_a_constant_that_others_read_and_a_default_of_the_kernel(tmp_path: Path) -> None:
+    shared = "SIZE = 64\n\n\ndef other():\n    return SIZE\n\n\n"
+    host = "def scale(x, y, n):\n    scale_kernel[(triton.cdiv(n, SIZE),)](x, y, n, BLOCK=SIZE)\n"
+    assert said(KERNEL + shared + host, tmp_path) == ("BLOCK comes from SIZE, which other code reads too: not changed.",)
+    other = KERNEL[KERNEL.index("@triton.jit") :].replace("scale_kernel", "other_kernel")
+    launches = ("other_kernel[(8,)](x, y, n, size)", "scale_kernel[(triton.cdiv(n, size),)](x, y, n, size)")
+    both = "def scale(x, y, n):\n    size = 64\n" + "".join(f"    {text}\n" for text in launches)
+    text = KERNEL + other + both
+    program = program_of(text, tmp_path, kernel="scale_kernel")
+    assert fixed_blocks(program, facts()) == ("BLOCK comes from size, which another kernel gets too: not changed.",)
+    given = KERNEL.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr = 64")
+    host = "def scale(x, y, n):\n    scale_kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, y, n)\n"
+    assert said(given + host, tmp_path) == ("BLOCK comes from its default in the kernel: not changed.",)
+
+
+def test_a_long_source_is_cut(tmp_path: Path) -> None:
+    long = "self.table[(x.shape, y.shape, x.dtype, y.dtype, x.device, y.device)].block"
+    grid = "lambda m: (triton.cdiv(n, m['BLOCK']),)"
+    (sentence,) = said(KERNEL + METHOD.format(before="pass", grid=grid, passed=f"BLOCK={long}"), tmp_path)
+    assert sentence == f"BLOCK comes from {long[:57]}...: not changed."
+
+
+def test_of_an_autotuned_kernel_only_what_the_launch_passes(tmp_path: Path) -> None:
+    tuned = KERNEL.replace("@triton.jit", "@triton.autotune(configs=[triton.Config({CONFIG})], key=['n'])\n@triton.jit")
+    host = "def scale(x, y, n, meta):\n    scale_kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, y, n{PASSED})\n"
+    own = (tuned + host).replace("CONFIG", '{"BLOCK": 64}').replace("{PASSED}", "")
+    assert said(own.replace("Config({{", "Config({").replace("}})]", "})]"), tmp_path) == ()
+    passed = (tuned + host).replace("{CONFIG}", "{}, num_warps=8").replace("{PASSED}", ", BLOCK=meta.block")
+    assert said(passed, tmp_path) == ("BLOCK comes from meta.block: not changed.",)
