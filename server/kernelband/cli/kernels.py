@@ -13,6 +13,7 @@ import click
 from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, parse_overlays
 from kernelband.errors import SourceError, UsageError
 from kernelband.source import Census, Listed, Workspace, find_kernels, find_program, list_kernels
+from kernelband.source.config_count import config_count
 from kernelband.source.folders import DEEPEST, is_below
 from kernelband.source.model import Kernel
 
@@ -54,7 +55,8 @@ def kernels(paths: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) ->
 
 
 def _lines(item: Item) -> Iterator[str]:
-    marks = [f"autotuned over {item['configs']} configs"] if item["autotuned"] else []
+    many = "an unknown number of" if item["configs"] is None else item["configs"]
+    marks = [f"autotuned over {many} configuration{'' if many == 1 else 's'}"] if item["autotuned"] else []
     marks += [f"heuristics for {', '.join(item['heuristics'])}"] if item["heuristics"] else []
     yield f"{item['path']}:{item['line']}  {item['kernel']}({', '.join(item['parameters'])})" + "".join(f"  [{m}]" for m in marks)
     if item["hosts"] is None:
@@ -120,7 +122,7 @@ def _described(workspace: Workspace, kernel: Kernel) -> Item:
         "parameters": [p.name for p in kernel.parameters],
         "constexprs": [p.name for p in kernel.parameters if p.constexpr],
         "autotuned": kernel.autotuned,
-        "configs": len(kernel.configs),
+        "configs": config_count(kernel, workspace.read(path)),
         "heuristics": list(kernel.heuristics),
         "helpers": [h.qualname for h in kernel.helpers],
         "helper_of": [k.place.qualname for k in others if kernel.place in k.helpers],
