@@ -86,3 +86,4 @@ def test_a_script_is_optimized_as_it_is(tmp_path: Path, worker_python: str, name
     assert (ended["state"], ended["counts"]["executed"]) == ("finished", 1)
     notes = " ".join(event["text"] for event in done.named("noted"))
     assert "figures that" in notes, "what it prints is of a sample"
+    assert ("BLOCK comes from self.block: not changed." in notes) == (name == "module.py")
