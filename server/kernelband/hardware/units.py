@@ -14,8 +14,8 @@ def operations(count: float) -> str:
 
 
 def count(value: float) -> str:
-    """Anything that is counted: ``268 million``."""
-    return _scaled(value, ("", "thousand", "million", "billion", "trillion")).strip()
+    """Anything that is counted: ``268 M``."""
+    return _scaled(value, ("", "k", "M", "G", "T")).strip()
 
 
 def duration(us: float) -> str:

@@ -58,7 +58,7 @@ class Shelf:
                 _write(path, text)
             except OSError as error:
                 raise SourceError(
-                    f"{path} can't be written: {error.strerror or error}. Free the place, or mend its permissions."
+                    f"{path} can't be written: {error.strerror or error}. Free the place, or change its permissions."
                 ) from error
         return path
 

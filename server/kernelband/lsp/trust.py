@@ -109,7 +109,7 @@ class Trust:
 
 
 def _problem(path: Path, why: str) -> str:
-    return f"The list of trusted folders, {path}, can't be used ({why}), so nothing is trusted: mend it, or delete it and trust anew."
+    return f"The list of trusted folders, {path}, can't be used ({why}), so nothing is trusted: fix it, or delete it and trust anew."
 
 
 def _write(path: Path, folders: Mapping[str, bool]) -> None:

@@ -24,7 +24,7 @@ def require_parsable(text: str, path: str) -> None:
         return
     line, message = fault
     where = f"line {line} of {path}" if line else path
-    raise SourceError(f"There is a syntax error in {where} ({message}): mend it, then run again.")
+    raise SourceError(f"There is a syntax error in {where} ({message}): fix it, then run again.")
 
 
 def _refused(text: str) -> tuple[int, str] | None:

@@ -25,12 +25,12 @@ COPY = {"dram_bytes": 3.35e9, "moved_bytes": 3.35e9, "flops": 1e8, "dot_flops": 
         (
             make_work(arithmetic=1e9, functions={"exp2": 2e10, "div": 1e6}, **COPY),
             "compute",
-            ["Special functions (exp2, division): 20 billion of them", "5.17 ms at peak"],
+            ["Special functions (exp2, division): 20 G of them", "5.17 ms at peak"],
         ),
         (
             make_work(arithmetic=1e11, functions={"exp": 2e10}, **COPY),
             "compute",
-            ["Arithmetic: 200 billion instructions on floats outside matrix products, 5.97 ms at peak"],
+            ["Arithmetic: 200 G instructions on floats outside matrix products, 5.97 ms at peak"],
         ),
         (make_work(**{**COPY, "moved_bytes": 2e10}), "cache", ["20 GB pass through them", "Larger blocks reuse more"]),
         (

@@ -75,9 +75,9 @@ def test_with_larger_tiles_the_same_edits_are_a_gain():
     after = evolve(before, facts={**before.facts, "code_hash": "b"}, functions=EXP2.functions)
     found = forecast(H200, [before], [after])
     assert found.score > 1.2
-    assert "Arithmetic: 3.13 billion instructions on floats outside matrix products" in bottleneck(H200, before).sentence
-    assert "Special functions (exp2, division): 273 million of them" in bottleneck(H200, after).sentence
+    assert "Arithmetic: 3.13 G instructions on floats outside matrix products" in bottleneck(H200, before).sentence
+    assert "Special functions (exp2, division): 273 M of them" in bottleneck(H200, after).sentence
     told = reason(H200, [before], [after], "exp becomes exp2", {})
     assert told is not None
     assert told.kinds == ("compute", "compute")
-    assert "fewer instructions on floats outside matrix products: 3.13 billion before, 2.04 billion after" in told.moved
+    assert "fewer instructions on floats outside matrix products: 3.13 G before, 2.04 G after" in told.moved

@@ -143,7 +143,7 @@ def test_exponentials_limit_what_tensor_cores_do_not(work):
     halved = forecast(H100, [before], [work(arithmetic=1e10, functions={"exp2": 1e9}, code="b", **SCORES)])
     assert (halved.tier, halved.fact) == (
         "likely faster",
-        "fewer instructions on floats outside matrix products: 50 billion before, 11 billion after",
+        "fewer instructions on floats outside matrix products: 50 G before, 11 G after",
     )
 
 

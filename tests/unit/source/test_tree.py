@@ -114,7 +114,7 @@ def test_a_syntax_error_is_named_with_its_line(text: str, line: int) -> None:
     with pytest.raises(SourceError) as caught:
         require_parsable(text, "k.py")
     assert caught.value.message.startswith(f"There is a syntax error in line {line} of k.py (")
-    assert caught.value.message.endswith("): mend it, then run again.")
+    assert caught.value.message.endswith("): fix it, then run again.")
 
 
 @pytest.mark.parametrize(

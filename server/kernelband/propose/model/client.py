@@ -183,7 +183,7 @@ class OpenAIClient:
             why = "the account's quota is used up" if spent else "too many questions"
             return ModelFault(f"{host} says {why} (429{when}): {words}", lasting=spent, again=not spent, retry_s=after)
         if 300 <= code < 400:
-            return ModelFault(f"{host} sends the question elsewhere ({code}), where it isn't sent: mend --base-url.", lasting=True)
+            return ModelFault(f"{host} sends the question elsewhere ({code}), where it isn't sent: correct --base-url.", lasting=True)
         if code >= 500:
             return ModelFault(f"{host} has a fault of its own ({code}: {words}).", again=True, retry_s=_retry_after(error))
         return ModelFault(f"{host} refuses the question ({code}: {words}).", lasting=code in (400, 405, 422))
