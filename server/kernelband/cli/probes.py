@@ -199,7 +199,7 @@ def _at(path: Path) -> Check:
     size = sum(p.stat().st_size for p in (path, path.with_name(path.name + "-wal")) if p.exists())
     text = f"{path}, {size / 2**20:.1f} MiB"
     if not os.access(path, os.W_OK):
-        return Check("history", "missing", f"{text}, not writable", "Runs can be shown, not kept: change its permissions or give --db PATH.")
+        return Check("history", "missing", f"{text}, not writable", "Runs can be shown, not kept: change its permissions, or give --db.")
     if pending:
         return Check("history", "note", f"{text}, lacks {', '.join(pending)}", "The next command that opens it brings it up to date.")
     with Store.read(path) as store:
