@@ -92,6 +92,14 @@ def test_a_line_for_each_launch_as_it_is_compiled(home: Home) -> None:
     assert "no_kernel" in refused.events[0]["message"]
 
 
+def test_a_block_that_no_search_would_change_is_named(home: Home) -> None:
+    table = KERNEL.replace("def scale(x):", "SIZES = {'block': 64}\n\n\ndef scale(x):").replace("cdiv(n, 64)", "cdiv(n, SIZES['block'])")
+    home.file.write_text(table.replace("BLOCK=64", "BLOCK=SIZES['block']"))
+    done = home.run("inspect", "scale.py", "--python", home.python)
+    assert done.code == 0, done.err
+    assert done.out.count("BLOCK comes from SIZES['block']: not changed.") == 1
+
+
 def test_moves_against_what_was_found(home: Home) -> None:
     """64 programs are few: smaller blocks make more. What was interpreted is of the original only, so its masks call for moves, too."""
     done = home.run("inspect", "scale.py", "--python", home.python, "--json-lines", "--moves")

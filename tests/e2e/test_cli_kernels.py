@@ -86,6 +86,20 @@ def test_a_folder_as_json_has_the_keys_of_a_file(home: Home) -> None:
     ]
 
 
+def test_configurations_are_counted_or_said_to_be_unknown(home: Home) -> None:
+    tuned = "@triton.autotune(configs={configs}, key=['n'])\n@triton.jit"
+    made = "[triton.Config({'BLOCK': b}, num_warps=w) for b in [32, 64, 128] for w in (2, 4)]"
+    for configs, count, said in [
+        (made, 6, "6 configurations"),
+        ("[triton.Config({'BLOCK': 64})]", 1, "1 configuration"),
+        ("get_configs()", None, "an unknown number of configurations"),
+    ]:
+        home.file.write_text(KERNEL.replace("@triton.jit", tuned.replace("{configs}", configs)))
+        assert home.run("kernels", "scale.py").out.splitlines()[0].endswith(f"  [autotuned over {said}]")
+        (found,) = as_json(home, "scale.py")
+        assert (found["autotuned"], found["configs"]) == (True, count)
+
+
 def test_many_files_are_remembered_and_changes_are_seen(home: Home) -> None:
     for number in range(150):
         (home.work / f"module_{number}.py").write_text(OTHER.replace("other", f"other_{number}"))
