@@ -48,7 +48,7 @@ def test_a_session_in_neovim(home: Home, tmp_path: Path) -> None:
     assert (kinds[0], kinds[-1]) == ("begin", "end")
     assert any(re.search(r"[1-7]/8", p["message"]) for p in seen["progress"] if p["kind"] == "report")
     ends = [p["message"] for p in seen["progress"] if p["kind"] == "end"]
-    assert ends[0] == "stopped"
+    assert ends[0].startswith("stopped")  # with the best so far, where there is one
     assert len(ends) == 2  # and of the one that went on
     assert ": likely faster on" in seen["action"]
     assert seen["applied"] is True
