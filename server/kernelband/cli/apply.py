@@ -7,7 +7,7 @@ import click
 from kernelband.cli.rewriting import rewrite
 from kernelband.cli.target import db_option, find_run, open_history, parse_variant
 from kernelband.errors import HistoryError, UsageError
-from kernelband.explain.outcome import in_a_line, word
+from kernelband.explain.outcome import in_a_line, unwanted
 from kernelband.explain.why import patch_text
 from kernelband.history import Store, trials
 from kernelband.source import is_notebook, patch_from_json
@@ -57,8 +57,8 @@ def _require_sound(store: Store, run: str, number: int) -> None:
     UsageError: the variant is known to be none that anybody would want.
     """
     trial = next((t for t in trials.trials(store, run) if t.variant == number), None)
-    if trial is not None and (trial.fault != "none" or trial.correctness in ("wrong", "nondeterministic")):
+    if unwanted(trial):
         raise UsageError(
-            f"Variant {number} of run {run} isn't put into your files, because its trial says: {word(trial)}. "
+            f"Variant {number} of run {run} isn't put into your files, because its trial says: {unwanted(trial)}. "
             "--diff prints it, --output DIR writes it elsewhere."
         )

@@ -41,6 +41,11 @@ def verdict(f: FinalRow | None) -> str:
     return "not verified"
 
 
+def unwanted(t: TrialRow | None) -> str:
+    """Why a variant is none that anybody would want, by its trial; "" where nothing says so."""
+    return word(t) if t is not None and (t.fault != "none" or t.correctness in ("wrong", "nondeterministic")) else ""
+
+
 def in_a_line(store: Store, row: RunRow, number: int) -> str:
     """A variant with what is known of it: ``Variant 3 of run 1a2b3c4d: BLOCK 16→64 · 8 warps: verified 1.84x (1.80 to 1.88) on H200``."""
     variants = {v.id: v for v in trials.variants(store, row.id)}
@@ -52,7 +57,7 @@ def in_a_line(store: Store, row: RunRow, number: int) -> str:
     elif told is not None:
         known = f"{told} on {row.device}, predicted and not measured"
     else:
-        known = "not verified"
+        known = f"not verified, its trial says: {unwanted(tried)}" if unwanted(tried) else "not verified"
     chain = [Step(v.move, v.parameters, v.what) for v in trials.lineage(variants, number)]
     return f"Variant {number} of run {row.id}: {changes(chain)}: {known}."
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +11,7 @@ import platformdirs
 from attrs import evolve, field, frozen
 
 from kernelband.errors import UsageError
+from kernelband.source.private import write_private
 
 
 def default_path() -> Path:
@@ -74,14 +73,6 @@ def write(choices: Choices, path: Path | None = None) -> None:
     devices = {k: {"worker": d.worker, "gpu": d.gpu} for k, d in sorted(choices.devices.items())}
     text = json.dumps({"entries": dict(sorted(choices.entries.items())), "devices": devices}, indent=1) + "\n"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, new = tempfile.mkstemp(prefix=".choices-", dir=path.parent)  # 0600
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(new, path)
-        except BaseException:
-            os.unlink(new)
-            raise
+        write_private(path, text)
     except OSError as error:
         raise UsageError(f"The choice can't be kept in {path}: {error.strerror}. It isn't used.") from error

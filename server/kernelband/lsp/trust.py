@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +13,7 @@ from attrs import define, field, frozen
 
 from kernelband.errors import UsageError
 from kernelband.lsp.index import is_file
+from kernelband.source.private import write_private
 from kernelband.workload.permission import as_environment, permitted
 
 
@@ -67,7 +67,7 @@ def put(path: Path, folder: str, trusted: bool) -> Listed:
     else:
         folders[folder] = False  # also where nothing above it is listed: an editor may trust what is
     try:
-        _write(path, folders)
+        write_private(path, json.dumps({"folders": dict(sorted(folders.items()))}, indent=1) + "\n")
     except OSError as error:
         raise UsageError(f"The list of trusted folders can't be written to {path}: {error.strerror}. It stays as it was.") from error
     return Listed(folders)
@@ -110,19 +110,3 @@ class Trust:
 
 def _problem(path: Path, why: str) -> str:
     return f"The list of trusted folders, {path}, can't be used ({why}), so nothing is trusted: fix it, or delete it and trust anew."
-
-
-def _write(path: Path, folders: Mapping[str, bool]) -> None:
-    """Whole or not at all, for the user only."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = json.dumps({"folders": dict(sorted(folders.items()))}, indent=1) + "\n"
-    number, new = tempfile.mkstemp(prefix=".trust-", dir=path.parent)  # 0600
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(number)
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise

@@ -10,7 +10,6 @@ import json
 import logging
 import math
 import os
-import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +23,7 @@ from kernelband.errors import SourceError
 from kernelband.source.encoding import MAX_FILE_BYTES, decode, require_size
 from kernelband.source.folders import python_files
 from kernelband.source.listed import Listed, list_kernels
+from kernelband.source.private import write_private
 
 MOST_FILES = 50_000
 LARGEST = MAX_FILE_BYTES // 4  # bytes of a file that is read without being named: the tree of one takes a hundred times as much memory
@@ -149,18 +149,12 @@ def _kept(path: Path, folder: str) -> Iterator[tuple[str, _Read]]:
 def _keep(path: Path, folder: str, files: Mapping[str, _Read]) -> None:
     """Whole or not at all, for the user only."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, new = tempfile.mkstemp(prefix=".", dir=path.parent)  # 0600
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                file.write(json.dumps(HEAD) + "\n")
-                for name, read in files.items():
-                    if not read.problem:
-                        file.write(json.dumps([os.path.relpath(name, folder), read.stat, [_as_json(k) for k in read.kernels]]) + "\n")
-            os.replace(new, path)
-        except BaseException:
-            os.unlink(new)
-            raise
+        rows = (
+            [os.path.relpath(name, folder), read.stat, [_as_json(k) for k in read.kernels]]
+            for name, read in files.items()
+            if not read.problem
+        )
+        write_private(path, "".join(f"{json.dumps(row)}\n" for row in (HEAD, *rows)))
         for old in sorted(path.parent.glob("*.jsonl"), key=lambda p: p.stat().st_mtime_ns)[:-KEPT]:
             old.unlink(missing_ok=True)
     except OSError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import tempfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ import platformdirs
 from attrs import frozen
 
 from kernelband.errors import UsageError
+from kernelband.source.private import write_private
 
 NAMES = ("python", "worker", "gpu")
 
@@ -112,15 +112,7 @@ def write(defaults: Defaults, path: Path | None = None) -> None:
     path = path or default_path()
     values = {name: value for name in NAMES if (value := defaults.get(name)) is not None}
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, new = tempfile.mkstemp(prefix=".config-", dir=path.parent)  # 0600
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                file.write(json.dumps(values, indent=1) + "\n")
-            os.replace(new, path)
-        except BaseException:
-            os.unlink(new)
-            raise
+        write_private(path, json.dumps(values, indent=1) + "\n")
     except OSError as error:
         raise UsageError(f"The setting can't be kept in {path}: {error.strerror}. All stays as it was.") from error
 

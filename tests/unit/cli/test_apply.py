@@ -110,6 +110,7 @@ def test_nothing_is_taken_out_that_nobody_took(tmp_path: Path) -> None:
         ),
         ("measured", {"finals": (evolve(FINAL, verified=True),)}, "verified 1.84x (1.80 to 1.88) on h100."),
         ("measured", {"finals": (FINAL,)}, "not verified."),
+        ("measured", {"trials": (trial_row(),)}, "not verified."),
         ("predicted", {"trials": (evolve(trial_row(), correctness="interpreted"),)}, "likely faster on h100, predicted and not measured."),
     ],
 )
@@ -146,5 +147,6 @@ def test_what_is_wrong_or_read_only_stays_out(tmp_path: Path) -> None:
         assert trials.decisions(store, "a1b2c3") == ()
     done = CliRunner().invoke(apply, ["a1b2c3/1", "--output", str(tmp_path / "out"), "--db", str(database)])
     assert done.exit_code == 0, done.output
+    assert done.output.endswith(": not verified, its trial says: wrong.\n")
     with Store.read(database) as store:
         assert trials.decisions(store, "a1b2c3") == (), "a copy elsewhere is no decision"

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
 from kernelband.cli.history import history, outcome
+from kernelband.cli.show import show
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow, RunRow
 from tests.unit.history.rows import run_row, trial_row, variant_row
@@ -117,3 +119,21 @@ def test_the_list_and_what_is_forgotten(store: Store, tmp_path: Path) -> None:
     assert row["id"] == RUN
     assert CliRunner().invoke(history, [*db, "--forget", RUN]).output.startswith(f"Forgot run {RUN} (add in ")
     assert CliRunner().invoke(history, db).output.startswith("No runs")
+
+
+@pytest.mark.parametrize(("command", "arguments"), [(show, ["last", "--json"]), (history, ["--forget", "last"])])
+def test_last_is_of_the_project_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: click.Command, arguments: list[str]
+) -> None:
+    db = tmp_path / "history.db"
+    for name in ("mine", "other"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "pyproject.toml").touch()
+    with Store.write(db) as store:
+        runs.begin(store, run_row("aaaa", path=str(tmp_path / "mine" / "k.py"), created=1.0, state="finished"), {})
+        runs.begin(store, run_row("bbbb", path=str(tmp_path / "other" / "k.py"), created=2.0, state="finished"), {})
+    monkeypatch.chdir(tmp_path / "mine" / "deep")
+    done = CliRunner().invoke(command, [*arguments, "--db", str(db)])
+    assert done.exit_code == 0, done.output
+    assert "aaaa" in done.output
+    assert "bbbb" not in done.output

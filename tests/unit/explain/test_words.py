@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelband.explain.outcome import titles_of
 from kernelband.explain.words import BEGIN, MOVES, Step, changes, titles, worth_trying
+from kernelband.history.records import FinalRow
 from kernelband.strategies import STRATEGIES
+from tests.unit.history.rows import trial_row, variant_row
 
 SIZED = {"tiles", "more_programs"}  # the sizes that they change say what they do
 
@@ -68,3 +72,15 @@ def test_what_is_worth_trying_has_a_reason_of_its_own() -> None:
     known = [(1, "likely slower", "wider"), (2, "unclear", ""), (3, "unclear", "wider"), (4, "unclear", "wider"), (5, "unclear", "fewer")]
     assert worth_trying(known) == [3, 5]
     assert worth_trying((n, "unclear", str(n)) for n in range(9)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_measured", [True, False])
+def test_the_titles_of_a_run_differ_among_what_is_shown_of_it(*, is_measured: bool) -> None:
+    """The third has the same words as the second, and nothing to say for it: it takes no place in their list."""
+    forecast = {"tier": "likely faster"}
+    variants = {n: evolve(variant_row(number=n), key=str(n), what=w, forecast=forecast) for n, w in ((1, "same"), (2, "same"), (3, "same"))}
+    ok = {"correctness": "passed" if is_measured else "interpreted"}
+    tried = [evolve(trial_row(number=n), variant=n, **(ok if n < 3 else {"correctness": "wrong"})) for n in variants]
+    finals = {n: FinalRow("a1b2c3", n, n < 3, 1.2, 1.1, 1.3, {}, seconds=1.0) for n in variants}
+    found = titles_of(variants, tried, finals if is_measured else None)
+    assert found == {1: "#1 · same", 2: "#2 · same", 3: "same"}

@@ -81,6 +81,17 @@ def test_an_interrupt_when_a_trial_has_just_been_written(world: World, monkeypat
     assert world.run(options_of(world.db, ended.run), author=FakeAuthor(TROUBLES), resume=ended.run).state == "finished"
 
 
+def test_a_run_that_was_stopped_names_the_best_that_it_has_seen(world: World) -> None:
+    ended = interrupted(world, "trial_ended", 6, world.options(trials=12))
+    tried = [t for t in rows(world, ended.run)["trials"] if t.performance == "faster"]
+    assert tried
+    best = max(tried, key=lambda t: (t.score or 0.0, -t.number)).variant
+    assert (ended.best, ended.verified) == (best, ())
+    assert f"best so far: variant {best}, not verified yet" in ended.reason
+    with world.store() as store:
+        assert runs.find(store, ended.run).summary["best"] is None, "what stands there is taken for a result"
+
+
 @pytest.mark.parametrize("phase", ["commit", "measure", "compile", "final"])
 def test_interrupted_in_a_phase_leaves_whole_trials(world: World, phase: str) -> None:
     seen = 0

@@ -37,6 +37,9 @@ def test_what_is_printed_of_a_sample_is_called_so(make, kind, entry, named):
     run = make({"printing.py": text})
     run.capture("printing", "scale_kernel", ["scale"], entry, kind=kind, programs=2)
     assert any(note.endswith(f"figures that {named} prints are none of a whole run.") for note in run.notes), run.notes
+    tested = make({"test_printing.py": text})
+    tested.capture("test_printing", "scale_kernel", ["scale"], "test_prints", kind="pytest", programs=2)
+    assert not any("prints" in note for note in tested.notes), "pytest keeps what a program prints"
     whole = make({"printing_whole.py": text})
     whole.capture("printing_whole", "scale_kernel", ["scale"], entry, kind=kind, programs=0)
     assert not any("prints" in note for note in whole.notes), whole.notes
