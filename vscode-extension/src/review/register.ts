@@ -1,5 +1,6 @@
 /** Reviews as the editor has them: their commands, what takes the place of the server's own, and what keys and menus depend on. */
 import * as vscode from "vscode";
+import { InOrder } from "../inOrder.ts";
 import type { Runs } from "../protocol.ts";
 import { registering } from "../registering.ts";
 import type { Server } from "../server/server.ts";
@@ -44,12 +45,17 @@ function tell(reviews: Reviews, baselines: Baselines): void {
 
 function registerCommands(context: vscode.ExtensionContext, server: Server, reviews: Reviews, baselines: Baselines): void {
   const on = registering(context);
-  /** By its id, from a lens; by the file, from its title; else the one of the active editor, else the only one. Undefined: it ended before this click. */
-  const given = (by: unknown): Review | undefined => {
+  const order = new InOrder(); // a key may come before the one before it has moved the cursor or changed the text
+  /** By its id, from a lens; by the file, from its title; else the one of the active editor, else the only one. */
+  const meantNow = (by: unknown): Review | undefined => {
     if (typeof by === "string") return meantBy(reviews.active, { id: by });
     const active = vscode.window.activeTextEditor?.document.uri;
-    const found = meantBy(reviews.active, by instanceof vscode.Uri ? { file: baselines.file(by).toString() } : { here: active && baselines.file(active).toString() });
-    if (!found) throw new Error(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."));
+    return meantBy(reviews.active, by instanceof vscode.Uri ? { file: baselines.file(by).toString() } : { here: active && baselines.file(active).toString() });
+  };
+  /** Undefined: it ended before this click. */
+  const given = (by: unknown): Review | undefined => {
+    const found = meantNow(by);
+    if (!found && typeof by !== "string") throw new Error(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."));
     return found;
   };
   const go = async (review: Review, step: 1 | -1): Promise<void> => {
@@ -86,6 +92,15 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
       const review = given(by);
       return review && work(review, ...more);
     };
+  /** The same, after what was asked for before: that may have ended the review, or begun another one. */
+  const inOrder =
+    <T extends unknown[]>(work: (review: Review, ...more: T) => unknown) =>
+    (by: unknown, ...more: T): unknown =>
+      given(by) &&
+      order.do(() => {
+        const review = meantNow(by);
+        return review && work(review, ...more);
+      });
   /** The original of a kernel, in place of the variant that is there: under review, or accepted. */
   const putBack = async (uri: string, kernel: string): Promise<void> => {
     const review = reviews.of(vscode.Uri.parse(uri));
@@ -97,17 +112,17 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     if (there) await server.command("revert", uri, kernel, there.run, there.number);
   };
 
-  on("review.next", of((review) => go(review, 1)));
-  on("review.previous", of((review) => go(review, -1)));
-  on("review.keep", of((review, which: unknown) => reviews.keep(review, stepOf(review, which))));
-  on("review.undo", of((review, which: unknown) => reviews.undo(review, stepOf(review, which))));
+  on("review.next", inOrder((review) => go(review, 1)));
+  on("review.previous", inOrder((review) => go(review, -1)));
+  on("review.keep", inOrder((review, which: unknown) => reviews.keep(review, stepOf(review, which))));
+  on("review.undo", inOrder((review, which: unknown) => reviews.undo(review, stepOf(review, which))));
   // The gutter's peek gives the file, its changes (lines from 1) and which one is shown.
-  on("review.keepChange", of((review, changes: Change[], index: number) => reviews.keep(review, stepOf(review, undefined, lineOf(changes, index)))));
-  on("review.undoChange", of((review, changes: Change[], index: number) => reviews.undo(review, stepOf(review, undefined, lineOf(changes, index)))));
-  on("review.accept", of((review) => reviews.accept(review)));
-  on("review.reject", of((review) => reviews.reject(review)));
+  on("review.keepChange", inOrder((review, changes: Change[], index: number) => reviews.keep(review, stepOf(review, undefined, lineOf(changes, index)))));
+  on("review.undoChange", inOrder((review, changes: Change[], index: number) => reviews.undo(review, stepOf(review, undefined, lineOf(changes, index)))));
+  on("review.accept", inOrder((review) => reviews.accept(review)));
+  on("review.reject", inOrder((review) => reviews.reject(review)));
   on("review.verify", of((review) => reviews.verify(review)));
-  on("review.nextVariant", of(nextVariant));
+  on("review.nextVariant", inOrder(nextVariant));
   on("review.sideBySide", of((review) => baselines.compare(review)));
   on("review.explain", of(({ told: { uri, kernel, run, variant }, now }) => server.execute("explain", uri, kernel, run, now?.variant ?? variant)));
 
@@ -123,11 +138,13 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(found.uri), { preview: false }); // as what it is: it may be a notebook
     return start(found);
   };
-  on("compare.accept", async (address: unknown) => {
-    const review = await startShown(address); // none where a person keeps the one that is there
-    if (review) await reviews.accept(review);
-  });
-  on("compare.review", (address: unknown) => startShown(address));
+  on("compare.accept", (address: unknown) =>
+    order.do(async () => {
+      const review = await startShown(address); // none where a person keeps the one that is there
+      if (review) await reviews.accept(review);
+    }),
+  );
+  on("compare.review", (address: unknown) => order.do(() => startShown(address)));
   on("compare.next", async (address: unknown) => {
     const found = await shown(address);
     const next = await following(server, found);
@@ -141,13 +158,13 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
 
   server.intercept("compare", ([uri, kernel, run, number]) => compare(server, { uri, kernel, run, number } as Meant));
   server.intercept("apply", async ([uri, kernel, run, number]) => {
-    await start({ uri, kernel, run, number } as Meant); // whoever called for it isn't given the review
+    await order.do(() => start({ uri, kernel, run, number } as Meant)); // whoever called for it isn't given the review
   });
   server.intercept("choose", async (args) => {
     const [uri, kernel] = args as [string, string];
     const isInFile = reviews.of(vscode.Uri.parse(uri))?.told.kernel === kernel || (await reviews.present(uri, kernel)) !== undefined;
     const picked = await pickVariant(server, uri, kernel, isInFile);
-    if (picked === "revert") await putBack(uri, kernel);
+    if (picked === "revert") await order.do(() => putBack(uri, kernel));
     else if (picked) await server.execute("apply", uri, kernel, picked.run, picked.number);
   });
 }

@@ -25,7 +25,6 @@ export class Reviews implements vscode.Disposable {
   readonly #watchers = new Map<Review, vscode.Disposable>();
   readonly #disk = new Disk();
   readonly #asking: Asking;
-  readonly #accepting = new Set<Review>();
   #active: Review[] = [];
   #waiting: KeptReview[];
   #saving: NodeJS.Timeout | undefined;
@@ -172,18 +171,12 @@ export class Reviews implements vscode.Disposable {
    * @throws Error with a sentence, where that can't be written down; then it stays under review
    */
   async accept(review: Review): Promise<void> {
-    if (this.#accepting.has(review)) return; // a second click
-    this.#accepting.add(review);
-    try {
-      if (review.standing === "edited") {
-        this.server.mustRun(); // only it can say whether this is the variant still
-        await this.#asking.ask(review);
-      }
-      if (review.now) await this.server.command("accept", review.told.run, review.now.variant);
-      this.#end(review);
-    } finally {
-      this.#accepting.delete(review);
+    if (review.standing === "edited") {
+      this.server.mustRun(); // only it can say whether this is the variant still
+      await this.#asking.ask(review);
     }
+    if (review.now) await this.server.command("accept", review.told.run, review.now.variant);
+    this.#end(review);
   }
 
   /** Put the original back, as one edit. False: a person rather kept their text. */
