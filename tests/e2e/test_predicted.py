@@ -108,3 +108,14 @@ def test_what_the_original_does_wrong_itself_is_told_once_and_makes_no_variant_w
     )
     assert [e["text"] for e in done.events if e["event"] == "noted" and "original itself" in e["text"]] == [said]
     assert [e["outcome"] for e in done.events if e["event"] == "trial_ended"] == ["unclear"] * 3
+
+
+def test_a_kernel_that_launching_takes_longer_than_ends_at_once_and_says_so(tmp_path: Path, worker_python: str) -> None:
+    home = Home(tmp_path, worker_python)
+    home.file.write_text(FAULTY.replace("mask=i <= n", "mask=i < n"))
+    done = home.optimize("scale.py", "--gpu", "h100")
+    assert done.code == 0, done.err
+    (ended,) = (e for e in done.events if e["event"] == "run_ended")
+    assert ended["state"] == "finished"
+    assert ended["reason"].startswith("nothing was tried; launching it takes about 3 us, longer than its work on every timing case")
+    assert not [e for e in done.events if e["event"] in ("trial_ended", "arm_chosen")]

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from kernelband.hardware import Device
 from kernelband.hardware.arithmetic import instructions, special, special_names
-from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, MARGIN, estimate
+from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, MARGIN, estimate, waits_us
 from kernelband.hardware.roofline import Roofline, roofline, tensor_rate
 from kernelband.hardware.units import count, duration, operations, size
 from kernelband.hardware.work import Work
@@ -66,7 +66,8 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
     filled = work.waves(device).filled
     estimated = estimate(device, work)
     limit = estimated.limit
-    if limit == "launch" or (light.limit == "launch" and filled >= IDLE):
+    waits = waits_us(device, work)
+    if limit == "launch" and waits < device.launch_us:
         text = f"The launch: the work alone would take {duration(light.us)}, a launch takes about {duration(device.launch_us)}."
         return Bottleneck("launch", text, also)
     if filled < IDLE:
@@ -81,6 +82,10 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
         return Bottleneck("cache", f"{text} {'Larger blocks reuse more.' if worth else 'Computing takes nearly as long.'}", also)
     if limit == "compute":
         return Bottleneck("compute", _compute(device, work, light) + reached, also)
+    if limit == "launch":
+        alone = f"where the work alone would take {duration(light.us)}"
+        text = f"Waiting for memory: each thread fetches one thing after the other, about {duration(waits)}, {alone}."
+        return Bottleneck("memory", text, also)
     rate = f"{device.dram_bytes_per_s / 1e9:.0f} GB/s"
     text = f"Memory: it has to move {size(work.dram_bytes or 0)}, {duration(light.memory_us)} at {rate}.{reached}"
     return Bottleneck("memory", text, also)

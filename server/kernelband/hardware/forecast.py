@@ -99,6 +99,21 @@ def estimate(device: Device, work: Work, *, traffic: bool = True, functions: boo
     return Estimate(device.launch_us + body, largest if body > device.launch_us else "launch", in_us)
 
 
+def launch_bound(device: Device, work: Work) -> bool:
+    """Whether launching takes longer than the work; not of work whose traffic or arithmetic wasn't counted."""
+    counted = work.dram_bytes is not None and work.moved_bytes is not None and work.functions is not None
+    return counted and estimate(device, work).limit == "launch" and waits_us(device, work) < device.launch_us
+
+
+def waits_us(device: Device, work: Work) -> float:
+    """Microseconds that threads wait for memory, each fetching one thing after the other as far as it can't at once; 0 where the traffic
+    isn't known. The formula has no such term: this is for saying that a launch is short.
+    """
+    threads = work.facts["num_warps"] * work.facts["target"]["warp_size"] * max(work.programs, 1)
+    fetches = (work.moved_bytes or 0.0) / threads / ((work.bits or 32.0) / 8)
+    return 1e6 * LATENCY_S * fetches / min(work.loads_in_flight, LOADS_IN_FLIGHT) * max(1.0, work.waves(device).count)
+
+
 def _beside(device: Device, work: Work) -> int:
     """Programs at once on a multiprocessor: those that fit, if there are so many."""
     return max(1, min(work.occupancy(device).programs, math.ceil(work.programs / device.multiprocessors)))

@@ -40,6 +40,7 @@ class Loop:
     step: int = 0
     stopped: str = ""  # why, at the end
     light: float | None = None  # percent of the speed of light that the leader reaches
+    launches: str = ""  # that launching the original takes longer than its work
     _ahead: tuple[Choice, Future[Prepared]] | None = None
     _late: list[PullRow] = field(factory=list[PullRow])
     _stalled: set[tuple[int, str]] = field(factory=set[tuple[int, str]])  # arms whose compilers lag behind
@@ -178,7 +179,7 @@ class Loop:
 
     def _why_stop(self) -> str:
         s = self.s
-        progress = Progress(len(s.trials), s.spent, s.leader, self.light)
+        progress = Progress(len(s.trials), s.spent, s.leader, self.light, self.launches)
         self.stopped = why_stop(s.journal.budget, progress, self.reserve(), final=s.lab.measured)
         return self.stopped
 

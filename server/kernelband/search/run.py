@@ -30,7 +30,7 @@ from kernelband.search.programs import Programs
 from kernelband.search.ranker import Ranker
 from kernelband.search.session import Journal, Reached, Session
 from kernelband.search.start import Setup, StartLab, entry_file, prepare, run_row
-from kernelband.search.stop import why_nothing
+from kernelband.search.stop import only_launches, why_nothing
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, form
 from kernelband.source.model import Program
@@ -191,11 +191,15 @@ class _Run:
             return self._end("finished", *given.judge(session, loop))
         if session.leader == 0:
             loop.see(base.device_us)
+        if setup.options.objective == "device":
+            loop.launches = only_launches(lab.device, timing, base.found, base.device_us)
         loop.run()
         verified = finish.confirm(session)
         best = (verified[0] if verified else None) if lab.measured else finish.bet(session)
         session.count("verified", len(verified))
-        return self._end("finished", f"{self._conclusion(session, best, verified)}; {loop.stopped}", best, verified)
+        return self._end(
+            "finished", f"{self._conclusion(session, best, verified, short=loop.stopped == loop.launches)}; {loop.stopped}", best, verified
+        )
 
     def _capture(self, store: Store) -> tuple[Case, ...]:
         setup, journal, lab = self.setup, self.journal, self.setup.lab
@@ -292,7 +296,9 @@ class _Run:
             said += f"; best so far: variant {best}, {'not verified yet' if measured else 'likely faster (predicted)'}"
         return self._end("interrupted", said, best, ())
 
-    def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...]) -> str:
+    def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...], *, short: bool) -> str:
+        if not s.trials and short:  # why the search has stopped says all
+            return "nothing was tried"
         if not s.trials:
             pulls = trials.pulls(self.journal.store, self.journal.run)
             return f"nothing was tried: {why_nothing(s.counts, pulls, self.journal.clock.snapshot())}"

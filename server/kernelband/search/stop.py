@@ -1,8 +1,8 @@
 """When a search ends, and the half sentence that says why.
 
 The budget ends every search, and so does having nothing left to try. A search that was given seconds only (or nothing: a person's minute)
-also ends when there is little to win: the leader is near the speed of light on every timing case, or nothing was gained for a long time.
-Who says ``--trials N`` asked for N trials, and gets them.
+also ends when there is little to win: launching the original takes longer than its work, the leader is near the speed of light on every
+timing case, or nothing was gained for a long time. Who says ``--trials N`` asked for N trials, and gets them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from kernelband.hardware import Device
+from kernelband.hardware.forecast import MARGIN, launch_bound
 from kernelband.hardware.roofline import roofline
+from kernelband.hardware.units import duration
 from kernelband.hardware.work import Work
 from kernelband.history.records import PullRow
 from kernelband.search.budget import Budget
@@ -38,13 +40,15 @@ LONG = {
 @frozen
 class Progress:
     """``spent``: trials as the budget counts them. ``leader``: the best variant, its number is that of its trial; 0 is the original.
-    ``light``: percent of the speed of light that it reaches, the least over timing cases; None where that is unknown.
+    ``light``: percent of the speed of light that it reaches, the least over timing cases; None where that is unknown. ``launches``: of the
+    original, that launching it takes longer than its work (``only_launches``).
     """
 
     trials: int
     spent: int
     leader: int
     light: float | None = None
+    launches: str = ""
 
 
 def why_stop(budget: Budget, progress: Progress, reserve: float, *, final: bool = True) -> str:
@@ -58,6 +62,8 @@ def why_stop(budget: Budget, progress: Progress, reserve: float, *, final: bool 
         return f"the {budget.seconds:g} s are used up{kept}"
     if budget.trials is not None:
         return ""
+    if progress.launches and not progress.trials:
+        return progress.launches
     if progress.light is not None and progress.light >= LIGHT:
         who = f"variant {progress.leader}" if progress.leader else "the original"
         return f"{who} reaches {progress.light:.0f} % of the speed of light on every timing case or more"
@@ -84,6 +90,27 @@ def percent_of_light(device: Device, timing: Sequence[Case], before: Sequence[Wo
                 dots[dtype] = dots.get(dtype, 0.0) + work.dot_flops
         reached.append(roofline(device, least, dot_flops=dots).percent(took))
     return min(reached, default=None)
+
+
+def only_launches(device: Device, timing: Sequence[Case], before: Sequence[Work], device_us: Mapping[str, float]) -> str:
+    """That launching the original takes longer than its work on every timing case, in half a sentence; empty where it doesn't, or where too
+    little is known.
+
+    Args:
+        device: that it runs on, or is predicted for.
+        timing: the cases that are timed.
+        before: the original's launches.
+        device_us: its measured device time by case; without one the counted work must be clearly small.
+    """
+    by_case = {case["id"]: [work for work in before if work.case == case["id"]] for case in timing}
+    if not by_case or not all(own and all(launch_bound(device, work) for work in own) for own in by_case.values()):
+        return ""
+    if device_us and not all(device_us.get(case, float("inf")) < MARGIN * device.launch_us * len(own) for case, own in by_case.items()):
+        return ""
+    return (
+        f"launching it takes about {duration(device.launch_us)}, longer than its work on every timing case, so no variant could be clearly "
+        "faster: name an entry with larger inputs, or a number of trials to search all the same"
+    )
 
 
 def why_nothing(counts: Mapping[str, int], pulls: Sequence[PullRow], clock: Mapping[str, float]) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelband.hardware.find import find_device
-from kernelband.hardware.forecast import estimate, forecast
+from kernelband.hardware.forecast import estimate, forecast, launch_bound, waits_us
 from tests.unit.hardware.conftest import make_work
 
 H100 = find_device("h100")
@@ -181,3 +181,27 @@ def test_many_warps_that_reduce_together_wait_for_each_other(work):
     assert estimate(H100, work(**COPY, warps=32)).us == pytest.approx(estimate(H100, work(**COPY, warps=8)).us, rel=0.01)
     product = {"dot_flops": 1e12, "tensor_core": "wgmma", "shared": 1024}
     assert estimate(H100, work(warps=32, **product)).us == pytest.approx(estimate(H100, work(warps=8, **product)).us, rel=0.05)
+
+
+TINY = {"dram_bytes": 1e4, "moved_bytes": 1e4, "flops": 100, "dot_flops": 0, "arithmetic": 100, "functions": {}}
+
+
+def test_work_that_takes_less_than_its_launch(work):
+    h100 = find_device("h100")
+    assert launch_bound(h100, work(**TINY))
+    assert not launch_bound(h100, work(**{**TINY, "dram_bytes": 1e9, "moved_bytes": 1e9}))
+    assert not launch_bound(h100, work(**{**TINY, "moved_bytes": 1e9})), "the caches count, too"
+    assert not launch_bound(h100, work(**{**TINY, "functions": {"exp": 1e10}}))
+
+
+@pytest.mark.parametrize("unknown", ["dram_bytes", "moved_bytes", "functions"])
+def test_nothing_is_said_of_what_was_not_counted(work, unknown):
+    assert not launch_bound(find_device("h100"), work(**{**TINY, unknown: None}))
+
+
+def test_few_programs_that_fetch_one_thing_after_the_other_take_long(work):
+    moved = 132 * 128 * 16 * 20.0  # 20 fetches of 16 bytes by each thread
+    chain = work(programs=132, loads=1, **{**TINY, "dram_bytes": 1e6, "moved_bytes": moved})
+    assert waits_us(find_device("h100"), chain) == pytest.approx(16)
+    assert estimate(find_device("h100"), chain).limit == "launch"
+    assert not launch_bound(find_device("h100"), chain)

@@ -9,7 +9,8 @@ import pytest
 from kernelband.hardware import find_device
 from kernelband.propose import Draft
 from kernelband.search.budget import Budget
-from kernelband.search.stop import PATIENCE, Progress, longest, percent_of_light, why_stop
+from kernelband.search.stop import PATIENCE, Progress, longest, only_launches, percent_of_light, why_stop
+from tests.unit.hardware.conftest import make_work
 
 from .fake_lab import CASE, FakeAuthor, FakeExecutor, FakeLab
 from .world import World
@@ -79,6 +80,28 @@ def test_products_of_matrices_take_their_time_too() -> None:
 
     found = percent_of_light(find_device("h200"), [case("a", 480_000_000)], (Product(),), {"a": 250.0})  # pyright: ignore
     assert found == pytest.approx(80.0, rel=0.01)
+
+
+TINY = make_work(case="a", dram_bytes=1e4, moved_bytes=1e4, flops=100, dot_flops=0, arithmetic=100, functions={})
+LARGE = make_work(case="b", dram_bytes=1e9, moved_bytes=1e9, flops=100, dot_flops=0, arithmetic=100, functions={})
+
+
+def test_launching_must_take_longer_than_the_work_of_every_timing_case() -> None:
+    h200, (a, b) = find_device("h200"), (case("a", 10_000), case("b", 10**9))
+    said = only_launches(h200, [a], [TINY], {})
+    assert said.startswith("launching it takes about 3 us, longer than its work on every timing case")
+    assert only_launches(h200, [a], [TINY], {"a": 3.6}) == said
+    assert only_launches(h200, [a], [TINY], {"a": 4.5}) == "", "it was measured to take longer than a launch"
+    assert only_launches(h200, [a], [TINY, TINY], {"a": 6.5}) == said, "two launches in each call"
+    assert only_launches(h200, [a, b], [TINY, LARGE], {}) == ""
+    assert only_launches(h200, [a, b], [TINY], {}) == "", "nothing is known of one case"
+    assert only_launches(h200, [], [], {}) == ""
+
+
+def test_launches_end_a_search_by_seconds_at_once() -> None:
+    assert why_stop(budget(), Progress(0, 0, 0, launches="so"), 0) == "so"
+    assert why_stop(budget(trials=20), Progress(0, 0, 0, launches="so"), 0) == "", "20 trials were asked for"
+    assert why_stop(budget(), Progress(1, 1, 0, launches="so"), 0) == "", "a search of trials goes on by seconds"
 
 
 @pytest.mark.parametrize(
