@@ -11,8 +11,8 @@ export interface Spot {
 /** Variants that stand on one place; 0 is the original. */
 export interface Group extends Spot {
   variants: number[];
-  /** `measured`: counted work over measured time. `bound`: the intensity is counted, the rate is the most that the roof allows there. */
-  kind: "measured" | "bound";
+  /** `measured`: counted work over measured time. `unmeasured`: only the intensity is known; `y` is the most that the roof allows there, not a rate. */
+  kind: "measured" | "unmeasured";
 }
 
 /** `line` goes up the slope of memory and along the flat of arithmetic; its corner is the ridge. */
@@ -53,7 +53,7 @@ function grouped(points: readonly Point[], bytes: number): Group[] {
   for (const point of points) {
     const x = point.intensity_flop_per_byte;
     if (x === null || x <= 0) continue;
-    const kind = point.flops_per_s ? "measured" : "bound";
+    const kind = point.flops_per_s ? "measured" : "unmeasured";
     const y = point.flops_per_s ?? Math.min(x * bytes, point.peak_flops_per_s ?? Infinity);
     // The original stands alone, so that it is seen.
     const key = `${kind} ${x.toPrecision(4)} ${y.toPrecision(4)} ${String(point.variant === 0)}`;
@@ -76,7 +76,7 @@ export function named(variants: readonly number[]): string {
 /** What the picture shows, for who doesn't see it. */
 export function summary({ device, case_name, points }: Roofline): string {
   const measured = points.filter((point) => point.intensity_flop_per_byte && point.flops_per_s).length;
-  const bound = points.filter((point) => point.intensity_flop_per_byte && !point.flops_per_s).length;
-  const parts = [measured ? l10n.t("{0} measured", measured) : "", bound ? l10n.t("{0} by their intensity only", bound) : ""].filter(Boolean).join(", ");
+  const unmeasured = points.filter((point) => point.intensity_flop_per_byte && !point.flops_per_s).length;
+  const parts = [measured ? l10n.t("{0} measured", measured) : "", unmeasured ? l10n.t("{0} by their intensity only", unmeasured) : ""].filter(Boolean).join(", ");
   return l10n.t("Roofline of {0} on case {1}, the original among them: {2}.", device?.name ?? l10n.t("the GPU"), case_name, parts);
 }

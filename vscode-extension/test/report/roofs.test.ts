@@ -23,14 +23,14 @@ test("the ridge is where memory's slope meets the peak, and the line goes throug
   ]);
 });
 
-test("a measured point has its rate; another stands at the most that its roof allows, and says so", () => {
+test("a measured point has its rate; of another only the most that its roof allows is known, and it says so", () => {
   const found = roofs(roofline(point(0, { how: "measured", flops_per_s: 5e12 }), point(1), point(2, { intensity_flop_per_byte: 50 })));
   assert.deepEqual(
     found?.groups.map(({ kind, y }) => [kind, y]),
     [
       ["measured", 5e12],
-      ["bound", 6e12],
-      ["bound", 60e12],
+      ["unmeasured", 6e12],
+      ["unmeasured", 60e12],
     ],
   );
 });

@@ -16,7 +16,7 @@ export function RooflineSection({ report }: { report: Report }) {
   const found = useMemo(() => roofs(roofline), [roofline]);
   const draw = useMemo<Draw | undefined>(() => found && drawing(found), [found]);
   const measured = found?.groups.some(({ kind }) => kind === "measured");
-  const bound = found?.groups.some(({ kind }) => kind === "bound");
+  const unmeasured = found?.groups.some(({ kind }) => kind === "unmeasured");
   const { device } = roofline;
   return (
     <Section title={l10n.t("Roofline")}>
@@ -35,7 +35,7 @@ export function RooflineSection({ report }: { report: Report }) {
               { sign: "line", colour: "muted", words: l10n.t("roof: memory, then arithmetic") },
               { sign: "square", colour: "orange", words: l10n.t("original") },
               ...(measured ? [{ sign: "dot", colour: "blue", words: l10n.t("variant, measured") } as const] : []),
-              ...(bound ? [{ sign: "ring", colour: "blue", words: l10n.t("not measured: its intensity, at the most the roof allows") } as const] : []),
+              ...(unmeasured ? [{ sign: "ring", colour: "blue", words: l10n.t("not measured: its intensity on the axis, and the line up to the roof") } as const] : []),
             ]}
           />
           <RooflineTable roofline={roofline} />
@@ -84,6 +84,24 @@ function drawing(found: Roofs): Draw {
     const tera = ({ x, y }: { x: number; y: number }): { x: number; y: number } => ({ x, y: y / TERA });
     const shown = (wanted: (group: Group) => boolean): (Group & { x: number })[] => found.groups.filter(wanted).map((group) => ({ ...group, ...tera(group) }));
     const original = (group: Group): boolean => group.variants.includes(0);
+    const floor = found.y[0] / TERA;
+    // Its rate isn't known: it stands on the axis, and the line says up to where it may be.
+    const upright = shown(({ kind }) => kind === "unmeasured").map((group) => ({
+      type: "line" as const,
+      data: [{ ...group, y: floor, most: group.y }, { x: group.x, y: group.y }],
+      borderColor: colours.muted,
+      borderWidth: 1,
+      borderDash: [3, 3],
+      pointBackgroundColor: "transparent",
+      pointBorderColor: original(group) ? colours.orange : colours.blue,
+      pointBorderWidth: 2,
+      pointStyle: original(group) ? "rect" : "circle",
+      pointRadius: [original(group) ? 8 : 5, 0],
+      pointHoverRadius: [original(group) ? 10 : 7, 0],
+      pointHitRadius: [1, 0],
+      clip: 12,
+      order: original(group) ? 0 : 2,
+    }));
     const ringed = { backgroundColor: "transparent", borderWidth: 2 };
     const log = (title: string, [min, max]: [number, number]) => ({
       ...axis(colours, title),
@@ -103,8 +121,8 @@ function drawing(found: Roofs): Draw {
           ...found.roofs.map(({ line }) => ({ type: "line" as const, data: line.map(tera), borderColor: colours.muted, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0, order: 3 })),
           { data: found.roofs.map(({ ridge }) => ({ ...tera(ridge), ridge: true })), pointStyle: "crossRot", borderColor: colours.muted, borderWidth: 2, pointRadius: 4, order: 3 },
           { data: shown((group) => !original(group) && group.kind === "measured"), backgroundColor: colours.blue, borderColor: colours.back, pointRadius: 5, pointHoverRadius: 7, order: 1 },
-          { data: shown((group) => !original(group) && group.kind === "bound"), ...ringed, borderColor: colours.blue, pointRadius: 5, pointHoverRadius: 7, order: 2 },
-          { data: shown(original), ...ringed, pointStyle: "rect", borderColor: colours.orange, pointRadius: 8, pointHoverRadius: 10, order: 0 },
+          ...upright,
+          { data: shown((group) => original(group) && group.kind === "measured"), ...ringed, pointStyle: "rect", borderColor: colours.orange, pointRadius: 8, pointHoverRadius: 10, order: 0 },
         ],
       },
       options: {
@@ -112,17 +130,20 @@ function drawing(found: Roofs): Draw {
           x: log(l10n.t("Intensity (FLOP/byte)"), found.x),
           y: log(l10n.t("Rate (TFLOP/s)"), [found.y[0] / TERA, found.y[1] / TERA]),
         },
-        plugins: { tooltip: { callbacks: { label: ({ raw }) => told(raw as Group & { ridge?: boolean }) } } },
+        plugins: { tooltip: { callbacks: { label: ({ raw }) => told(raw as Told) } } },
       },
     };
   };
 }
 
-function told({ x, y, ridge, kind, variants }: Group & { ridge?: boolean }): string[] {
+/** What a marker stands for; `most`: where only its intensity is known, TFLOP/s that the roof allows there. */
+type Told = Group & { ridge?: boolean; most?: number };
+
+function told({ x, y, ridge, kind, variants, most }: Told): string[] {
   if (ridge) return [l10n.t("Ridge: left of it memory limits, right of it arithmetic"), `${three(x)} FLOP/byte, ${three(y)} TFLOP/s`];
   const known =
     kind === "measured"
       ? l10n.t("{0} FLOP/byte, {1} TFLOP/s, measured", three(x), three(y))
-      : l10n.t("{0} FLOP/byte, at most {1} TFLOP/s; not measured", three(x), three(y));
+      : l10n.t("{0} FLOP/byte, at most {1} TFLOP/s; not measured", three(x), three(most ?? y));
   return [capital(named(variants)), known];
 }
