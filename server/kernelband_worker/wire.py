@@ -416,8 +416,15 @@ class Warning_(TypedDict):  # noqa: N801 - Warning is a builtin
     message: str
 
 
+class LineCode(TypedDict):
+    path: str
+    line: int
+    instructions: int  # of machine code that stand there, each once however often it runs
+
+
 class _CompileFactsMore(TypedDict, total=False):
     unusable: Optional[str]  # a sentence: why the device would refuse to launch this code; never launch it then
+    lines: List[LineCode]  # most instructions first; empty where ``opcodes`` is, old runs have none
 
 
 class CompileFacts(_CompileFactsMore):

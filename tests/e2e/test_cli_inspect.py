@@ -76,6 +76,13 @@ def test_every_vendor(home: Home) -> None:
         assert one["bottleneck"]
         assert 0 < one["occupancy"]["fraction"] <= 1
         assert one["roofline_us"] > 0
+        text = home.file.read_text().splitlines()
+        moved = {line["line"]: line["bytes"] for line in one["lines"] if line["path"] == str(home.file)}
+        assert [n for n, share in moved.items() if share] == [
+            n for n, code in enumerate(text, 1) if "tl.load" in code or "tl.store" in code
+        ]
+        assert sum(moved.values()) == pytest.approx(1)
+        assert all(0 <= line["instructions"] <= 1 for line in one["lines"])
 
 
 def test_a_line_for_each_launch_as_it_is_compiled(home: Home) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +16,8 @@ from kernelband.explain.remedies import Remedy
 from kernelband.hardware.units import duration, operations, size
 from kernelband.source import patch_to_json
 
+MOST_LINES = 8
+
 Number = TypeVar("Number", int, float)
 
 
@@ -23,7 +26,7 @@ def render_inspection(found: Sequence[Inspection]) -> RenderableType:
     blocks: list[RenderableType] = []
     for key in dict.fromkeys(i.spec["key"] for i in found):
         same = [i for i in found if i.spec["key"] == key]
-        blocks += [_head(same[0]), _table(same), *_limits(same), *_warnings(same), Text("")]
+        blocks += [_head(same[0]), _table(same), *_limits(same), *_lines(same), *_warnings(same), Text("")]
     blocks.append(Text("Predicted from compiled code, bytes and operations. Nothing was run on a GPU.", style="dim"))
     return Group(*blocks)
 
@@ -117,6 +120,26 @@ def _limits(same: Sequence[Inspection]) -> list[RenderableType]:
             found = one.seen.bottleneck
             out.append(Text.assemble((f"{one.device.key}  ", "bold"), " ".join([found.sentence, *found.also])))
     return out
+
+
+def _lines(same: Sequence[Inspection]) -> list[RenderableType]:
+    """Which lines cost, of the first GPU that it compiles for: bytes are the same for all, and the code of others is much alike."""
+    one = next((one for one in same if one.seen is not None and one.seen.lines), None)
+    if one is None or one.seen is None:
+        return []
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(f"lines, {one.device.key}")
+    for title in ("bytes", "instructions"):
+        table.add_column(title, justify="right")
+    for cost in one.seen.lines[:MOST_LINES]:
+        table.add_row(f"{_file(cost.path)}:{cost.line}", _known(cost.bytes, "{:.0%}".format), _known(cost.instructions, "{:.0%}".format))
+    return [table]
+
+
+def _file(path: str) -> str:
+    """As seen from here; of what lies elsewhere, as Triton's own library does, the end of its path."""
+    near = os.path.relpath(path)
+    return near if not near.startswith(os.pardir) else os.path.join(*Path(path).parts[-3:])
 
 
 def _warnings(same: Sequence[Inspection]) -> list[RenderableType]:

@@ -12,6 +12,7 @@ from attrs import evolve, field, frozen
 from kernelband.errors import KernelBandError
 from kernelband.explain.bottleneck import Bottleneck, bottleneck, bound
 from kernelband.explain.instructions import access_widths, instruction_mix
+from kernelband.explain.linecosts import LineCost, line_costs
 from kernelband.hardware import Device
 from kernelband.hardware.occupancy import Occupancy, Waves
 from kernelband.hardware.roofline import Roofline
@@ -41,6 +42,7 @@ class Seen:
     roofline: Roofline | None
     bottleneck: Bottleneck
     warnings: tuple[Warning_, ...]
+    lines: tuple[LineCost, ...] = field(default=(), repr=False)
 
     @property
     def mix(self) -> dict[str, int]:
@@ -127,7 +129,8 @@ def _one(
         facts = cast("CompileFacts", future.result())
     except KernelBandError as error:
         return evolve(about, error=error.message)
-    (work,) = works([spec], {spec["key"]: facts}, [_only(case, spec)])
+    only = _only(case, spec)
+    (work,) = works([spec], {spec["key"]: facts}, [only])
     seen = Seen(
         facts=facts,
         work=work,
@@ -136,6 +139,7 @@ def _one(
         roofline=bound(device, work),
         bottleneck=bottleneck(device, work),
         warnings=(*facts["warnings"], *traffic_warnings(cases, name), *out_of_bounds(captured["out_of_bounds"] if captured else ())),
+        lines=line_costs(facts, next(iter(only["launches"]), None)),
     )
     return evolve(about, seen=seen)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from attrs import asdict
+
 from kernelband.explain.inspect import Inspection, Seen
 
 
@@ -43,5 +45,6 @@ def _seen(seen: Seen) -> dict[str, Any]:
         "access_widths": seen.widths,
         "bottleneck": seen.bottleneck.sentence,
         "also": list(seen.bottleneck.also),
+        "lines": [asdict(line) for line in seen.lines],
         "warnings": list(seen.warnings),
     }

@@ -30,7 +30,7 @@ class AmdCode:
     tensor_core: Optional[str]
     opcodes: Dict[str, int]
     accesses: List[Access]
-    sites: Dict[str, List[Tuple[str, int]]]
+    sites: Dict[str, Dict[Tuple[str, int], int]]
 
 
 def parse(text: str) -> AmdCode:
@@ -63,7 +63,7 @@ def parse(text: str) -> AmdCode:
         tensor_core="mfma" if any(o.startswith(("v_mfma", "v_smfmac")) for o in opcodes) else None,
         opcodes=dict(opcodes.most_common()),
         accesses=accesses,
-        sites={k: [p for p, _ in v.most_common()] for k, v in sites.items()},
+        sites={k: dict(v.most_common()) for k, v in sites.items()},
     )
 
 

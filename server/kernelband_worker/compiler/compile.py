@@ -131,6 +131,7 @@ def facts_of(reading: Reading, launch: LaunchSpec, target: Target, limit: Option
         "tensor_core": reading.tensor_core,
         "opcodes": reading.opcodes,
         "accesses": reading.accesses,
+        "lines": reading.lines(),
         "warnings": reading.warnings(launch, target, limit),
         "unusable": reading.unusable(target, limit),
     }

@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional
 
 from kernelband_worker.wire import LaunchSpec
 
-_FORMAT = 2  # raise it when a fact changes its meaning
+_FORMAT = 3  # raise it when a fact changes its meaning
 _FOLDER = "kernelband-facts"
 
 

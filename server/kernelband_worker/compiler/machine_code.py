@@ -30,11 +30,11 @@ class Resources:
 
 @dataclass(frozen=True)
 class Disassembly:
-    """``sites`` are the lines of each opcode, most frequent first: where spills or tensor-core instructions stand."""
+    """``sites`` counts the instructions of each opcode by line, the most first: where spills or tensor-core instructions stand."""
 
     opcodes: Dict[str, int]
     accesses: List[Access]
-    sites: Dict[str, List[Tuple[str, int]]]
+    sites: Dict[str, Dict[Tuple[str, int], int]]
 
 
 def resources(cubin: bytes) -> Resources:
@@ -110,8 +110,9 @@ def parse(text: str) -> Disassembly:
         if access_bits(opcode) is not None:
             counted[opcode, at] += 1
     opcodes.pop("NOP", None)
+    sites.pop("NOP", None)
     accesses = [_access(opcode, count, at) for (opcode, at), count in counted.items()]
-    return Disassembly(dict(opcodes.most_common()), accesses, {k: [p for p, _ in v.most_common()] for k, v in sites.items()})
+    return Disassembly(dict(opcodes.most_common()), accesses, {k: dict(v.most_common()) for k, v in sites.items()})
 
 
 def _access(opcode: str, count: int, at: Optional[Tuple[str, int]]) -> Access:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
 from kernelband_worker.compiler import amd, elf, machine_code, ptx, ptxas, ttgir, warnings
 from kernelband_worker.sources import real_path
-from kernelband_worker.wire import Access, LaunchSpec, Target, Warning_
+from kernelband_worker.wire import Access, LaunchSpec, LineCode, Target, Warning_
 
 PTXAS_SECONDS = 120.0
 
@@ -32,7 +33,7 @@ class Reading:
     tensor_core: Optional[str] = None
     opcodes: Dict[str, int] = field(default_factory=dict)
     accesses: List[Access] = field(default_factory=list)
-    sites: Dict[str, List[Tuple[str, int]]] = field(default_factory=dict)
+    sites: Dict[str, Dict[Tuple[str, int], int]] = field(default_factory=dict)
 
     def warnings(self, launch: LaunchSpec, target: Target, limit: Optional[int]) -> List[Warning_]:
         """Every warning that the code itself gives rise to."""
@@ -50,6 +51,14 @@ class Reading:
         """Why the device would refuse this code; None when it can be launched."""
         found = self._limits(target, limit)
         return found[0]["message"] if found else None
+
+    def lines(self) -> List[LineCode]:
+        """Instructions by line, the most first; those of a library function that one line of the user's calls belong to that line."""
+        counts: Counter[ttgir.Place] = Counter()
+        for places in self.sites.values():
+            for place, count in places.items():
+                counts[self.layout.user.get(place, place)] += count
+        return [{"path": path, "line": line, "instructions": count} for (path, line), count in counts.most_common()]
 
     def _limits(self, target: Target, limit: Optional[int]) -> List[Warning_]:
         allowed = warnings.shared_limit(target, limit)
@@ -150,7 +159,11 @@ def _own_paths(reading: Reading, own: str) -> None:
     user = {mend(inner): mend(outer) for inner, outer in old.user.items()}
     buffers = [(mend(p), size) for p, size in old.buffers]
     reading.layout = ttgir.Layout(mend((recorded, reading.place[1])), moves, [mend(p) for p in old.dots], buffers, user)
-    reading.sites = {k: [mend(p) for p in v] for k, v in reading.sites.items()}
+    for opcode, places in reading.sites.items():
+        counts: Counter[ttgir.Place] = Counter()
+        for found, count in places.items():
+            counts[mend(found)] += count
+        reading.sites[opcode] = dict(counts.most_common())
     for access in reading.accesses:
         if access["path"] is not None:
             access["path"] = mend((access["path"], 0))[0]

@@ -33,7 +33,8 @@ def test_sass():
         ("UTMALDG.2D", "global", False, 128, 14),
         ("LDSM.16.M88.4", "shared", False, 128, 14),
     ]
-    assert found.sites["FADD"] == [("/w/k.py", 12)]
+    assert found.sites["FADD"] == {("/w/k.py", 12): 1}
+    assert "NOP" not in found.sites
 
 
 PTX = """

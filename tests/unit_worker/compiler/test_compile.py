@@ -35,6 +35,15 @@ def test_vector_add_is_four_wide_loads_and_two_stores(compiled, make):
     assert {a["path"] for a in facts["accesses"]} == {make.add()["kernel"]["path"]}
 
 
+def test_each_instruction_belongs_to_a_line(compiled, make):
+    facts = compiled(make.add())
+    lines = {x["line"]: x["instructions"] for x in facts["lines"]}
+    assert {x["path"] for x in facts["lines"]} == {make.add()["kernel"]["path"]}
+    assert min(lines[12], lines[13], lines[14]) >= 2
+    assert 0.9 * sum(facts["opcodes"].values()) <= sum(lines.values()) <= sum(facts["opcodes"].values())
+    assert compiled(make.add(), instructions=False)["lines"] == []
+
+
 def test_ptx_gives_the_same_accesses_as_the_machine_code(compiled, make):
     def wide(facts):
         return sorted((a["space"], a["store"], a["bits"], a["count"], a["line"]) for a in facts["accesses"] if a["space"] == "global")
