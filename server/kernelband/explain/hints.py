@@ -10,6 +10,7 @@ from attrs import Factory, field, frozen
 
 from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import IDLE
+from kernelband.explain.linecosts import LineCost, in_words, merged
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.units import size
 from kernelband.hardware.work import Work
@@ -52,6 +53,7 @@ MOVES: Mapping[str, frozenset[str]] = {
 _OF_KERNEL = frozenset({"spills"})  # of all its code, not of one line
 _INTERPRETED = frozenset({"uncoalesced", "mask-always-true", "out-of-bounds"})
 _CODE = {word: code for code, words in CODES.items() for word in words}
+COST = "cost"  # the code of what isn't against a kernel: the share of a line
 LOW = 0.25  # of the warps that a multiprocessor can hold
 
 
@@ -66,13 +68,14 @@ class Launched:
 @frozen
 class Material:
     """What is at hand of one kernel. ``device`` is None where this version doesn't know the GPU called ``gpu``. ``traffic``: what the
-    interpreter saw, over all cases; those launches that matter most come first.
+    interpreter saw, over all cases; those launches that matter most come first. ``lines``: what each line costs at most in one of them.
     """
 
     gpu: str
     device: Device | None = field(repr=False)
     launches: tuple[Launched, ...] = field(repr=False)
     traffic: tuple[Warning_, ...] = field(repr=False, default=())
+    lines: tuple[LineCost, ...] = field(repr=False, default=())
 
 
 @frozen
@@ -92,6 +95,12 @@ def hints(material: Material) -> tuple[Hint, ...]:
     """In order of the codes, then of place."""
     found = [*_warned(material), *_occupancy(material), *_programs(material)]
     return tuple(sorted(dict.fromkeys(found), key=lambda h: ([*CODES].index(h.code), h.path, h.line)))
+
+
+def costs(material: Material) -> tuple[Hint, ...]:
+    """What lines cost, the most first; to be shown where somebody asks, never as a complaint."""
+    known = f"predicted for {material.gpu}"
+    return tuple(Hint(COST, "line", f"{in_words(cost)} ({known})", cost.path, cost.line) for cost in material.lines)
 
 
 def _warned(material: Material) -> Iterable[Hint]:
@@ -205,7 +214,8 @@ def inspected(rows: Sequence[Mapping[str, Any]], kernel: str) -> Material | None
         device = None
     more = {_key(w): w for r in own for w in r.given["warnings"] if w["code"] in _INTERPRETED}
     name = device.name if device is not None else str(own[0].given["gpu"])
-    return Material(name, device, tuple(r.launched for r in own), tuple(more.values()))
+    lines = merged([tuple(LineCost(**line) for line in r.given.get("lines", ())) for r in own])
+    return Material(name, device, tuple(r.launched for r in own), tuple(more.values()), lines)
 
 
 def _key(warning: Warning_) -> tuple[str, str, int, str]:

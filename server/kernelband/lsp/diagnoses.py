@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError
-from kernelband.explain.hints import Hint, hints
+from kernelband.explain.hints import COST, Hint, Material, costs, hints
 from kernelband.lsp.findings import Applicable, Findings
 from kernelband.lsp.hinting import Placed, placed
 from kernelband.lsp.index import Snapshot, place
@@ -35,6 +35,7 @@ class Inspected:
     at: float
     hints: tuple[Hint, ...]
     remedies: tuple[Remedy, ...] = ()
+    material: Material | None = field(default=None, repr=False)
 
 
 @frozen
@@ -47,10 +48,13 @@ class Known:
 
 @frozen
 class Diagnosis:
-    """Hints with spans of that snapshot's text. ``inspected``: by kernel, where they are an inspection's."""
+    """Hints with spans of that snapshot's text, and what lines cost (``explain.hints.costs``). ``inspected``: by kernel, where they are an
+    inspection's.
+    """
 
     snapshot: Snapshot
     hints: tuple[Placed, ...] = ()
+    costs: tuple[Placed, ...] = ()
     inspected: Mapping[str, Inspected] = field(factory=dict[str, Inspected])
 
 
@@ -133,7 +137,8 @@ class Diagnoses:
             found += hints_
             if of is not None:
                 inspected[kernel.place.qualname] = of
-        self._known[snapshot.uri] = Diagnosis(snapshot, tuple(found), inspected)
+        against, own = tuple(p for p in found if p.code != COST), tuple(p for p in found if p.code == COST)
+        self._known[snapshot.uri] = Diagnosis(snapshot, against, own, inspected)
         self._on_change(snapshot.uri)
 
 
@@ -171,14 +176,14 @@ def _sources(
     findings, waiting = known.findings, known.inspected.get((path, kernel.place.qualname))
     for run in finding_of(findings, Place(path, kernel.place.qualname), texts, memory)[0].runs:
         if waiting is not None and waiting.at >= run.created:
-            yield evolve(waiting.of, patches={}), waiting.hints
+            yield evolve(waiting.of, patches={}), _of(waiting)
             waiting = None
         try:
             of = memory.began.get(run.id) or findings.load(run.id, ())
             asked = (run.id, run.state, run.trials)
             if asked not in memory.hints:
                 material = findings.material(run.id)
-                memory.hints[asked] = hints(material) if material is not None else None
+                memory.hints[asked] = (*hints(material), *costs(material)) if material is not None else None
         except HistoryError:  # forgotten this moment
             continue
         memory.began[run.id] = of
@@ -186,4 +191,8 @@ def _sources(
         if found is not None:  # the original was compiled
             yield of, found
     if waiting is not None:
-        yield evolve(waiting.of, patches={}), waiting.hints
+        yield evolve(waiting.of, patches={}), _of(waiting)
+
+
+def _of(inspected: Inspected) -> tuple[Hint, ...]:
+    return (*inspected.hints, *(costs(inspected.material) if inspected.material is not None else ()))

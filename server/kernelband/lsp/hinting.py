@@ -14,7 +14,7 @@ from textwrap import dedent
 
 from attrs import frozen
 
-from kernelband.explain.hints import Hint
+from kernelband.explain.hints import COST, Hint
 from kernelband.lsp.text import TERMINATOR, Lines
 from kernelband.source.model import Kernel, Span
 from kernelband.source.syntax import syntax_tree
@@ -55,6 +55,8 @@ def placed(hints: Iterable[Hint], base: tuple[str, str], kernel: Kernel, kernels
             if hint.path != base_path:
                 message = f"{message} It is line {hint.line} of {PurePath(hint.path).name}."
             if not inside and hint.code == "out-of-bounds":  # another kernel's: all that the program did was watched
+                continue
+            if line is None and hint.code == COST:  # that is said at the line itself or nowhere
                 continue
             span = _code(lines, line) if line is not None else span
         out.append(Placed(kernel.place.qualname, hint.code, message, span))

@@ -7,7 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from attrs import frozen
+
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
+from kernelband.explain.hints import Material
 from kernelband.explain.roofline_picture import roofline_picture
 from kernelband.explain.words import worth_trying
 from kernelband.hardware import Device
@@ -27,8 +30,22 @@ LONG = 80  # characters of a case's arguments
 Row = tuple[str, str, str]  # what, how much, how it is known
 
 
+@frozen
+class Compiled:
+    """What is known of the text as it is without a run: the newest inspection, and what each line costs (from 0, in words)."""
+
+    inspected: Material | None = None
+    lines: tuple[tuple[int, str], ...] = ()
+
+
 def kernel_hover(
-    finding: Finding, original: Original | None, problem: str = "", stale: str = "", taken: VariantFinding | None = None
+    finding: Finding,
+    original: Original | None,
+    problem: str = "",
+    stale: str = "",
+    taken: VariantFinding | None = None,
+    *,
+    compiled: Compiled = Compiled(),
 ) -> str:
     """Of a kernel's name.
 
@@ -38,14 +55,16 @@ def kernel_hover(
         problem: a sentence about the history itself.
         stale: why the text isn't the one that the run was about, "" where it is that, or one of its variants.
         taken: the variant that the text is.
+        compiled: what is known of it without a run.
     """
     name = f"**{escaped(finding.qualname)}**"
     run = finding.telling
     said = [f"*{escaped(problem)}*"] if problem else []
     if run is None:
         target = as_code(f"kernelband optimize {PurePath(finding.path).name}::{finding.qualname}")
-        begin = f"Nothing is measured or predicted of this kernel yet. Begin with the code action *Optimize*, or with {target}."
-        return "\n\n".join([name, begin, *said])
+        yet = "No variant was tried yet." if compiled.inspected else "Nothing is measured or predicted of this kernel yet."
+        begin = f"{yet} Begin with the code action *Optimize*, or with {target}."
+        return "\n\n".join([name, *_inspected(compiled.inspected), *_lines(compiled.lines), begin, *said])
     parts = [f"{name}: {_where(run)}"]
     if stale:
         parts.append(f"{escaped(stale)} Nothing is known of this version; what follows is about the original of that run.")
@@ -56,6 +75,7 @@ def kernel_hover(
     if original is not None and case is not None:
         parts += _original(run, original, case)
     parts += _variants(run) if not stale else []
+    parts += _lines(compiled.lines)
     if run.state == "running":
         parts.append(f"Run {run.id} is going on: {run.trials} trials so far.")
     elif run.state != "finished":
@@ -174,6 +194,31 @@ def _picture(device: Device, work: Work, us: float | None) -> str:
         flops_per_s=peak_of(device, work),
     )
     return f"![roofline](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
+
+
+# ---------------------------------------------------------------- what compiling tells
+
+
+def _inspected(material: Material | None) -> list[str]:
+    """Of the largest launch, which others differ from by their sizes."""
+    launched = max(material.launches, key=lambda x: x.work.programs, default=None) if material is not None else None
+    if material is None or launched is None:
+        return []
+    rows = [("launch", as_code(launched.about), f"{launched.work.programs} programs")] if launched.about else []
+    table = ["| | | |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in [*rows, *_compiled(material.device, launched.work)])]
+    return ["\n".join(table)]
+
+
+def _lines(found: Sequence[tuple[int, str]]) -> list[str]:
+    """Those that cost most."""
+    if not found:
+        return []
+    return ["\n".join(["Lines that cost most:", "", *(f"- line {line + 1}: {escaped(words)}" for line, words in found[:MOST_SHOWN])])]
+
+
+def line_hover(kernel: str, words: str) -> str:
+    """Of a line in a kernel: what it costs."""
+    return f"**{escaped(kernel)}**, this line: {escaped(words)}."
 
 
 # ---------------------------------------------------------------- variants

@@ -119,7 +119,9 @@ class Inspections:
         proposed = [p for p in proposed if all(f["path"] in texts and text_hash(texts[f["path"]]) == f["base"] for f in p["patch"])]
         remedies = tuple(Remedy(n, str(p["code"]), str(p["what"])) for n, p in enumerate(proposed, 1))
         patches = {n: patch_from_json(p["patch"]) for n, p in enumerate(proposed, 1)}
-        return Inspected(Applicable(f"{INSPECTION}{self._count}", ask.path, ask.kernel, texts, patches), time.time(), found, remedies)
+        return Inspected(
+            Applicable(f"{INSPECTION}{self._count}", ask.path, ask.kernel, texts, patches), time.time(), found, remedies, material
+        )
 
     async def _run(self, ask: Ask, folder: Path) -> tuple[list[Event], list[Event]]:
         """What it says of launches, and of moves."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 from kernelband.errors import HardwareError
 from kernelband.explain.hints import Launched, Material, about
 from kernelband.explain.inspect import out_of_bounds, traffic_warnings
+from kernelband.explain.linecosts import LineCost, line_costs, merged
 from kernelband.hardware import find_device
 from kernelband.hardware.work import Work
 from kernelband.history import Store, trials
@@ -51,7 +52,13 @@ def read_material(store: Store, run: str, kernel: str, gpu: str, variant: int = 
         device,
         tuple(Launched(w, about(seen.get(w.facts["key"], {}), w.facts["num_warps"])) for w in launched),
         (*traffic_warnings(cases, kernel), *out_of_bounds(outside)),
+        _lines(cases, {w.facts["key"]: w.facts for w in launched}),
     )
+
+
+def _lines(cases: Sequence[Case], facts: Mapping[str, CompileFacts]) -> tuple[LineCost, ...]:
+    launches = [x for c in cases for x in c.get("launches") or () if x.get("specialization") in facts]
+    return merged([line_costs(facts[x["specialization"]], x) for x in launches])
 
 
 def _kept(store: Store, run: str, variant: int) -> dict[str, Any]:

@@ -51,6 +51,19 @@ async def test_a_kernel_without_a_run_is_inspected_when_asked(home: Home) -> Non
         assert under(ed, ed.client.diagnostics[ed.uri][0].range).startswith("tl.store(y + i, 3.0")
         assert ran(home)
         assert not home.db.exists()  # nothing is kept
+        name, load = await ed.hover("scale_kernel("), await ed.hover("load(x")
+        assert re.search(r"\| registers \| \d+ per thread \| compiled for NVIDIA \w+", name), name
+        assert "| occupancy |" in name
+        line = next(n for n, code in enumerate(ed.text.splitlines(), 1) if "tl.load(x" in code)
+        assert f"line {line}: " in name
+        assert re.fullmatch(
+            r"\*\*scale\\?_kernel\*\*, this line: \d+ % of the bytes, \d+ % of the instructions \(predicted for .*\)\.", load
+        ), load
+        ed.type("3.0 *", "4.0 *")
+        await until(ed, lambda found: not found)  # another program: nothing is known of it
+        assert await ed.hover("load(x") == ""
+        ed.type("4.0 *", "3.0 *")
+        await until(ed, lambda found: codes(found) == ["mask-always-true"] * 2)
         with pytest.raises(Exception, match="no_kernel"):
             await ed.command("inspect", ed.uri, "no_kernel")
 

@@ -10,7 +10,7 @@ from lsprotocol import types
 from kernelband.errors import HistoryError
 from kernelband.lsp.drift import View
 from kernelband.lsp.findings import Finding
-from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
+from kernelband.lsp.hovering import Compiled, constexpr_hover, kernel_hover, launch_hover, line_hover
 from kernelband.lsp.index import place
 from kernelband.lsp.original import Original
 from kernelband.lsp.server import KernelBandServer
@@ -35,10 +35,12 @@ def register(server: KernelBandServer) -> None:
             return None
         found = under(view, word, view.offset(params.position, server.encoding))
         if found is None:
-            return None
-        kernel, what = found
-        standing = server.standings.of(view.snapshot.uri, kernel.place.qualname)
-        text = await _text(server, finding_of(server, view.snapshot.uri, kernel), what, word.group(), standing)
+            text = _cost(server, params.text_document.uri, params.position.line)
+        else:
+            kernel, what = found
+            standing = server.standings.of(view.snapshot.uri, kernel.place.qualname)
+            known = _compiled(server, params.text_document.uri, kernel)
+            text = await _text(server, finding_of(server, view.snapshot.uri, kernel), (what, word.group()), standing, known)
         span = view.now.range(Span(*word.span()), server.encoding)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), span) if text else None
 
@@ -62,7 +64,30 @@ def finding_of(server: KernelBandServer, uri: str, kernel: Kernel) -> Finding:
     return standing.finding if standing is not None else server.findings.find(place(uri), kernel.place.qualname)
 
 
-async def _text(server: KernelBandServer, finding: Finding, what: str, word: str, standing: Standing | None) -> str:
+def _costs(server: KernelBandServer, uri: str) -> list[tuple[str, int, str]]:
+    """Kernel, line of the document or cell (from 0) and what it costs, the most first."""
+    diagnosis = server.diagnoses.of(server.documents.program(uri))
+    view = server.seen(diagnosis.snapshot, uri) if diagnosis is not None else None
+    if diagnosis is None or view is None:
+        return []
+    return [(p.kernel, view.range(p.span, server.encoding).start.line, p.message) for p in diagnosis.costs if view.holds(p.span)]
+
+
+def _cost(server: KernelBandServer, uri: str, line: int) -> str:
+    return next((line_hover(kernel, words) for kernel, at, words in _costs(server, uri) if at == line), "")
+
+
+def _compiled(server: KernelBandServer, uri: str, kernel: Kernel) -> Compiled:
+    """As long as the text is what was compiled: a diagnosis says nothing of another one."""
+    name = kernel.place.qualname
+    diagnosis = server.diagnoses.of(server.documents.program(uri))
+    inspected = diagnosis.inspected.get(name) if diagnosis is not None else None
+    lines = tuple((line, words) for of, line, words in _costs(server, uri) if of == name)
+    return Compiled(inspected.material if inspected is not None else None, lines)
+
+
+async def _text(server: KernelBandServer, finding: Finding, of: tuple[str, str], standing: Standing | None, known: Compiled) -> str:
+    what, word = of
     original: Original | None = None
     problem = server.findings.problem
     if finding.telling is not None:
@@ -72,5 +97,5 @@ async def _text(server: KernelBandServer, finding: Finding, what: str, word: str
             problem = error.message
     if what == "name":
         stale, taken = (standing.stale, standing.taken) if standing is not None else ("", None)
-        return kernel_hover(finding, original, problem, stale, taken)
+        return kernel_hover(finding, original, problem, stale, taken, compiled=known)
     return launch_hover(finding, original) if what == "launch" else constexpr_hover(finding, original, word)
