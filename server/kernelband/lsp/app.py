@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, notebooks, pages, progress, session, verifying
+from kernelband.lsp.features import (
+    actions,
+    commands,
+    costs,
+    diagnostics,
+    documents,
+    hover,
+    lens,
+    notebooks,
+    pages,
+    progress,
+    session,
+    verifying,
+)
 from kernelband.lsp.server import KernelBandServer
 
-FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
+FEATURES = (session, documents, notebooks, lens, hover, actions, commands, costs, diagnostics, pages, progress, verifying)
 
 
 def make_server(db: str | None) -> KernelBandServer:

@@ -19,8 +19,8 @@ class Settings:
     """``python``: that has torch and Triton. ``worker``: a command in front of it, such as "ssh box"; ``workers``: others that may be
     chosen for a file, each with the Python behind it ("": python3). ``trials``, ``seconds``: of a run; 60 seconds where neither is said.
     ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles kernels of trusted folders when their
-    file is saved; "off" only when asked to, since it runs the user's program. ``pythons``: by folder (resolved), for files in it, before
-    ``python``.
+    file is saved; "off" only when asked to, since it runs the user's program. ``line_costs``: whether each line says what it costs.
+    ``pythons``: by folder (resolved), for files in it, before ``python``.
     ``search``: the command that starts KernelBand's command line; none is this server's own. ``model`` writes variants, too; ``base_url``
     is where it is asked.
     """
@@ -36,6 +36,7 @@ class Settings:
     lens: bool = True
     diagnostics: bool | list[str] = True
     inspect: str = "off"
+    line_costs: bool = False
     pythons: Mapping[str, str] = field(factory=dict[str, str])
     search: list[str] = field(factory=list[str])
     model: str | None = None
@@ -46,6 +47,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "trials": (int,),
     "seconds": (int, float),
     "lens": (bool,),
+    "line_costs": (bool,),
     "diagnostics": (bool, list),
     "workers": (dict,),
     "pythons": (dict,),

@@ -59,6 +59,11 @@ async def test_a_kernel_without_a_run_is_inspected_when_asked(home: Home) -> Non
         assert re.fullmatch(
             r"\*\*scale\\?_kernel\*\*, this line: \d+ % of the bytes, \d+ % of the instructions \(predicted for .*\)\.", load
         ), load
+        whole = types.InlayHintParams(ed.document, types.Range(types.Position(0, 0), types.Position(line + 1, 0)))
+        assert not await ed.client.text_document_inlay_hint_async(whole)  # until the user switches them on
+        ed.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"kernelband": {"lineCosts": True}}))
+        ends = {h.position.line: h.label for h in await ed.client.text_document_inlay_hint_async(whole) or ()}
+        assert re.fullmatch(r"\d+ % of the bytes, \d+ % of the instructions", str(ends[line - 1])), ends
         ed.type("3.0 *", "4.0 *")
         await until(ed, lambda found: not found)  # another program: nothing is known of it
         assert await ed.hover("load(x") == ""

@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from kernelband.errors import HistoryError
 from kernelband.lsp.drift import View
+from kernelband.lsp.features.costs import line_costs
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.hovering import Compiled, constexpr_hover, kernel_hover, launch_hover, line_hover
 from kernelband.lsp.index import place
@@ -64,17 +65,8 @@ def finding_of(server: KernelBandServer, uri: str, kernel: Kernel) -> Finding:
     return standing.finding if standing is not None else server.findings.find(place(uri), kernel.place.qualname)
 
 
-def _costs(server: KernelBandServer, uri: str) -> list[tuple[str, int, str]]:
-    """Kernel, line of the document or cell (from 0) and what it costs, the most first."""
-    diagnosis = server.diagnoses.of(server.documents.program(uri))
-    view = server.seen(diagnosis.snapshot, uri) if diagnosis is not None else None
-    if diagnosis is None or view is None:
-        return []
-    return [(p.kernel, view.range(p.span, server.encoding).start.line, p.message) for p in diagnosis.costs if view.holds(p.span)]
-
-
 def _cost(server: KernelBandServer, uri: str, line: int) -> str:
-    return next((line_hover(kernel, words) for kernel, at, words in _costs(server, uri) if at == line), "")
+    return next((line_hover(kernel, words) for kernel, at, words in line_costs(server, uri) if at.start.line == line), "")
 
 
 def _compiled(server: KernelBandServer, uri: str, kernel: Kernel) -> Compiled:
@@ -82,7 +74,7 @@ def _compiled(server: KernelBandServer, uri: str, kernel: Kernel) -> Compiled:
     name = kernel.place.qualname
     diagnosis = server.diagnoses.of(server.documents.program(uri))
     inspected = diagnosis.inspected.get(name) if diagnosis is not None else None
-    lines = tuple((line, words) for of, line, words in _costs(server, uri) if of == name)
+    lines = tuple((at.start.line, words) for of, at, words in line_costs(server, uri) if of == name)
     return Compiled(inspected.material if inspected is not None else None, lines)
 
 

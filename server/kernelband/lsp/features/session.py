@@ -8,7 +8,7 @@ from typing import Any, cast
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from kernelband.lsp.features import pages
+from kernelband.lsp.features import costs, pages
 from kernelband.lsp.index import place
 from kernelband.lsp.server import KernelBandServer
 
@@ -39,7 +39,10 @@ def register(server: KernelBandServer) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration(params: types.DidChangeConfigurationParams) -> None:
         given: Any = params.settings
+        before = server.settings.line_costs
         server.configure(cast("dict[str, Any]", given).get("kernelband", given) if isinstance(given, dict) else given)
+        if server.settings.line_costs != before:
+            costs.redraw(server)
 
     @server.feature(DID_CHANGE_TRUST)
     def trust(params: Any) -> None:
