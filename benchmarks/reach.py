@@ -166,7 +166,7 @@ def line(record: Mapping[str, Any]) -> str:
         return f"{record['key']}: {record['refused']} ({record['seconds']:.0f} s)"
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in record["outcomes"].items())
     said = f"{record['cases']} cases at a {record['boundary']}, {record['tried']} tried ({outcomes}) in {record['seconds']:.0f} s"
-    return f"{record['key']}: {said}; {record['ended']}{f' at {best:.2f}x' if (best := record['verified']) else ''}"
+    return f"{record['key']}: {said}; {record['ended']}{f' at {best:.2f}×' if (best := record['verified']) else ''}"
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kernelband.cli.output import echo, exactly
 from kernelband.cli.rewriting import rewrite
 from kernelband.cli.target import db_option, find_run, open_history, parse_variant
 from kernelband.errors import HistoryError, UsageError
@@ -29,17 +30,17 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
         chosen = trials.variant(store, row.id, number)
         told = in_a_line(store, row, chosen.id)
         if diff:
-            click.echo(patch_text(store, row, chosen), nl=False)
-            click.echo(told, err=True)
+            exactly(patch_text(store, row, chosen))
+            echo(told, err=True)
             if is_notebook(row.path):
                 note = "This is a patch of the notebook's code cells, one after the other, which git can't apply: without --diff it is."
-                click.echo(note, err=True)
+                echo(note, err=True)
             return
         if output is None:
             _require_sound(store, row.id, number)
         for path in rewrite(store, row, patch_from_json(chosen.patch), output=output):
-            click.echo(f"Wrote {path}")
-        click.echo(told)
+            echo(f"Wrote {path}")
+        echo(told)
         if output is None:
             _decide(store, row.id, number)
 
@@ -49,7 +50,7 @@ def _decide(store: Store, run: str, number: int) -> None:
     try:
         trials.decide(store, run, number, "accept")
     except HistoryError as error:
-        click.echo(f"That you took it was not written down: {error.message}", err=True)
+        echo(f"That you took it was not written down: {error.message}", err=True)
 
 
 def _require_sound(store: Store, run: str, number: int) -> None:

@@ -15,6 +15,7 @@ import click
 
 from kernelband.cli.failure import INTERRUPTED, say
 from kernelband.cli.optimize import interruptible, require_search, view_of
+from kernelband.cli.output import echo
 from kernelband.cli.target import db_option
 from kernelband.cli.where import worker_options
 from kernelband.errors import NotComparable, UsageError
@@ -153,7 +154,7 @@ def _end(answer: Answer, as_json: bool) -> int:
     code = 0 if answer.outcome == "confirmed" else NOT_CONFIRMED
     said = f"{answer.sentence}."
     if as_json:
-        click.echo(json.dumps({"event": "proof_checked", "outcome": answer.outcome, "message": said, "exit_code": code}))
+        echo(json.dumps({"event": "proof_checked", "outcome": answer.outcome, "message": said, "exit_code": code}))
     else:
-        click.echo(said[:1].upper() + said[1:])
+        echo(said[:1].upper() + said[1:])
     return code

@@ -7,6 +7,7 @@ import os
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.cli.target import json_option
 from kernelband.errors import UsageError
 from kernelband.worker.command import WorkerCommand
@@ -73,10 +74,10 @@ def _local(value: str) -> str:
 def _tell(name: str, before: Defaults, now: Defaults, *, quiet: bool) -> None:
     value = now.get(name)
     if not quiet:
-        click.echo(f"{name} is no longer set." if value is None else f"{name} is {value} from now on.")
+        echo(f"{name} is no longer set." if value is None else f"{name} is {value} from now on.")
     if name == "worker" and now.python and before.worker != now.worker:
         where = f"behind {now.worker}" if now.worker else "of this machine"
-        click.echo(f"python stays {now.python}: it is the one {where} now.", err=True)
+        echo(f"python stays {now.python}: it is the one {where} now.", err=True)
 
 
 def _show(known: Defaults, names: list[str], as_json: bool) -> None:
@@ -84,7 +85,7 @@ def _show(known: Defaults, names: list[str], as_json: bool) -> None:
     used = known.put("python", WorkerCommand.of(known.worker, known.python).python)
     if as_json:
         rows = {n: {"value": used.get(n), "from": "default" if known.get(n) is None else "config"} for n in names}
-        click.echo(json.dumps({"path": str(default_path()), "settings": rows}, indent=1))
+        echo(json.dumps({"path": str(default_path()), "settings": rows}, indent=1))
         return
     shown = {
         "python": used.python or "",
@@ -92,5 +93,5 @@ def _show(known: Defaults, names: list[str], as_json: bool) -> None:
         "gpu": known.gpu or "none, the one that is there, else predicted for h100",
     }
     for name in names:
-        click.echo(f"{name:6}  {shown[name]}  ({'by default' if known.get(name) is None else 'set here'})")
-    click.echo(f"Kept in {default_path()}{'' if default_path().exists() else ', which is not there yet'}.")
+        echo(f"{name:6}  {shown[name]}  ({'by default' if known.get(name) is None else 'set here'})")
+    echo(f"Kept in {default_path()}{'' if default_path().exists() else ', which is not there yet'}.")

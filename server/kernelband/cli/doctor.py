@@ -12,7 +12,7 @@ import click
 from attrs import asdict, evolve, frozen
 
 from kernelband.cli.modelling import model_check
-from kernelband.cli.output import console
+from kernelband.cli.output import console, echo
 from kernelband.cli.probes import Check, database, engine, worker
 from kernelband.cli.target import db_option, json_option
 from kernelband.cli.where import worker_options
@@ -52,9 +52,9 @@ def doctor(*, worker: str | None, python: str | None, db: str | None, anonymous:
         checks = shareable(checks, worker)
     told = {"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}
     if as_line:
-        click.echo(json.dumps({"event": "checked", **told}))
+        echo(json.dumps({"event": "checked", **told}))
     elif as_json:
-        click.echo(json.dumps(told, indent=1))
+        echo(json.dumps(told, indent=1))
     else:
         _print(checks, able)
     return 0 if next(a for a in able if a.name == "predict").works else 1

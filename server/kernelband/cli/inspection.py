@@ -52,7 +52,7 @@ def remedy_as_json(remedy: Remedy) -> dict[str, Any]:
 def _head(one: Inspection) -> Text:
     constants = ", ".join(f"{k}={v}" for k, v in one.spec["constants"].items())
     warps = one.spec["options"].get("num_warps")
-    grid = " x ".join(str(n) for n in one.spec["grid"])
+    grid = " × ".join(str(n) for n in one.spec["grid"])
     return Text.assemble(
         (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  num_warps={warps}  grid {grid}  {os.path.relpath(one.path)}", "dim")
     )

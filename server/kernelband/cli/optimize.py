@@ -19,6 +19,7 @@ from attrs import evolve
 
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.modelling import model_options, settings
+from kernelband.cli.output import echo
 from kernelband.cli.proving import proof_option, require_place, write_proof
 from kernelband.cli.target import Target, db_option, find_run, parse_overlays, repository
 from kernelband.cli.where import device_options
@@ -68,7 +69,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     options = _options(target, resume, overlays, given, place.path)
     view = view_of(as_json)
     if place.note:
-        click.echo(place.note, err=True)
+        echo(place.note, err=True)
     from kernelband.search.run import optimize as search
 
     with view, interruptible():

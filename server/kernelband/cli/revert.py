@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.cli.rewriting import rewrite
 from kernelband.cli.target import db_option, find_run, open_history, parse_variant
 from kernelband.errors import UsageError
@@ -25,8 +26,8 @@ def revert(variant: str, db: str | None) -> None:
         number = number if number is not None else _taken(store, row.id)
         chosen = trials.variant(store, row.id, number)
         for path in rewrite(store, row, patch_from_json(chosen.patch), back=True):
-            click.echo(f"Wrote {path}")
-        click.echo(f"The original stands where variant {number} of run {row.id} was.")
+            echo(f"Wrote {path}")
+        echo(f"The original stands where variant {number} of run {row.id} was.")
 
 
 def _taken(store: Store, run: str) -> int:

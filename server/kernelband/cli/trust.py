@@ -6,6 +6,7 @@ import os
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.errors import UsageError
 from kernelband.lsp import trust as listing
 
@@ -21,7 +22,7 @@ def trust(folder: str | None) -> None:
     if not os.path.isdir(folder):
         raise UsageError(f"{folder} is no folder, so it can't be trusted: name a folder that is there.")
     listing.put(path, folder, trusted=True)
-    click.echo(f"Trusted: {os.path.realpath(folder)} and what is below it.")
+    echo(f"Trusted: {os.path.realpath(folder)} and what is below it.")
 
 
 @click.command()
@@ -30,17 +31,17 @@ def untrust(folder: str) -> None:
     """Let nothing run in DIR any more, nor below it but where a folder is trusted by itself."""
     real = os.path.realpath(folder)
     listed = listing.put(listing.default_path(), folder, trusted=False)
-    click.echo(f"Not trusted: {real}.")
+    echo(f"Not trusted: {real}.")
     below = [f for f, trusted in listed.folders.items() if trusted and f.startswith(os.path.join(real, ""))]
     if below:
-        click.echo(f"Still trusted below it: {', '.join(sorted(below))}.")
+        echo(f"Still trusted below it: {', '.join(sorted(below))}.")
 
 
 def _show(listed: listing.Listed) -> None:
     if listed.problem:
         raise UsageError(listed.problem)
     if not any(listed.folders.values()):
-        click.echo("No folder is trusted: `kernelband trust DIR` trusts one.")
+        echo("No folder is trusted: `kernelband trust DIR` trusts one.")
         return
     for folder, trusted in sorted(listed.folders.items()):
-        click.echo(folder if trusted else f"{folder}  (not trusted)")
+        echo(folder if trusted else f"{folder}  (not trusted)")

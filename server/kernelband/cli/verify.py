@@ -11,6 +11,7 @@ import click
 from kernelband.cli.failing import FAIL_ON, failed, require_known
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of, with_repository
+from kernelband.cli.output import echo
 from kernelband.cli.proving import proof_option, require_place, write_proof
 from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays
 from kernelband.cli.where import device_options
@@ -73,7 +74,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     options = given_edit(options, against, parse_overlays(given["before"], "--against-overlay"))
     view = view_of(as_json)
     if place.note:
-        click.echo(place.note, err=True)
+        echo(place.note, err=True)
     with view, interruptible():
         start = start_if(lambda lab: require_known(given["fail_on"], measured=lab.measured))
         ended = search(options, place.path, view.hear, run_id=given["run_id"], start_lab=start, begun=begun)

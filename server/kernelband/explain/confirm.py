@@ -111,7 +111,7 @@ def _no(why: str) -> Answer:
 
 
 def _shown(ratio: Ratio) -> str:
-    return f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
+    return f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
 def _beside(there: World, here: World) -> str:

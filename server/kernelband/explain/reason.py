@@ -15,7 +15,7 @@ from kernelband.hardware.work import Work
 
 MOST_GAINS, MOST_COSTS = 3, 2
 EXPLAINED = 50.0  # per cent of the time below which a limit isn't called one
-_TIME = re.compile(r", [\d.]+ (?:ns|us|ms|s) at (?:peak|[\d.]+ GB/s)")
+_TIME = re.compile(r", [\d.]+ (?:ns|us|µs|ms|s) at (?:peak|[\d.]+ GB/s)")
 #: Which facts speak about which limit: those are named first.
 _ABOUT: Mapping[str, tuple[str, ...]] = {
     "memory": ("dram", "moved", "width", "sectors", "occupancy", "filled"),
@@ -113,7 +113,7 @@ def _main(device: Device, launches: Sequence[Work]) -> Work:
 
 
 def _clause(found: Bottleneck, *, timed: bool) -> str:
-    """``Memory: it has to move 2 MB, 1 us at 4800 GB/s. It reaches …`` -> ``memory (it has to move 2 MB, 1 us at 4800 GB/s)``.
+    """``Memory: it has to move 2 MB, 1 µs at 4800 GB/s. It reaches …`` -> ``memory (it has to move 2 MB, 1 µs at 4800 GB/s)``.
 
     Not ``timed``: a prediction shows no time beside a variant, the hardware's included.
     """

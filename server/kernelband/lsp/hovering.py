@@ -212,7 +212,7 @@ def _figure(v: VariantFinding) -> str:
     """The ratio with what to expect of one more process."""
     if v.ratio is None or v.low is None or v.high is None:
         return "faster"
-    return f"{v.ratio:.2f}x ({v.low:.2f} to {v.high:.2f})"
+    return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f})"
 
 
 def _edit(v: VariantFinding) -> str:
@@ -253,7 +253,7 @@ def _arguments(case: CaseSeen) -> str:
 
 def _grid(launch: LaunchSeen) -> str:
     kept = [n for i, n in enumerate(launch.grid) if any(m != 1 for m in launch.grid[i:])] or [1]
-    return " x ".join(map(str, kept))
+    return " × ".join(map(str, kept))
 
 
 def _constants(launch: LaunchSeen) -> str:

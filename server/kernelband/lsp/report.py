@@ -85,13 +85,13 @@ def _table(figures: Figures) -> str:
     for i, whole in enumerate(figures.wholes):
         how = f"{whole.quantity}, {whole.method}"
         rows.append(["**score: geometric mean**" if i == 0 else "geometric mean", how, "", "", *_ratio(whole.mean)])
-        rows.append(["time-weighted", how, "", "", f"{whole.weighted:.2f}x", ""])
+        rows.append(["time-weighted", how, "", "", f"{whole.weighted:.2f}×", ""])
         rows.append([f"worst: {as_code(figures.names[whole.worst.case])}", how, "", "", *_ratio(whole.worst_ratio)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _ratio(ratio: Ratio) -> list[str]:
-    return [f"{ratio.value:.2f}x", interval(ratio)]
+    return [f"{ratio.value:.2f}×", interval(ratio)]
 
 
 def _fenced(text: str, language: str) -> str:

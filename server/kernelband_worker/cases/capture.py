@@ -98,9 +98,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         few = checked < choose.HOLD_OUT_FROM
         cases = _cases(state, store, params, runs, input_sets=input_sets, main=main, notes=notes, few=few, end=end)
     if choose.short(cases):
-        notes.append(
-            "Every case takes under 20 microseconds on the device, where submission and noise decide: name an entry with larger sizes."
-        )
+        notes.append("Every case takes under 20 µs on the device, where submission and noise decide: name an entry with larger sizes.")
     return {
         "cases": cases,
         "out_of_bounds": _out_of_bounds(state),

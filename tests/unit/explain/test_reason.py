@@ -19,22 +19,20 @@ COPY = {"dram_bytes": 4.8e8, "moved_bytes": 4.8e8, "flops": 1e6, "dot_flops": 0,
 
 def test_both_sentences_of_a_kernel_that_memory_limits():
     after = make_work(code="b", width=128, **COPY)
-    found = reason(H200, [make_work(width=16, **COPY)], [after], "num_warps 4 -> 8.", {"c": Times(200.0, 125.0)})
+    found = reason(H200, [make_work(width=16, **COPY)], [after], "num_warps 4→8.", {"c": Times(200.0, 125.0)})
     assert found is not None
     assert (
         found.limited
-        == "The original was limited by memory (it has to move 480 MB, 100 us at 4800 GB/s) and reached 50 % of that in 200 us."
+        == "The original was limited by memory (it has to move 480 MB, 100 µs at 4800 GB/s) and reached 50 % of that in 200 µs."
     )
-    assert found.moved.startswith(
-        "The edit (num_warps 4 -> 8) moved this: wider accesses: a thread moves 2 bytes at a time before, 16 after"
-    )
-    assert found.moved.endswith("; the limit is the same, and it reached 80 % of it in 125 us.")
+    assert found.moved.startswith("The edit (num_warps 4→8) moved this: wider accesses: a thread moves 2 bytes at a time before, 16 after")
+    assert found.moved.endswith("; the limit is the same, and it reached 80 % of it in 125 µs.")
     assert found.kinds == ("memory", "memory")
 
 
 def test_with_several_cases_it_says_which_one_the_figures_are_of():
     small = evolve(make_work(**{**COPY, "dram_bytes": 1e8, "moved_bytes": 1e8}), case="small")
-    found = reason(H200, [small, make_work(**COPY)], [make_work(code="b", width=128, **COPY)], "num_warps 4 -> 8.", {})
+    found = reason(H200, [small, make_work(**COPY)], [make_work(code="b", width=128, **COPY)], "num_warps 4→8.", {})
     assert found is not None
     assert found.limited == "On the longest of 2 cases the original was limited by memory (it has to move 480 MB)."
 

@@ -147,7 +147,7 @@ def test_what_was_proposed_before_isnt_again(program: Program) -> None:
 def test_a_proposal_that_fails_later_is_mended_once(program: Program, outcome: str) -> None:
     world = World(program, variant("one", "n = n + 0"), variant("mended", "n = n - 0"), variant("fresh", "n = n * 1"))
     (one,) = world.write().proposals
-    story = Story(("BLOCK 32 -> 64",), (Tried(one.key, one.what, outcome, "ptxas says: no, in /home/me/secret/m.py:3"),))
+    story = Story(("BLOCK 32→64",), (Tried(one.key, one.what, outcome, "ptxas says: no, in /home/me/secret/m.py:3"),))
     world.author.inform(story)
     (mended,) = world.write(already={one.key}).proposals
     last = world.client.talks[-1]
@@ -155,7 +155,7 @@ def test_a_proposal_that_fails_later_is_mended_once(program: Program, outcome: s
     assert "ptxas says: no, in m.py:3" in last[-1]["content"]
     assert world.write(already={one.key, mended.key}).proposals[0].what == "fresh"  # a question of its own, not a third try
     asked = world.client.talks[-1][1]["content"]
-    assert "- BLOCK 32 -> 64" in asked
+    assert "- BLOCK 32→64" in asked
     assert f"- one: {outcome.replace('_', ' ')} (ptxas says" in asked
 
 
