@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument("--only", default="*", metavar="PATTERN", help="only kernels whose PROJECT/FILE::KERNEL is like that")
     parser.add_argument("--python", help="the Python that has torch and triton")
     parser.add_argument("--worker", help="a command in front of it, such as 'ssh box'")
-    parser.add_argument("--gpu", default="h100", help="the GPU to predict for, where none is in reach")
+    parser.add_argument("--gpu", default="h100", help="the GPU to predict for, when none is available")
     parser.add_argument("--gpus", help="GPUs of this machine to spread the kernels over, such as 0,1")
     options = parser.parse_args()
     missing = next((f for f in options.folders if not f.is_dir()), None)

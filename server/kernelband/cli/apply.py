@@ -16,13 +16,13 @@ from kernelband.source import is_notebook, patch_from_json
 
 @click.command(name="apply")
 @click.argument("variant", metavar="RUN/VARIANT")
-@click.option("--diff", is_flag=True, help="Print the patch (git apply takes it); write nothing.")
+@click.option("--diff", is_flag=True, help="Print the patch, which git apply accepts; write nothing.")
 @click.option("--output", metavar="DIR", help="Write the edited files into DIR instead of in place.")
 @db_option
 def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
-    """Put a variant into the files that it was made of, and say what is known of it. `kernelband revert` takes it out again.
+    """Apply a variant to the files that it was made from, and print what is known about it. `kernelband revert` undoes it.
 
-    Comments and formatting may have changed since. Where the program has, it is refused.
+    Comments and formatting may have changed since. If the program itself has changed, the command refuses.
     """
     run, number = parse_variant(variant)
     with open_history(db) as store:
@@ -33,7 +33,7 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
             exactly(patch_text(store, row, chosen))
             echo(told, err=True)
             if is_notebook(row.path):
-                note = "This is a patch of the notebook's code cells, one after the other, which git can't apply: without --diff it is."
+                note = "This is a patch of the notebook's code cells in a row, which git can't apply: leave --diff out to apply it."
                 echo(note, err=True)
             return
         if output is None:
@@ -50,7 +50,7 @@ def _decide(store: Store, run: str, number: int) -> None:
     try:
         trials.decide(store, run, number, "accept")
     except HistoryError as error:
-        echo(f"That you took it was not written down: {error.message}", err=True)
+        echo(f"The decision was not recorded: {error.message}", err=True)
 
 
 def _require_sound(store: Store, run: str, number: int) -> None:
@@ -60,6 +60,6 @@ def _require_sound(store: Store, run: str, number: int) -> None:
     trial = next((t for t in trials.trials(store, run) if t.variant == number), None)
     if unwanted(trial):
         raise UsageError(
-            f"Variant {number} of run {run} isn't put into your files, because its trial says: {unwanted(trial)}. "
+            f"Variant {number} of run {run} isn't applied to your files, because its trial says: {unwanted(trial)}. "
             "--diff prints it, --output DIR writes it elsewhere."
         )

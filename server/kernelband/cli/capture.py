@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", metavar="FILE[::KERNEL]")
-@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@device_options("The GPU to stand in for, where none is in reach.")
+@click.option("--entry", metavar="E", help="The entry, which runs the kernel: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@device_options("The GPU to assume when none is available.")
 @overlay_option
 @json_option
 def capture(

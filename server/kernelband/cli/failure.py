@@ -47,7 +47,7 @@ def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
             _end(_without_search(error), arguments)
         log = write_crash(error, arguments)
         where = f"The details are in {log}: please report it with that file." if log else "The details could not be written to a file."
-        say(f"KernelBand met a problem of its own ({type(error).__name__}: {_first_line(error)}). {where}")
+        say(f"KernelBand failed with an internal error ({type(error).__name__}: {_first_line(error)}). {where}")
         sys.exit(CRASHED)
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -19,8 +19,8 @@ from kernelband.history.records import RunRow
 
 @click.command()
 @click.option("--file", "file", metavar="FILE", help="Only the runs of this file.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest first.")
-@click.option("--forget", metavar="RUN", help="Delete a run with all that it found.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="List at most this many, the newest first.")
+@click.option("--forget", metavar="RUN", help="Delete a run with everything it found.")
 @db_option
 @json_option
 def history(file: str | None, limit: int, forget: str | None, db: str | None, as_json: bool) -> None:

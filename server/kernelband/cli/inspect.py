@@ -24,12 +24,12 @@ DEFAULT_GPU = "h100"
 
 @click.command(name="inspect")
 @click.argument("target", metavar="FILE[::KERNEL]")
-@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@click.option("--entry", metavar="E", help="The entry, which runs the kernel: NAME, FILE.py::NAME, a pytest node, or __main__.")
 @device_options("The GPUs to compile for.", metavar="NAME,…")
 @overlay_option
 @json_option
 @click.option("--json-lines", "as_lines", is_flag=True, help="Print one line of JSON for each launch and GPU, as soon as it is compiled.")
-@click.option("--moves", is_flag=True, help="Look for moves against what is found on the first GPU, and compile them; nothing is run.")
+@click.option("--moves", is_flag=True, help="Propose moves against the hints of the first GPU, and compile them; nothing is run.")
 def inspect(
     target: str,
     *,

@@ -38,7 +38,7 @@ def print_remedies(found: Sequence[Remedy], console: Console) -> None:
     if not found:
         console.print("No move is known against what was found, or none that compiles to code without it.")
         return
-    console.print("Moves against hints, which compile. Nobody has checked or timed them: kernelband optimize does.")
+    console.print("Moves against hints. They compile, but are not checked or timed: kernelband optimize does that.")
     for remedy in found:
         console.print(f"  {remedy.code}  {remedy.proposal.what}", markup=False, soft_wrap=True)
 

@@ -30,11 +30,11 @@ OF_A_FILE = ("autotuned", "configs", "heuristics", "helpers", "helper_of", "host
 def kernels(paths: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """List the Triton kernels of files and folders.
 
-    Of a file with the functions that launch them; of a folder and all folders in it with their parameters only. PATH::KERNEL lists those
+    For a file, with the functions that launch them; for a folder and its subfolders, with their parameters only. PATH::KERNEL lists those
     of that name.
 
-    Text that is broken in the middle of an edit is read as far as it goes. A file that can't be read is named on stderr, and the others are
-    listed; the exit code is 3 where it was named itself. A file without a kernel is an error only when nothing has one.
+    A file with syntax errors is read as far as possible. A file that can't be read is reported on stderr, and the others are
+    listed; the exit code is 3 if it was named itself. A file without a kernel is an error only if no file has one.
     """
     if not paths:
         raise UsageError("No file is named: kernelband kernels PATH…, a file or a folder.")

@@ -30,7 +30,7 @@ from kernelband.search.events import (
 SHOWN = {
     "start": "starting the worker",
     "capture": "running your program once to record how it calls the kernel",
-    "baseline": "looking at the original",
+    "baseline": "examining the original",
     "compile": "writing and compiling candidates",
     "check": "checking",
     "measure": "checking and measuring",

@@ -131,7 +131,7 @@ def json_option(command: Command) -> Command:
 def overlay_option(command: Command) -> Command:
     """``--overlay FILE=PATH``."""
     return click.option(
-        "--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer)."
+        "--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Use the text of PATH for FILE (an unsaved buffer)."
     )(command)
 
 

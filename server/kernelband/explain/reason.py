@@ -69,7 +69,7 @@ def reason(device: Device, before: Sequence[Work], after: Sequence[Work], what: 
     first = _limit(device, old, took.before_us if took else None)
     share = _share(device, old, took.before_us if took else None)
     if first is None:
-        limited = "What limited the original isn't known: nothing counted what it moves."
+        limited = "What limited the original isn't known: the bytes that it moves weren't counted."
     elif share is not None and share < EXPLAINED:
         took_us = took.before_us if took else 0.0
         limited = f"What is counted explains {share:.0f} % of the original's {duration(took_us)}: {_clause(first, timed=True)}."
@@ -149,11 +149,11 @@ def _moved(found: Sequence[Change], limit: str, what: str) -> str:
     ordered = sorted(found, key=lambda c: about.index(c.kind) if c.kind in about else len(about))
     gains, costs = ([c.sentence for c in ordered if c.better is side] for side in (True, False))
     if not gains and not costs:
-        return f"{_edit(what)} moved no fact that is read here by 10 % or more, so why it matters isn't known."
+        return f"{_edit(what)} changed no fact that is read here by 10 % or more, so why it matters isn't known."
     better, worse = "; ".join(gains[:MOST_GAINS]), "; ".join(costs[:MOST_COSTS])
     if not gains:
-        return f"{_edit(what)} moved only what speaks against it: {worse}; no fact that is read here explains a gain."
-    return f"{_edit(what)} moved this: {better}{f'; against it: {worse}' if worse else ''}."
+        return f"{_edit(what)} changed only what speaks against it: {worse}; no fact that is read here explains a gain."
+    return f"{_edit(what)} changed this: {better}{f'; against it: {worse}' if worse else ''}."
 
 
 def _still(device: Device, first: Bottleneck, last: Bottleneck, launches: Sequence[Work], took: Times | None) -> str:

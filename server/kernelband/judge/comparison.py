@@ -245,7 +245,7 @@ def _decide(scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules:
 def _unmeasured(missing: Sequence[str]) -> str:
     """A score says nothing of a timing case that isn't in it, in one of the two times or in both."""
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    return f"Case {missing[0][:8]}{more} wasn't measured, so nothing is said of all cases."
+    return f"Case {missing[0][:8]}{more} wasn't measured, so there is no verdict on all cases."
 
 
 def _lost_case(quantity: Quantity, scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:

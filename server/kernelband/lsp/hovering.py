@@ -44,11 +44,11 @@ def kernel_hover(
     said = [f"*{escaped(problem)}*"] if problem else []
     if run is None:
         target = as_code(f"kernelband optimize {PurePath(finding.path).name}::{finding.qualname}")
-        begin = f"Nothing is measured or predicted of this kernel yet. Begin with the code action *Optimize*, or with {target}."
+        begin = f"Nothing is measured or predicted for this kernel yet. Start with the code action *Optimize*, or with {target}."
         return "\n\n".join([name, begin, *said])
     parts = [f"{name}: {_where(run)}"]
     if stale:
-        parts.append(f"{escaped(stale)} Nothing is known of this version; what follows is about the original of that run.")
+        parts.append(f"{escaped(stale)} Nothing is known about this version; what follows is about the original of that run.")
     elif taken is not None:
         known = escaped(worth(run.device, taken))
         parts.append(f"This is variant {taken.number} of run {run.id}: {known}. What follows is about the original.")
@@ -70,7 +70,7 @@ def launch_hover(finding: Finding, original: Original | None) -> str:
         return ""
     seen = [(c, x) for c in _cases(original) for x in c.launches]
     if not seen:
-        return f"Run {run.id} saw no launch of {escaped(finding.qualname)}."
+        return f"Run {run.id} recorded no launch of {escaped(finding.qualname)}."
     rows = [f"| {_arguments(c)} | {_grid(x)} | {x.warps} | {x.stages} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
     head = "| case | grid | warps | stages | constants |\n|---|---|---|---|---|"
     tuned = ["An autotuner chose them."] if any(x.tuned for _, x in seen) else []
@@ -114,7 +114,7 @@ def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
         which = f"The longest of {timed} timing cases" if timed > 1 else "Case"
         out += ["\n".join(table), f"{which}: {_arguments(case)}. Run {run.id}, {_versions(run)}."]
     if device is None:
-        out.append(f"Rates of {escaped(run.device)} weren't kept, so nothing is said of its limits.")
+        out.append(f"Rates of {escaped(run.device)} weren't kept, so its limits aren't shown.")
     elif work is not None and (picture := _picture(device, work, alone)):
         out.append(picture)
     return out

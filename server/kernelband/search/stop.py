@@ -60,7 +60,7 @@ def why_stop(budget: Budget, progress: Progress, reserve: float, *, final: bool 
         return ""
     if progress.light is not None and progress.light >= LIGHT:
         who = f"variant {progress.leader}" if progress.leader else "the original"
-        return f"{who} reaches {progress.light:.0f} % of the speed of light on every timing case or more"
+        return f"{who} reaches {progress.light:.0f} % of the speed of light or more on every timing case"
     if progress.trials - progress.leader >= PATIENCE:
         return f"no gain in the last {progress.trials - progress.leader} trials"
     return ""

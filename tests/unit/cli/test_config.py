@@ -53,7 +53,7 @@ def test_without_a_file_everything_is_by_default(path: Path) -> None:
     shown = config()
     assert [line.split()[0] for line in shown.stdout.splitlines()] == ["python", "worker", "gpu", "Kept"]
     assert shown.stdout.count("(by default)") == 3
-    assert f"{path}, which is not there yet" in shown.stdout
+    assert f"{path}, which does not exist yet" in shown.stdout
     assert not path.exists()
 
 

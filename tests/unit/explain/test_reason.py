@@ -60,7 +60,7 @@ def test_a_prediction_says_no_measured_time():
     for text in (found.limited, found.moved, small.limited, small.moved):
         assert "reached" not in text
         assert not re.search(r"\d (ns|us|ms|s)\b", text)
-    assert "moved only what speaks against it: narrower accesses" in found.moved
+    assert "changed only what speaks against it: narrower accesses" in found.moved
     assert "no fact that is read here explains a gain" in found.moved
 
 
@@ -70,7 +70,7 @@ def test_no_claim_without_its_fact():
     assert "moved no fact that is read here by 10 % or more, so why it matters isn't known" in same.moved
     unknown = reason(H200, [make_work()], [make_work(code="b")], "y", {})
     assert unknown is not None
-    assert unknown.limited == "What limited the original isn't known: nothing counted what it moves."
+    assert unknown.limited == "What limited the original isn't known: the bytes that it moves weren't counted."
     assert unknown.kinds == (None, None)
     assert reason(H200, [], [make_work()], "y", {}) is None
     gone = reason(H200, [make_work(**COPY)], [], "y", {})

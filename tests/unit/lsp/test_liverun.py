@@ -46,7 +46,7 @@ def test_a_measured_run_from_start_to_end() -> None:
     tell(live, "phase_changed", phase="capture", trial=None)
     assert live.headline == "capturing"
     tell(live, "phase_changed", phase="baseline", trial=None)
-    assert live.headline == "looking at the original"
+    assert live.headline == "examining the original"
     tell(live, "phase_changed", phase="measure", trial=1)
     assert live.headline == "0/20"
     trial(live, 1, "slower", best=0, score=0.8)

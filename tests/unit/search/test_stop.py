@@ -53,7 +53,7 @@ def test_no_gain_for_long_ends_a_search_by_seconds_only() -> None:
 
 def test_near_the_speed_of_light_ends_a_search_by_seconds_only() -> None:
     near = Progress(4, 4, 3, light=91.4)
-    assert why_stop(budget(seconds=60), near, 0) == "variant 3 reaches 91 % of the speed of light on every timing case or more"
+    assert why_stop(budget(seconds=60), near, 0) == "variant 3 reaches 91 % of the speed of light or more on every timing case"
     assert why_stop(budget(seconds=60), Progress(0, 0, 0, light=95.0), 0).startswith("the original reaches 95 %")
     assert why_stop(budget(trials=20), near, 0) == ""
     assert why_stop(budget(seconds=60), Progress(4, 4, 3, light=89.9), 0) == ""

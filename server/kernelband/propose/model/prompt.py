@@ -69,7 +69,7 @@ def repair(problems: Iterable[str]) -> Message:
     said = "\n".join(f"- {without_folders(p)}" for p in problems)
     return {
         "role": "user",
-        "content": f"This can't be used:\n{said}\n\nMend it, or drop it for something that works, and answer again in the same form.",
+        "content": f"This can't be used:\n{said}\n\nFix it, or drop it for something that works, and answer again in the same form.",
     }
 
 
