@@ -97,7 +97,7 @@ def test_nothing_is_taken_out_that_nobody_took(tmp_path: Path) -> None:
     file.write_text(KERNEL)
     kept(database, file, KERNEL, KERNEL.replace("BLOCK=64", "BLOCK=128"), kernel="scale_kernel")
     done = CliRunner().invoke(revert, ["a1b2c3", "--db", str(database)])
-    assert "No variant of run a1b2c3 was put into the files" in str(done.exception)
+    assert "No variant of run a1b2c3 was applied" in str(done.exception)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_no_gpu_or_another_one(machine: Machine) -> None:
     machine.measured = False
     done = machine.run("check", proof)
     assert (done.exit_code, machine.ran) == (11, 0)
-    assert "no GPU in reach" in done.stderr
+    assert "no GPU is available" in done.stderr
 
 
 def test_it_takes_too_long(machine: Machine) -> None:

@@ -73,4 +73,4 @@ def test_live_says_it_too() -> None:
     with Live(Console(file=out, width=200, highlight=False)) as live:
         live.hear(trial)
     (because,) = [line for line in out.getvalue().splitlines() if "because:" in line]
-    assert because.index("variant 1") < because.index(PARENTS) < because.index("no fact moved")
+    assert because.index("variant 1") < because.index(PARENTS) < because.index("no fact changed")

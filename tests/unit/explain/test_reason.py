@@ -67,7 +67,7 @@ def test_a_prediction_says_no_measured_time():
 def test_no_claim_without_its_fact():
     same = reason(H200, [make_work(**COPY)], [make_work(code="b", **COPY)], "y", {})
     assert same is not None
-    assert "moved no fact that is read here by 10 % or more, so why it matters isn't known" in same.moved
+    assert "changed no fact that is read here by 10 % or more, so why it matters isn't known" in same.moved
     unknown = reason(H200, [make_work()], [make_work(code="b")], "y", {})
     assert unknown is not None
     assert unknown.limited == "What limited the original isn't known: the bytes that it moves weren't counted."

@@ -250,7 +250,7 @@ def test_launches_and_constexprs_show_what_was_captured(tmp_path: Path) -> None:
 
 def test_a_run_may_have_seen_no_launch(tmp_path: Path) -> None:
     text = launch_hover(*read(tmp_path, run(), [{**case(1), "launches": []}], rows()))
-    assert "saw no launch" in text
+    assert "recorded no launch" in text
     assert "|" not in text
 
 
