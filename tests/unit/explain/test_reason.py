@@ -25,7 +25,9 @@ def test_both_sentences_of_a_kernel_that_memory_limits():
         found.limited
         == "The original was limited by memory (it has to move 480 MB, 100 µs at 4800 GB/s) and reached 50 % of that in 200 µs."
     )
-    assert found.moved.startswith("The edit (num_warps 4→8) moved this: wider accesses: a thread moves 2 bytes at a time before, 16 after")
+    assert found.moved.startswith(
+        "The edit (num_warps 4→8) changed this: wider accesses: a thread moves 2 bytes at a time before, 16 after"
+    )
     assert found.moved.endswith("; the limit is the same, and it reached 80 % of it in 125 µs.")
     assert found.kinds == ("memory", "memory")
 
@@ -44,7 +46,7 @@ def test_what_speaks_about_the_limit_stands_first_and_the_price_is_named():
     assert found is not None
     assert found.limited.startswith("The original was limited by registers (800 bytes per thread go to memory and back")
     assert found.moved.startswith(
-        "The edit (Rows are kept in registers) moved this: no registers spill any more: 800 bytes per thread before, 0 after; "
+        "The edit (Rows are kept in registers) changed this: no registers spill any more: 800 bytes per thread before, 0 after; "
     )
     assert "; against it: narrower accesses" in found.moved
     assert "the limit is now memory (" in found.moved

@@ -226,7 +226,7 @@ def test_after_two_faults_in_a_row_it_is_left_alone(program: Program) -> None:
     world = World(program, *[ModelFault("Out of order (500).", again=True) for _ in range(4)])
     world.write()
     world.write("fusion")
-    assert "any more: Out of order (500)." in world.text
+    assert "no longer asked: Out of order (500)." in world.text
     assert world.write("pipeline").exhausted
     assert len(world.client.talks) == 4  # each question once more, then no more
 
@@ -242,7 +242,7 @@ def test_alone_with_something_found_the_run_comes_to_its_end(program: Program) -
     world.write()
     draft = world.write("fusion")
     assert draft.exhausted
-    assert "any more: The key is refused." in world.text
+    assert "no longer asked: The key is refused." in world.text
 
 
 def test_no_call_when_no_time_is_left(program: Program) -> None:

@@ -211,7 +211,7 @@ def test_the_original_may_be_texts_that_are_nowhere(world: World) -> None:
     assert (unsaved.overlays[path], unsaved.edited[path]) == (edited(32), edited(64))
     with pytest.raises(UsageError, match="the same as"):
         given_edit(world.options(), None, {path: TEXT + "# more\n"})
-    with pytest.raises(UsageError, match="said twice"):
+    with pytest.raises(UsageError, match="given twice"):
         given_edit(world.options(), "HEAD", {path: edited(32)})
     kernel, host = TEXT.split("\n\ndef copy", 1)
     hosts = world.folder / "hosts.py"
