@@ -103,8 +103,8 @@ def test_what_the_original_does_wrong_itself_is_told_once_and_makes_no_variant_w
     done = home.optimize("scale.py", "--trials", "3", "--gpu", "h100", "--seconds", str(SECONDS))
     assert done.code == 0, done.err
     said = (
-        "The original itself reads outside of x (scale.py, line 9) and leaves 8 of 208 elements of return unwritten. "
-        "A variant is wrong only where it goes beyond that."
+        "The original itself reads outside of x (scale.py, line 9) and leaves 8 of 208 elements of return unwritten: "
+        "a variant is wrong only where it goes beyond that."
     )
     assert [e["text"] for e in done.events if e["event"] == "noted" and "original itself" in e["text"]] == [said]
     assert [e["outcome"] for e in done.events if e["event"] == "trial_ended"] == ["unclear"] * 3

@@ -145,7 +145,7 @@ def told(every: Sequence[Faults]) -> Optional[str]:
     if not parts:
         return None
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"The original itself {listed}. A variant is wrong only where it goes beyond that."
+    return f"The original itself {listed}: a variant is wrong only where it goes beyond that."
 
 
 def _place(access: Dict[str, Any]) -> Tuple[str, int, str]:

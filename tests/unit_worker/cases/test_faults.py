@@ -183,7 +183,7 @@ def edited(run, edits, module="prog"):
 @pytest.mark.parametrize(("run", "says"), [(name, says) for name, (_, says) in PROGRAMS.items()], indirect=["run"])
 def test_it_is_told_once_in_a_sentence_that_says_whose_it_is(run, says):
     assert [n for n in run.notes if "original itself" in n] == [
-        f"The original itself {says}. A variant is wrong only where it goes beyond that."
+        f"The original itself {says}: a variant is wrong only where it goes beyond that."
     ]
 
 

@@ -11,7 +11,7 @@ function shown(more: Partial<Shown>): Shown {
 test("before there is a report, a sentence says why", () => {
   assert.equal(state(shown({})), "The report is being read.");
   assert.equal(state(shown({ problem: "There is no run x." })), "There is no run x.");
-  assert.equal(state(shown({ live: live({ headline: "capturing" }), problem: "nothing yet" })), "The run has begun (capturing); its report begins when the kernel's program was captured.");
+  assert.equal(state(shown({ live: live({ headline: "capturing" }), problem: "nothing yet" })), "The run has started (capturing); its report begins when the kernel's program is captured.");
   assert.equal(state(shown({ live: live({ state: "failed", error: "k.py has an error in line 3" }) })), "This run failed: k.py has an error in line 3.");
   assert.equal(state(shown({ live: live({ state: "interrupted", reason: "stopped by you" }) })), "This run was stopped before it recorded anything: stopped by you.");
 });
