@@ -205,7 +205,7 @@ def lost(results: Sequence[Mapping[str, Any]]) -> list[str]:
                 if o > MARGIN * c["us"]
             ]
             what = "the original, as nothing was verified," if not result.get("verified") else "ours"
-            said = f"- {result['example']}: {name} is {theirs / ours:.2f}x as fast as {what}"
+            said = f"- {result['example']}: {name} is {theirs / ours:.2f}× as fast as {what}"
             out.append((theirs / ours, f"{said} ({'; '.join(per_case)})." if per_case else f"{said}."))
     return [sentence for _, sentence in sorted(out, key=lambda item: -item[0])]
 
@@ -225,11 +225,11 @@ def _means(results: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[s
         if not have:
             continue
         theirs, ours = (exp(fmean(log(p[i]) for p in have)) for i in (0, 1))
-        said = f"{name}: {theirs:.2f}x over {len(have)} examples"
+        said = f"{name}: {theirs:.2f}× over {len(have)} examples"
         if name == OURS:
-            said += " (1.00x where nothing was verified)"
+            said += " (1.00× where nothing was verified)"
         else:
-            said += f", ours over the same {ours:.2f}x; ours is faster by 2 % or more in {sum(o >= MARGIN * t for t, o, _ in have)}, "
+            said += f", ours over the same {ours:.2f}×; ours is faster by 2 % or more in {sum(o >= MARGIN * t for t, o, _ in have)}, "
             said += f"slower in {sum(t >= MARGIN * o for t, o, _ in have)}"
         tried = [r["opponents"][name]["configurations"] for *_, r in have if r["opponents"].get(name, {}).get("configurations") is not None]
         if tried:
@@ -251,7 +251,7 @@ def _cell(opponent: Mapping[str, Any] | None, index: int) -> str:
     if "cases" not in opponent:
         return "failed"
     case = opponent["cases"][index]
-    return f"{case['us']:.1f} (wrong)" if case["wrong"] else f"{case['us']:.1f} ({case['ratio']:.2f}x)"
+    return f"{case['us']:.1f} (wrong)" if case["wrong"] else f"{case['us']:.1f} ({case['ratio']:.2f}×)"
 
 
 def _wrong(opponent: Mapping[str, Any]) -> list[str]:
@@ -260,7 +260,7 @@ def _wrong(opponent: Mapping[str, Any]) -> list[str]:
 
 def _said(opponent: Mapping[str, Any]) -> str:
     ratio = mean_ratio(opponent)
-    return f"{ratio:.2f}x" if ratio is not None else opponent.get("error") or "; ".join(_wrong(opponent))
+    return f"{ratio:.2f}×" if ratio is not None else opponent.get("error") or "; ".join(_wrong(opponent))
 
 
 if __name__ == "__main__":

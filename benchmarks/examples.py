@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kernelband optimize` on every example, and the table that the README shows.
+"""`kernelband optimize` on every example, and the table that docs/measured.md begins with.
 
     python benchmarks/examples.py [--python PYTHON] [--worker CMD] [--trials 20] [--seconds 300] [--gpus 0,1,2,3] [--out FOLDER] [FILE ...]
 

@@ -95,7 +95,7 @@ def row(name: str, run: Mapping[str, Any]) -> Row:
         reached = ", ".join(_percent(c, device, c["device_us"]) for c in timed if c["device_us"])
         return Row(name, (name, before, "", "", reached, "nothing verified", "", *common), **figures)
     results = {c["case"]: c for c in best["result"]["cases"]}
-    ratio = f"**{best['score']:.2f}x** ({best['low']:.2f} to {best['high']:.2f})"
+    ratio = f"**{best['score']:.2f}×** ({best['low']:.2f} to {best['high']:.2f})"
     number = next(t["number"] for t in trials if t["variant"] == best["variant"])
     cells = (
         name,
@@ -136,7 +136,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         f"{finalists - wrong} of {finalists} finalists correct in fresh processes"
         + (f" ({(finalists - wrong) / finalists:.0%})" if finalists else "")
         + f"; {faster} of {len(rows)} examples verified faster ({faster / len(rows):.0%}); "
-        f"geometric mean {mean:.2f}x (unchanged counts as 1.00x)."
+        f"geometric mean {mean:.2f}× (unchanged counts as 1.00×)."
     ]
     if executed:
         out.append(

@@ -84,7 +84,7 @@ def arguments() -> Parser:
     made["winners"].add_argument("--seed", type=int, default=0, help="another seed finds more")
     made["cost"].add_argument("--old", type=Path, metavar="FOLDER", help="an older checkout, of which server/ is used")
     made["proofs"].add_argument("--check-seconds", type=positive, default=60.0, help="that a check may take")
-    made["proofs"].add_argument("--gpu", help="the GPU to predict for, where none is in reach")
+    made["proofs"].add_argument("--gpu", help="the GPU to predict for, when none is available")
     return parser
 
 

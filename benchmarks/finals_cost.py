@@ -68,7 +68,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     out: list[str] = []
     for size in SIZES:
         new, old = record["new"][size], record.get("old", {}).get(size)
-        beside = f", old {_took(old)}: {new['seconds'] / old['seconds']:.2f}x" if old else ""
+        beside = f", old {_took(old)}: {new['seconds'] / old['seconds']:.2f}×" if old else ""
         out.append(f"{record['key']}, {size}: {_took(new)}{beside}; {record['candidates']}.")
     return out
 
@@ -100,7 +100,7 @@ def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:
             old = [r["old"][size]["seconds"] for r in both]
             times = [r["new"][size]["seconds"] / r["old"][size]["seconds"] for r in both]
             out.append(f"  the old judge's: {median(old):.1f} s; {middle([r['old'][size]['spent'] for r in both])}.")
-            out.append(f"  new over old: {median(times):.2f}x in the median, {max(times):.2f}x at most.")
+            out.append(f"  new over old: {median(times):.2f}× in the median, {max(times):.2f}× at most.")
     return out
 
 

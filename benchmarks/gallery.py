@@ -88,7 +88,7 @@ def page(chosen: Sequence[Winner]) -> str:
         e = w.run.environment
         score, low, high = w.final.score or 0.0, w.final.low or 0.0, w.final.high or 0.0
         made = f"{w.run.device}, Triton {e.get('triton')}, torch {e.get('torch')}"
-        out += ["", f"## {w.example}: {score:.2f}x ({low:.2f} to {high:.2f} in one more fresh process)", "", f"{made}.", ""]
+        out += ["", f"## {w.example}: {score:.2f}× ({low:.2f} to {high:.2f} in one more fresh process)", "", f"{made}.", ""]
         out += [f"> {line.strip()}  " for line in told.lines]
         out += ["", "```diff", told.patch.rstrip(), "```"]
     return "\n".join(out)

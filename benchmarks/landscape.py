@@ -166,7 +166,7 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
     base = baselines.take(lab, judge, compiled, options.objective)
     say(
         f"{len(cases)} cases, {len(timing)} timed: "
-        + ", ".join(f"{c['arguments']} {base.device_us.get(c['id'], 0):.1f} us" for c in timing)
+        + ", ".join(f"{c['arguments']} {base.device_us.get(c['id'], 0):.1f} µs" for c in timing)
     )
 
     def find(texts: dict[str, str]) -> Program:

@@ -135,7 +135,7 @@ def _rows(row: Any, text: str, kernel: int, count: int) -> Any:
             {"num_warps": 4 + n},
             key=f"k{n}",
             numerics="exact",
-            what=f"num_warps 4 -> {4 + n}",
+            what=f"num_warps 4→{4 + n}",
             why="",
             author="rewriter",
             patch=patch_to_json(make_patch({row.path: text}, {row.path: [Edit(Span(at, at + 1), str(4 + n))]})),

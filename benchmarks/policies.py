@@ -80,7 +80,7 @@ def header(landscapes: list[Landscape]) -> None:
         executed = sum(bool(n.cases) for n in x.nodes.values())
         f = x.facts
         print(
-            f"{x.example}: {len(x.nodes) - 1} variants, {executed} executed and correct, best recorded {exp(x.best()):.2f}x; "
+            f"{x.example}: {len(x.nodes) - 1} variants, {executed} executed and correct, best recorded {exp(x.best()):.2f}×; "
             f"{f['gpu'].get('name', x.device)}, torch {f['environment']['torch']}, Triton {f['environment']['triton']}, {f['date']}"
         )
 

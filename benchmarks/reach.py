@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument("--only", default="*", metavar="PATTERN", help="only kernels whose PROJECT/FILE::KERNEL is like that")
     parser.add_argument("--python", help="the Python that has torch and triton")
     parser.add_argument("--worker", help="a command in front of it, such as 'ssh box'")
-    parser.add_argument("--gpu", default="h100", help="the GPU to predict for, where none is in reach")
+    parser.add_argument("--gpu", default="h100", help="the GPU to predict for, when none is available")
     parser.add_argument("--gpus", help="GPUs of this machine to spread the kernels over, such as 0,1")
     options = parser.parse_args()
     missing = next((f for f in options.folders if not f.is_dir()), None)
@@ -166,7 +166,7 @@ def line(record: Mapping[str, Any]) -> str:
         return f"{record['key']}: {record['refused']} ({record['seconds']:.0f} s)"
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in record["outcomes"].items())
     said = f"{record['cases']} cases at a {record['boundary']}, {record['tried']} tried ({outcomes}) in {record['seconds']:.0f} s"
-    return f"{record['key']}: {said}; {record['ended']}{f' at {best:.2f}x' if (best := record['verified']) else ''}"
+    return f"{record['key']}: {said}; {record['ended']}{f' at {best:.2f}×' if (best := record['verified']) else ''}"
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -330,7 +330,7 @@ class Survey:
             outcomes[e.outcome] = outcomes.get(e.outcome, 0) + 1
         best = max((e.value for e in self.entries if e.outcome == "faster"), default=0.0)
         said = ", ".join(f"{n} {o}" for o, n in sorted(outcomes.items(), key=lambda x: -x[1]))
-        return f"{len(self.entries) - 1} proposed, {self.executed} executed ({said}); best on screening {math.exp(best):.2f}x"
+        return f"{len(self.entries) - 1} proposed, {self.executed} executed ({said}); best on screening {math.exp(best):.2f}×"
 
 
 def _text(texts: Mapping[str, str]) -> str:

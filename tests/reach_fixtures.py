@@ -57,9 +57,9 @@ KERNELS: dict[str, Reach] = {
     "shared_helper.py::leaky": Reach(
         refused="No code was found that launches leaky: leaky_kernel (shared_helper.py), leaky_gate_kernel (shared_helper.py) call it"
     ),
-    "generated_only.py": Reach(refused="holds no @triton.jit kernel of its own: it writes the text of one while it runs (line 10)"),
+    "generated_only.py": Reach(refused="holds no @triton.jit kernel of its own: it generates one while it runs (line 10)"),
     "generated_from_jit/ops.py::plus_one": Reach(
-        refused="plus_one_elements.py (launched in pointwise.__call__ of {home}/pointwise.py), and only kernels that stand in a source file"
+        refused="plus_one_elements.py (launched in pointwise.__call__ of {home}/pointwise.py), and only kernels in source files"
     ),
     "copied_kernel/ops.py::_mish_kernel": Reach(
         refused="launched another _mish_kernel, that of {home}/test_mish.py (line 8), and not that of {home}/ops.py"

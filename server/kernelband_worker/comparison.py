@@ -40,7 +40,7 @@ class Comparison:
         names, theirs = [n for n, _ in kept], [n for n, _ in expected.outputs]
         if names != theirs:
             missing = sorted(set(theirs) - set(names)) or sorted(set(names) - set(theirs)) or names
-            return f"its outputs are others than the original's ({', '.join(missing[:3])})"
+            return f"its outputs differ from the original's ({', '.join(missing[:3])})"
         for name, mine, original in zip(names, described, expected.described):
             for key in ("type", "dtype", "shape", "device", "stride", "requires_grad"):
                 if mine[key] != original[key]:

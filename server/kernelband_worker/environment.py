@@ -99,7 +99,7 @@ def _import(name: str) -> ModuleType:
 def _broken(name: str, error: BaseException) -> OperationFailed:
     text = f"{type(error).__name__}: {error}"
     why = text.splitlines()[0][:200]
-    sentence = f"{sys.executable} has {name}, but it can't be imported ({why}). Mend that installation, or name another with --python."
+    sentence = f"{sys.executable} has {name}, but it can't be imported ({why}). Repair that installation, or name another with --python."
     return OperationFailed(sentence, f"{name}_missing", detail=text)
 
 

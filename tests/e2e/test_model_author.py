@@ -144,7 +144,7 @@ def test_what_the_gate_refuses_costs_no_trial(run: Done) -> None:
     assert not [e for e in run.named("trial_ended") if "disk" in e["what"]]
     assert not OWNED.exists()
     notes = " ".join(e["text"] for e in run.named("noted"))
-    assert re.search(r"Not used of what wise wrote for fusion: reads the disk: layer_norm, line 2: it uses open", notes), notes
+    assert re.search(r"A variant of wise for fusion is not used: reads the disk: layer_norm, line 2: it uses open", notes), notes
 
 
 def test_it_says_once_what_is_sent_and_where(run: Done, server: ModelServer) -> None:
@@ -225,7 +225,7 @@ def test_with_both_the_rewriter_goes_on_where_the_model_fails(home: Home) -> Non
         done = home.run("optimize", "norm.py", "--author", "both", "--model", "wise", "--base-url", server.url, *limits)
     assert done.code == 0, done.err
     notes = " ".join(e["text"] for e in done.named("noted"))
-    assert "isn't asked any more: The model server" in notes
+    assert "is no longer asked: The model server" in notes
     assert "The run goes on with the rewriter." in notes
     assert done.named("trial_ended")
 

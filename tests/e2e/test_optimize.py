@@ -73,7 +73,7 @@ def test_history_show_and_apply(home: Home, run: Done, tmp_path: Path) -> None:
     shown = home.run("show", run_id, *db)
     assert shown.code == 0
     assert "predicted" in shown.out
-    assert not re.search(r"\d us\b|\d\.\d\dx", shown.out), shown.out
+    assert not re.search(r"\d [uµ]s\b|\d\.\d\d[x×]", shown.out), shown.out
     everything = json.loads(home.run("show", run_id, *db, "--json").out)
     assert len(everything["trials"]) == 3
     diff = home.run("apply", f"{run_id}/1", "--diff", *db)

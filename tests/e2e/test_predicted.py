@@ -104,7 +104,7 @@ def test_what_the_original_does_wrong_itself_is_told_once_and_makes_no_variant_w
     assert done.code == 0, done.err
     said = (
         "The original itself reads outside of x (scale.py, line 9) and leaves 8 of 208 elements of return unwritten: "
-        "that is its own, and only what goes beyond it makes a variant wrong."
+        "a variant is wrong only where it goes beyond that."
     )
     assert [e["text"] for e in done.events if e["event"] == "noted" and "original itself" in e["text"]] == [said]
     assert [e["outcome"] for e in done.events if e["event"] == "trial_ended"] == ["unclear"] * 3
@@ -117,5 +117,5 @@ def test_a_kernel_that_launching_takes_longer_than_ends_at_once_and_says_so(tmp_
     assert done.code == 0, done.err
     (ended,) = (e for e in done.events if e["event"] == "run_ended")
     assert ended["state"] == "finished"
-    assert ended["reason"].startswith("nothing was tried; launching it takes about 3 us, longer than its work on every timing case")
+    assert ended["reason"].startswith("nothing was tried; launching it takes about 3 µs, longer than its work on every timing case")
     assert not [e for e in done.events if e["event"] in ("trial_ended", "arm_chosen")]

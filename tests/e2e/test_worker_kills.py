@@ -127,7 +127,7 @@ def test_a_stopped_supervisor_counts_as_lost(start: StartWorker) -> None:
     worker.start_executor("a", "cpu")
     future = worker.submit("a", "sleep", {"seconds": 600}, 600)
     os.kill(worker.hello["pid"], signal.SIGSTOP)
-    with pytest.raises(WorkerError, match="hasn't been heard of"):
+    with pytest.raises(WorkerError, match="hasn't answered for"):
         future.result(120)
 
 

@@ -74,7 +74,7 @@ def test_sleep_lasts_as_long_as_asked(device):
 def test_the_same_code_takes_the_same_time(device, n):
     side = copier(n)
     timing = timed(device, side, side)
-    print(f"n={n} {timing.plan} device {median(p['original_us'] for p in timing.device):.2f} us, ratio {ratio(timing.device):.4f}")
+    print(f"n={n} {timing.plan} device {median(p['original_us'] for p in timing.device):.2f} µs, ratio {ratio(timing.device):.4f}")
     assert timing.plan.method == "events"
     assert ratio(timing.device) == pytest.approx(1.0, abs=0.03)
     assert ratio(timing.call) == pytest.approx(1.0, abs=0.10)
@@ -106,7 +106,7 @@ def test_the_flush_makes_the_cache_cold(device):
         last = device.mark()
         device.synchronize()
         warm.append(device.elapsed_us(first, last))
-    print(f"cold {cold:.2f} us, warm {median(warm):.2f} us")
+    print(f"cold {cold:.2f} µs, warm {median(warm):.2f} µs")
     assert median(warm) < 0.95 * cold
 
 

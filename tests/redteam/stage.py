@@ -119,7 +119,7 @@ def caught_by(verdict: Verdict) -> Reason | None:
     if result.correctness in ("wrong", "nondeterministic"):
         return _wrong(verdict)
     if result.integrity != "ok":
-        return Reason.CLOCK if "times can't be believed" in result.reason else Reason.INTEGRITY
+        return Reason.CLOCK if "times can't be trusted" in result.reason else Reason.INTEGRITY
     if result.performance != "faster" and gain(verdict) < GAIN:
         return Reason.SLOWER
     return None

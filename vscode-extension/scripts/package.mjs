@@ -12,9 +12,16 @@ if (!existsSync("bundled/libs/kernelband")) {
 execFileSync("node", ["esbuild.mjs"], { stdio: "inherit" });
 execFileSync("../.venv/bin/python", ["scripts/notices.py"], { stdio: "inherit" });
 copyFileSync("../LICENSE", "LICENSE");
-// An editor's page shows pictures with an https address only, and ours have none: who reads the sources sees them.
-writeFileSync("dist/README.md", readFileSync("README.md", "utf8").replace(/^!\[[^\]]*\]\(pictures\/[\w-]+\.png\)\n\n/gm, ""));
-execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--readme-path", "dist/README.md", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
+// An editor's page shows pictures with an https address only (vsce refuses others, data URIs too). So the repository's are shown, where the
+// manifest names one; without one they are left out, and who reads the sources sees them.
+const { repository } = JSON.parse(readFileSync("package.json", "utf8"));
+const page = repository?.url.replace(/^git\+|\.git$/g, "");
+const readme = readFileSync("README.md", "utf8");
+writeFileSync("dist/README.md", page ? readme : readme.replace(/^!\[[^\]]*\]\(pictures\/[\w-]+\.png\)\n\n/gm, ""));
+const links = page
+  ? ["--baseImagesUrl", `${page}/raw/HEAD/vscode-extension`, "--baseContentUrl", `${page}/blob/HEAD/vscode-extension`]
+  : ["--allow-missing-repository", "--no-rewrite-relative-links"];
+execFileSync("npx", ["--no-install", "vsce", "package", "--no-dependencies", ...links, "--readme-path", "dist/README.md", "-o", OUT], { stdio: ["ignore", "ignore", "inherit"] });
 const size = statSync(OUT).size;
 console.log(`${OUT}: ${(size / 1e6).toFixed(2)} MB`);
 if (size > LARGEST) {

@@ -28,7 +28,7 @@ test("a GPU is named, and what else is known of it stands beside", () => {
 
 test("without a GPU it says that variants are predicted", () => {
   const told = environmentWords(
-    environment({ predict: true, inspect: true }, [...WORKER], ["torch", "ok", "2.11.0, built without CUDA"], ["triton", "ok", "3.6.0"], ["gpu", "note", "none in reach"]),
+    environment({ predict: true, inspect: true }, [...WORKER], ["torch", "ok", "2.11.0, built without CUDA"], ["triton", "ok", "3.6.0"], ["gpu", "note", "none available"]),
   );
   assert.deepEqual([told.gpu, told.hasGpu, told.broken], ["no GPU: predicted", false, false]);
   assert.match(told.aboutGpu, /checked, and not timed/);

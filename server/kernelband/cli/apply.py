@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kernelband.cli.output import echo, exactly
 from kernelband.cli.rewriting import rewrite
 from kernelband.cli.target import db_option, find_run, open_history, parse_variant
 from kernelband.errors import HistoryError, UsageError
@@ -15,13 +16,13 @@ from kernelband.source import is_notebook, patch_from_json
 
 @click.command(name="apply")
 @click.argument("variant", metavar="RUN/VARIANT")
-@click.option("--diff", is_flag=True, help="Print the patch (git apply takes it); write nothing.")
+@click.option("--diff", is_flag=True, help="Print the patch, which git apply accepts; write nothing.")
 @click.option("--output", metavar="DIR", help="Write the edited files into DIR instead of in place.")
 @db_option
 def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
-    """Put a variant into the files that it was made of, and say what is known of it. `kernelband revert` takes it out again.
+    """Apply a variant to the files that it was made from, and print what is known about it. `kernelband revert` undoes it.
 
-    Comments and formatting may have changed since. Where the program has, it is refused.
+    Comments and formatting may have changed since. If the program itself has changed, the command refuses.
     """
     run, number = parse_variant(variant)
     with open_history(db) as store:
@@ -29,17 +30,17 @@ def apply(variant: str, diff: bool, output: str | None, db: str | None) -> None:
         chosen = trials.variant(store, row.id, number)
         told = in_a_line(store, row, chosen.id)
         if diff:
-            click.echo(patch_text(store, row, chosen), nl=False)
-            click.echo(told, err=True)
+            exactly(patch_text(store, row, chosen))
+            echo(told, err=True)
             if is_notebook(row.path):
-                note = "This is a patch of the notebook's code cells, one after the other, which git can't apply: without --diff it is."
-                click.echo(note, err=True)
+                note = "This is a patch of the notebook's code cells in a row, which git can't apply: leave --diff out to apply it."
+                echo(note, err=True)
             return
         if output is None:
             _require_sound(store, row.id, number)
         for path in rewrite(store, row, patch_from_json(chosen.patch), output=output):
-            click.echo(f"Wrote {path}")
-        click.echo(told)
+            echo(f"Wrote {path}")
+        echo(told)
         if output is None:
             _decide(store, row.id, number)
 
@@ -49,7 +50,7 @@ def _decide(store: Store, run: str, number: int) -> None:
     try:
         trials.decide(store, run, number, "accept")
     except HistoryError as error:
-        click.echo(f"That you took it was not written down: {error.message}", err=True)
+        echo(f"The decision was not recorded: {error.message}", err=True)
 
 
 def _require_sound(store: Store, run: str, number: int) -> None:
@@ -59,6 +60,6 @@ def _require_sound(store: Store, run: str, number: int) -> None:
     trial = next((t for t in trials.trials(store, run) if t.variant == number), None)
     if unwanted(trial):
         raise UsageError(
-            f"Variant {number} of run {run} isn't put into your files, because its trial says: {unwanted(trial)}. "
+            f"Variant {number} of run {run} isn't applied to your files, because its trial says: {unwanted(trial)}. "
             "--diff prints it, --output DIR writes it elsewhere."
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kernelband.cli.output import console
+from kernelband.cli.output import console, echo
 from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository
 from kernelband.cli.where import device_options
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", metavar="FILE[::KERNEL]")
-@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@device_options("The GPU to stand in for, where none is in reach.")
+@click.option("--entry", metavar="E", help="The entry, which runs the kernel: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@device_options("The GPU to assume when none is available.")
 @overlay_option
 @json_option
 def capture(
@@ -40,7 +40,7 @@ def capture(
 
     with capture_once(workspace, found.path, found.kernel, entry, gpu=gpu, worker=worker, python=python) as once:
         if as_json:
-            click.echo(json.dumps(as_dict(once), indent=1, default=str))
+            echo(json.dumps(as_dict(once), indent=1, default=str))
             return
         from kernelband.cli.capturing import render_capture
 

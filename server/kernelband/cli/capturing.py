@@ -70,7 +70,7 @@ def launch_lines(launches: Sequence[LaunchFacts]) -> list[str]:
 
 
 def _launch(launch: LaunchFacts) -> str:
-    grid = " x ".join(map(str, _grid(launch["grid"])))
+    grid = " × ".join(map(str, _grid(launch["grid"])))
     parts = [f"{launch['kernel']['qualname']}[{grid}]", _count(launch["num_warps"], "warp"), _count(launch["num_stages"], "stage")]
     if launch["num_ctas"] > 1:
         parts.append(f"{launch['num_ctas']} CTAs")

@@ -15,6 +15,7 @@ import click
 
 from kernelband.cli.failure import INTERRUPTED, say
 from kernelband.cli.optimize import interruptible, require_search, view_of
+from kernelband.cli.output import echo
 from kernelband.cli.target import db_option
 from kernelband.cli.where import worker_options
 from kernelband.errors import NotComparable, UsageError
@@ -37,14 +38,16 @@ CLASSES = ("exact", "reassociates", "lowers_precision")
 @click.command()
 @click.argument("proof", metavar="FILE")
 @worker_options
-@click.option("--gpu", metavar="NAME", help="The GPU that it must be about. Default: that of the proof.")
-@click.option("--seconds", type=float, default=SECONDS, show_default=True, help="When it isn't done by then, nothing is said.")
+@click.option("--gpu", metavar="NAME", help="The GPU that the proof must be about. Default: the one that it names.")
+@click.option(
+    "--seconds", type=float, default=SECONDS, show_default=True, help="Time limit in seconds. If judging takes longer, there is no verdict."
+)
 @db_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event.")
 def check(proof: str, gpu: str | None, seconds: float, db: str | None, as_json: bool, **reached: str | None) -> int:
-    """Judge again what a proof says, on this machine and on the files of the current folder or its project.
+    """Check a proof again, on this machine and on the files of the current folder or its project.
 
-    It runs your program with the edit that the proof holds: look at the edit first where you don't know who made it. Says whether the
+    It runs your program with the edit that the proof contains: read the edit first if you don't know who made it. It reports whether the
     proof is confirmed, or what differs; a proof of another GPU or of other versions can't be compared.
     """
     if not seconds > 0:
@@ -123,7 +126,7 @@ def _judged(proof: Proof, options: Options, db: Path, seconds: float, as_json: b
             raise
     if ended is None or ended.state == "interrupted":
         if late:
-            raise NotComparable(f"The proof can't be compared: judging it again took more than {seconds:g} s. Give it more with --seconds.")
+            raise NotComparable(f"The proof can't be compared: judging it again took more than {seconds:g} s. Give a larger --seconds.")
         return None
     with Store.read(db) as store:
         return confirm(proof, prove(read(store, runs.find(store, ended.run)), 1))
@@ -153,7 +156,7 @@ def _end(answer: Answer, as_json: bool) -> int:
     code = 0 if answer.outcome == "confirmed" else NOT_CONFIRMED
     said = f"{answer.sentence}."
     if as_json:
-        click.echo(json.dumps({"event": "proof_checked", "outcome": answer.outcome, "message": said, "exit_code": code}))
+        echo(json.dumps({"event": "proof_checked", "outcome": answer.outcome, "message": said, "exit_code": code}))
     else:
-        click.echo(said[:1].upper() + said[1:])
+        echo(said[:1].upper() + said[1:])
     return code

@@ -7,6 +7,7 @@ import os
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.cli.target import json_option
 from kernelband.errors import UsageError
 from kernelband.worker.command import WorkerCommand
@@ -21,11 +22,11 @@ LISTED = f"{', '.join(NAMES[:-1])} and {NAMES[-1]}"
 @click.option("--unset", is_flag=True, help="Remove the setting of that name.")
 @json_option
 def config(name: str | None, value: str | None, *, unset: bool, as_json: bool) -> None:
-    """Say once which python, worker and gpu the commands take; without a VALUE, show what they take and where that is from.
+    """Set which python, worker and gpu the commands use; without a VALUE, show what they use and where it comes from.
 
-    An option of a command comes before its setting. A command that is given --worker takes no setting at all: python is the one behind
-    the worker that is set, or of this machine where none is. With gpu set, only a GPU of that kind is measured on, here or behind the
-    worker; with another there, or none, everything is predicted for it. A resumed run keeps what it was started with.
+    An option of a command overrides its setting. A command that is given --worker uses no setting at all: python is the one behind
+    the worker that is set, or of this machine if none is. With gpu set, only a GPU of that kind is used to measure, here or behind the
+    worker; with another GPU, or none, everything is predicted for it. A resumed run keeps the settings it was started with.
     """
     if name is not None and name not in NAMES:
         raise UsageError(f"There is no setting {name!r}: the settings are {LISTED}.")
@@ -52,7 +53,7 @@ def _checked(name: str, value: str, known: Defaults) -> str:
         HardwareError: the GPU is unknown.
     """
     if not value.strip():
-        raise UsageError(f"An empty {name} says nothing: `kernelband config --unset {name}` removes the setting.")
+        raise UsageError(f"{name} can't be empty: `kernelband config --unset {name}` removes the setting.")
     if name == "gpu":
         from kernelband.hardware import find_device
 
@@ -64,8 +65,8 @@ def _local(value: str) -> str:
     python = WorkerCommand.of(None, value).python
     if os.path.isabs(python) and not os.path.isfile(python):
         raise UsageError(
-            f"There is no Python {python} on this machine: name the file itself, as in /path/to/venv/bin/python. "
-            "One on another machine is set after the worker that reaches it."
+            f"There is no Python {python} on this machine: give its path, as in /path/to/venv/bin/python. "
+            "For one on another machine, set the worker that reaches it first."
         )
     return python
 
@@ -73,10 +74,10 @@ def _local(value: str) -> str:
 def _tell(name: str, before: Defaults, now: Defaults, *, quiet: bool) -> None:
     value = now.get(name)
     if not quiet:
-        click.echo(f"{name} is no longer set." if value is None else f"{name} is {value} from now on.")
+        echo(f"{name} is no longer set." if value is None else f"{name} is now {value}.")
     if name == "worker" and now.python and before.worker != now.worker:
         where = f"behind {now.worker}" if now.worker else "of this machine"
-        click.echo(f"python stays {now.python}: it is the one {where} now.", err=True)
+        echo(f"python is still {now.python}: it is now the one {where}.", err=True)
 
 
 def _show(known: Defaults, names: list[str], as_json: bool) -> None:
@@ -84,13 +85,13 @@ def _show(known: Defaults, names: list[str], as_json: bool) -> None:
     used = known.put("python", WorkerCommand.of(known.worker, known.python).python)
     if as_json:
         rows = {n: {"value": used.get(n), "from": "default" if known.get(n) is None else "config"} for n in names}
-        click.echo(json.dumps({"path": str(default_path()), "settings": rows}, indent=1))
+        echo(json.dumps({"path": str(default_path()), "settings": rows}, indent=1))
         return
     shown = {
         "python": used.python or "",
         "worker": known.worker or "none, this machine",
-        "gpu": known.gpu or "none, the one that is there, else predicted for h100",
+        "gpu": known.gpu or "none: the GPU that is there, else predictions for h100",
     }
     for name in names:
-        click.echo(f"{name:6}  {shown[name]}  ({'by default' if known.get(name) is None else 'set here'})")
-    click.echo(f"Kept in {default_path()}{'' if default_path().exists() else ', which is not there yet'}.")
+        echo(f"{name:6}  {shown[name]}  ({'by default' if known.get(name) is None else 'set here'})")
+    echo(f"Kept in {default_path()}{'' if default_path().exists() else ', which does not exist yet'}.")

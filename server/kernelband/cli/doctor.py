@@ -12,7 +12,7 @@ import click
 from attrs import asdict, evolve, frozen
 
 from kernelband.cli.modelling import model_check
-from kernelband.cli.output import console
+from kernelband.cli.output import console, echo
 from kernelband.cli.probes import Check, database, engine, worker
 from kernelband.cli.target import db_option, json_option
 from kernelband.cli.where import worker_options
@@ -35,11 +35,11 @@ class Ability:
 @click.command()
 @worker_options
 @db_option
-@click.option("--anonymous", is_flag=True, help="Leave out paths, user and host names, so that the text may be shared.")
+@click.option("--anonymous", is_flag=True, help="Leave out paths, user and host names, so that the output can be shared.")
 @json_option
 @click.option("--json-lines", "as_line", is_flag=True, help="Print the same JSON as one line, an event.")
 def doctor(*, worker: str | None, python: str | None, db: str | None, anonymous: bool, as_json: bool, as_line: bool) -> int:
-    """Say what is there, what is missing, and what still works.
+    """Report what is installed, what is missing, and what works.
 
     Exits with 0 when at least predicted optimization works, else with 1.
     """
@@ -52,9 +52,9 @@ def doctor(*, worker: str | None, python: str | None, db: str | None, anonymous:
         checks = shareable(checks, worker)
     told = {"checks": [asdict(c) for c in checks], "works": {a.name: a.works for a in able}}
     if as_line:
-        click.echo(json.dumps({"event": "checked", **told}))
+        echo(json.dumps({"event": "checked", **told}))
     elif as_json:
-        click.echo(json.dumps(told, indent=1))
+        echo(json.dumps(told, indent=1))
     else:
         _print(checks, able)
     return 0 if next(a for a in able if a.name == "predict").works else 1
@@ -81,7 +81,7 @@ def look(probes: dict[str, Probe], limit_s: float) -> list[Check]:
             queues[name].put(probes[name]())
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a machine, doctor tells of the rest
             text = next(iter(str(error).splitlines()), "no message")
-            queues[name].put([Check(name, "missing", f"could not be looked at: {type(error).__name__}: {text}", "Please report this.")])
+            queues[name].put([Check(name, "missing", f"could not be checked: {type(error).__name__}: {text}", "Please report this.")])
 
     for name in probes:
         threading.Thread(target=run, args=(name,), name=f"doctor {name}", daemon=True).start()

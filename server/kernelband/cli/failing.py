@@ -22,7 +22,7 @@ def require_known(fail_on: str | None, *, measured: bool) -> None:
     """
     if fail_on in ("slower", "not-faster") and not measured:
         raise HardwareError(
-            f"--fail-on {fail_on} needs a GPU to measure on, and there is none in reach, or another one is named: "
+            f"--fail-on {fail_on} needs a GPU to measure on, and none is available, or another one is named: "
             "without one only --fail-on wrong can be known."
         )
 

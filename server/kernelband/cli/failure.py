@@ -16,6 +16,7 @@ import click
 import platformdirs
 
 from kernelband import __version__
+from kernelband.cli.output import echo, never_fail
 from kernelband.errors import KernelBandError, UsageError
 
 CRASHED = 70  # EX_SOFTWARE: a mistake of ours
@@ -25,6 +26,7 @@ SEARCH = ("numpy", "scipy", "sklearn", "openai", "markdown_it")  # what `kernelb
 
 def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
     """Run ``app`` and leave the process."""
+    never_fail()
     try:
         code = app.main(list(arguments), prog_name="kernelband", standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -45,7 +47,7 @@ def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
             _end(_without_search(error), arguments)
         log = write_crash(error, arguments)
         where = f"The details are in {log}: please report it with that file." if log else "The details could not be written to a file."
-        say(f"KernelBand met a problem of its own ({type(error).__name__}: {_first_line(error)}). {where}")
+        say(f"KernelBand failed with an internal error ({type(error).__name__}: {_first_line(error)}). {where}")
         sys.exit(CRASHED)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -68,7 +70,7 @@ def _without_search(error: ModuleNotFoundError) -> KernelBandError:
 
 def say(text: str) -> None:
     """To stderr, whatever its encoding can't write replaced."""
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 def write_crash(error: BaseException, arguments: Sequence[str]) -> Path | None:

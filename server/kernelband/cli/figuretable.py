@@ -35,7 +35,7 @@ def table(figures: Figures) -> Table:
                 f"{quantity}, {method_of(case, quantity)}",
                 duration(before),
                 duration(after),
-                Text(f"{ratio.value:.2f}x", style=_style(ratio)),
+                Text(f"{ratio.value:.2f}×", style=_style(ratio)),
                 interval(ratio),
             )
     out.add_row("")
@@ -46,11 +46,11 @@ def table(figures: Figures) -> Table:
 
 def _whole(out: Table, figures: Figures, whole: Whole, name: str) -> None:
     time = f"{whole.quantity}, {whole.method}"
-    out.add_row(Text(name, style="bold"), time, "", "", Text(f"{whole.mean.value:.2f}x", style="bold"), interval(whole.mean))
-    out.add_row("  time-weighted", time, "", "", f"{whole.weighted:.2f}x", "")
+    out.add_row(Text(name, style="bold"), time, "", "", Text(f"{whole.mean.value:.2f}×", style="bold"), interval(whole.mean))
+    out.add_row("  time-weighted", time, "", "", f"{whole.weighted:.2f}×", "")
     worst = whole.worst_ratio
     case = Text(f"  worst: {figures.names[whole.worst.case]}")
-    out.add_row(case, time, "", "", Text(f"{worst.value:.2f}x", style=_style(worst)), interval(worst))
+    out.add_row(case, time, "", "", Text(f"{worst.value:.2f}×", style=_style(worst)), interval(worst))
 
 
 def _style(ratio: Ratio) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from kernelband.cli.output import console
+from kernelband.cli.output import console, echo
 from kernelband.cli.target import db_option, find_run, json_option, open_history
 from kernelband.explain.outcome import verdict, word
 from kernelband.history import Store, best_so_far, runs, trials
@@ -19,8 +19,8 @@ from kernelband.history.records import RunRow
 
 @click.command()
 @click.option("--file", "file", metavar="FILE", help="Only the runs of this file.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest first.")
-@click.option("--forget", metavar="RUN", help="Delete a run with all that it found.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="List at most this many, the newest first.")
+@click.option("--forget", metavar="RUN", help="Delete a run with everything it found.")
 @db_option
 @json_option
 def history(file: str | None, limit: int, forget: str | None, db: str | None, as_json: bool) -> None:
@@ -29,14 +29,14 @@ def history(file: str | None, limit: int, forget: str | None, db: str | None, as
         if forget is not None:
             row = runs.forget(store, find_run(store, forget).id)
             store.shrink()
-            click.echo(json.dumps({"forgotten": row.id}) if as_json else f"Forgot run {row.id} ({row.kernel} in {_short(row.path)}).")
+            echo(json.dumps({"forgotten": row.id}) if as_json else f"Forgot run {row.id} ({row.kernel} in {_short(row.path)}).")
             return
         rows = runs.listing(store, os.path.realpath(file) if file else None, limit)
         if as_json:
-            click.echo(json.dumps([attrs.asdict(r) for r in rows], indent=1))
+            echo(json.dumps([attrs.asdict(r) for r in rows], indent=1))
             return
         if not rows:
-            click.echo(f"No runs are kept{' of ' + file if file else ''}.")
+            echo(f"No runs are kept{' of ' + file if file else ''}.")
             return
         _table(store, rows)
 
@@ -66,7 +66,7 @@ def outcome(store: Store, row: RunRow) -> str:
     verified = [f for f in trials.finals(store, row.id) if f.verified]
     first = next((f for f in verified if f.variant == summary.get("best")), next(iter(verified), None))
     if first is not None and first.score is not None:
-        return f"variant {first.variant} verified {first.score:.2f}x"
+        return f"variant {first.variant} verified {first.score:.2f}×"
     if row.state == "finished":
         return "nothing verified"
     best = best_so_far(store, row.id, row.mode)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kernelband.cli.output import console
+from kernelband.cli.output import console, echo
 from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, repository
 from kernelband.cli.where import device_options
 from kernelband.errors import UsageError, WorkloadError
@@ -24,12 +24,12 @@ DEFAULT_GPU = "h100"
 
 @click.command(name="inspect")
 @click.argument("target", metavar="FILE[::KERNEL]")
-@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@click.option("--entry", metavar="E", help="The entry, which runs the kernel: NAME, FILE.py::NAME, a pytest node, or __main__.")
 @device_options("The GPUs to compile for.", metavar="NAME,…")
 @overlay_option
 @json_option
 @click.option("--json-lines", "as_lines", is_flag=True, help="Print one line of JSON for each launch and GPU, as soon as it is compiled.")
-@click.option("--moves", is_flag=True, help="Look for moves against what is found on the first GPU, and compile them; nothing is run.")
+@click.option("--moves", is_flag=True, help="Propose moves against the hints of the first GPU, and compile them; nothing is run.")
 def inspect(
     target: str,
     *,
@@ -65,13 +65,13 @@ def inspect(
         for one in look(captured.cases, devices, lambda cases: lab.specialise(None, cases), lab.compilers, captured=captured.result):
             seen.append(one)
             if as_lines:
-                click.echo(json.dumps({"event": "inspected", **rows([one])[0]}, default=str))
+                echo(json.dumps({"event": "inspected", **rows([one])[0]}, default=str))
         if moves and as_lines:
-            click.echo(json.dumps({"event": "proposing"}))  # all that was compiled has been said
+            echo(json.dumps({"event": "proposing"}))  # all that was compiled has been said
         for remedy in remedies(once, seen) if moves and seen else ():
             mended.append(remedy)
             if as_lines:
-                click.echo(json.dumps({"event": "proposed", **inspection.remedy_as_json(remedy)}))
+                echo(json.dumps({"event": "proposed", **inspection.remedy_as_json(remedy)}))
     if not seen:
         raise WorkloadError(
             f"No launch of {once.program.kernel.place.name} was specialised: {'; '.join(captured.notes) or 'no case has one'}."
@@ -80,7 +80,7 @@ def inspect(
     if as_lines:
         return WorkloadError.exit_code if none else 0
     if as_json:
-        click.echo(json.dumps(rows(seen), indent=1, default=str))
+        echo(json.dumps(rows(seen), indent=1, default=str))
         return WorkloadError.exit_code if none else 0
     if none:
         reasons = dict.fromkeys(f"{one.device.key}: {one.error}" for one in seen)

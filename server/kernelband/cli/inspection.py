@@ -41,7 +41,7 @@ def print_remedies(found: Sequence[Remedy], console: Console) -> None:
     if not found:
         console.print("No move is known against what was found, or none that compiles to code without it.")
         return
-    console.print("Moves against hints, which compile. Nobody has checked or timed them: kernelband optimize does.")
+    console.print("Moves against hints. They compile, but are not checked or timed: kernelband optimize does that.")
     for remedy in found:
         console.print(f"  {remedy.code}  {remedy.proposal.what}", markup=False, soft_wrap=True)
 
@@ -55,7 +55,7 @@ def remedy_as_json(remedy: Remedy) -> dict[str, Any]:
 def _head(one: Inspection) -> Text:
     constants = ", ".join(f"{k}={v}" for k, v in one.spec["constants"].items())
     warps = one.spec["options"].get("num_warps")
-    grid = " x ".join(str(n) for n in one.spec["grid"])
+    grid = " × ".join(str(n) for n in one.spec["grid"])
     return Text.assemble(
         (one.kernel, "bold"), f"  {one.arguments}\n", (f"{constants}  num_warps={warps}  grid {grid}  {os.path.relpath(one.path)}", "dim")
     )

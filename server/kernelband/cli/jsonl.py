@@ -26,7 +26,7 @@ class JsonLines:
         """Print it."""
         text = json.dumps(event.to_json(), ensure_ascii=False, default=str)
         with self._lock:
-            sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+            sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")  # JSON is UTF-8, whatever the terminal's encoding is
             sys.stdout.flush()
 
     def finish(self, ended: RunEnded, db: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.cli.target import Target, json_option, open_workspace, overlay_option, parse_overlays
 from kernelband.errors import SourceError, UsageError
 from kernelband.source import Census, Listed, Workspace, find_kernels, find_program, list_kernels
@@ -29,11 +30,11 @@ OF_A_FILE = ("autotuned", "configs", "heuristics", "helpers", "helper_of", "host
 def kernels(paths: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """List the Triton kernels of files and folders.
 
-    Of a file with the functions that launch them; of a folder and all folders in it with their parameters only. PATH::KERNEL lists those
+    For a file, with the functions that launch them; for a folder and its subfolders, with their parameters only. PATH::KERNEL lists those
     of that name.
 
-    Text that is broken in the middle of an edit is read as far as it goes. A file that can't be read is named on stderr, and the others are
-    listed; the exit code is 3 where it was named itself. A file without a kernel is an error only when nothing has one.
+    A file with syntax errors is read as far as possible. A file that can't be read is reported on stderr, and the others are
+    listed; the exit code is 3 if it was named itself. A file without a kernel is an error only if no file has one.
     """
     if not paths:
         raise UsageError("No file is named: kernelband kernels PATH…, a file or a folder.")
@@ -48,8 +49,8 @@ def kernels(paths: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) ->
         none = SourceError(f"There is no Triton kernel in {', '.join(paths)}: name a file or folder with a @triton.jit function.")
         raise failed[0] if failed else none
     for error in failed:
-        click.echo(error.message, err=True)
-    click.echo(json.dumps(found, indent=1) if as_json else "\n".join(line for item in found for line in _lines(item)))
+        echo(error.message, err=True)
+    echo(json.dumps(found, indent=1) if as_json else "\n".join(line for item in found for line in _lines(item)))
     if failed:
         raise click.exceptions.Exit(SourceError.exit_code)
 
@@ -77,9 +78,9 @@ def _of_folder(target: Target, overlays: Sequence[str]) -> list[Item]:
     gc.set_threshold(10_000)  # trees come and go: to look for their rings after every 700 objects takes a fifth of the time
     look = Census(target.path, deepest=DEEPEST).look(without=texts)
     for problem in look.problems:
-        click.echo(problem, err=True)
+        echo(problem, err=True)
     if look.truncated:
-        click.echo(f"{target.path} has more files than are listed at once: name folders in it to see the others.", err=True)
+        echo(f"{target.path} has more files than are listed at once: name folders in it to see the others.", err=True)
     every = {**look.kernels, **{path: list_kernels(path, text) for path, text in texts.items()}}
     return [_listed(path, k) for path, listed in every.items() for k in listed if _is_meant(target, k.qualname)]
 

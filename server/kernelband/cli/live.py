@@ -30,7 +30,7 @@ from kernelband.search.events import (
 SHOWN = {
     "start": "starting the worker",
     "capture": "running your program once to record how it calls the kernel",
-    "baseline": "looking at the original",
+    "baseline": "examining the original",
     "compile": "writing and compiling candidates",
     "check": "checking",
     "measure": "checking and measuring",
@@ -130,7 +130,7 @@ class Live:
         for case, us in event.device_us.items():
             noise = event.noise.get(case)
             self._print(
-                f"    {case[:8]}  {us:.1f} us" + (f"  (differs from itself by up to {100 * noise:.1f} %)" if noise is not None else "")
+                f"    {case[:8]}  {us:.1f} µs" + (f"  (differs from itself by up to {100 * noise:.1f} %)" if noise is not None else "")
             )
 
     def _trial_ended(self, event: TrialEnded) -> None:
@@ -144,7 +144,7 @@ class Live:
             if event.outcome in ("slower", "likely_slower", "unclear", "inconclusive")
             else "red"
         )
-        figure = f" [dim]{event.score:.2f}x in screening[/]" if event.score is not None else ""
+        figure = f" [dim]{event.score:.2f}× in screening[/]" if event.score is not None else ""
         self._print(f"  {event.number:3} [{color}]{word:20}[/]{figure} {escape(event.strategy)}: {escape(event.what)}")
         if event.fact and event.outcome in PREDICTED:
             step = Step(event.parent, event.parent_gains, event.parent_costs) if event.parent else None
@@ -156,7 +156,7 @@ class Live:
     def _final(self, event: FinalEnded) -> None:
         if event.verified and event.score is not None and event.low is not None and event.high is not None:
             self._print(
-                f"  [bold green]verified[/] variant {event.variant}: {event.score:.2f}x (next process: {event.low:.2f} to {event.high:.2f})"
+                f"  [bold green]verified[/] variant {event.variant}: {event.score:.2f}× (next process: {event.low:.2f} to {event.high:.2f})"
             )
         else:
             self._print(f"  variant {event.variant} is not verified: {escape(event.reason) or 'not surely faster in fresh processes'}")

@@ -10,12 +10,12 @@ import click
 
 
 @click.command(name="lsp")
-@click.option("--stdio", is_flag=True, help="Over stdin and stdout; the default, taken since many clients pass it.")
+@click.option("--stdio", is_flag=True, help="Use stdin and stdout: the default, accepted because many clients pass it.")
 @click.option("--tcp", type=click.IntRange(1, 65535), metavar="PORT", help="Serve one client on this port of 127.0.0.1, for debugging.")
 @click.option("--log-level", default="warning", type=click.Choice(["debug", "info", "warning"]), show_default=True, help="To stderr.")
 @click.option("--db", metavar="PATH", help="Database to use instead of the one in your state folder.")  # not target's: it takes long
 def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  # noqa: ARG001 - stdio is the default
-    """Serve an editor. Opening a file parses it; nothing of a folder runs before it is trusted (kernelband trust DIR)."""
+    """Run the language server. Opening a file parses it; nothing of a folder runs before it is trusted (kernelband trust DIR)."""
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(0.001)  # the thread that reads a text must let the loop in between
     gc.disable()

@@ -35,18 +35,20 @@ def model_options(command: Command) -> Command:
             "--author",
             metavar="A",
             envvar="KERNELBAND_AUTHOR",
-            help="Who writes variants: rewriter (the default; asks nobody), model, or both.",
+            help="Who writes variants: rewriter (the default; it uses no model), model, or both.",
         ),
-        click.option("--model", metavar="NAME", envvar="KERNELBAND_MODEL", help="The model to ask, as its server calls it."),
+        click.option("--model", metavar="NAME", envvar="KERNELBAND_MODEL", help="The name of the model to ask, as its server calls it."),
         click.option("--base-url", metavar="URL", envvar="KERNELBAND_BASE_URL", help="Its server's OpenAI-compatible address."),
-        click.option("--model-calls", type=int, metavar="N", help="At most so many calls in the run. Default: 40."),
-        click.option("--model-tokens", type=int, metavar="N", help="At most so many tokens, read and written. Default: 400000."),
-        click.option("--model-dollars", type=float, metavar="D", help="At most so many dollars; needs --model-price."),
+        click.option("--model-calls", type=int, metavar="N", help="Maximum number of calls in the run. Default: 40."),
+        click.option("--model-tokens", type=int, metavar="N", help="Maximum number of tokens, read and written. Default: 400000."),
+        click.option("--model-dollars", type=float, metavar="D", help="Maximum cost in dollars; needs --model-price."),
         click.option("--model-price", metavar="R,W", help="Dollars per million tokens, read and written."),
-        click.option("--model-answer-tokens", type=int, metavar="N", help="At most so many tokens an answer. Default: 12000."),
+        click.option("--model-answer-tokens", type=int, metavar="N", help="Maximum number of tokens in an answer. Default: 12000."),
         click.option("--model-timeout", type=float, metavar="S", help="Seconds for an answer. Default: 90, less near the end of a run."),
-        click.option("--model-stream/--model-no-stream", default=None, help="Whether answers come as a stream. Default: they do."),
-        click.option("--model-log", type=click.Path(dir_okay=False), metavar="FILE", help="Keep all that is sent and answered in FILE."),
+        click.option("--model-stream/--model-no-stream", default=None, help="Whether answers are streamed. Default: yes."),
+        click.option(
+            "--model-log", type=click.Path(dir_okay=False), metavar="FILE", help="Log everything that is sent and answered to FILE."
+        ),
     ]
     for option in reversed(options):
         command = option(command)

@@ -19,6 +19,7 @@ from attrs import evolve
 
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.modelling import model_options, settings
+from kernelband.cli.output import echo
 from kernelband.cli.proving import proof_option, require_place, write_proof
 from kernelband.cli.target import Target, db_option, find_run, parse_overlays, repository
 from kernelband.cli.where import device_options
@@ -30,32 +31,36 @@ NEEDS = ("numpy", "sklearn")
 
 @click.command()
 @click.argument("target", metavar="FILE[::KERNEL]", required=False)
-@click.option("--trials", type=int, help="At most so many variants are executed.")
-@click.option("--seconds", type=float, help="Seconds of search and final, from the first trial on. Default: 60, or no limit with --trials.")
-@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@device_options("The GPU to predict for, where none is in reach.")
+@click.option("--trials", type=int, help="Maximum number of variants that are executed.")
+@click.option(
+    "--seconds",
+    type=float,
+    help="Seconds for search and final verification, from the first trial on. Default: 60, or no limit with --trials.",
+)
+@click.option("--entry", metavar="E", help="The entry, which runs the kernel: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@device_options("The GPU to predict for when none is available.")
 @click.option(
     "--policy",
     default="kernelband",
     show_default=True,
     metavar="P",
-    help="Rule that chooses what to try: kernelband, paper, paper-v1, random, greedy.",
+    help="Policy that chooses what to try: kernelband, paper, paper-v1, random, greedy.",
 )
-@click.option("--objective", metavar="device|call", help="What has to become faster: device or call time. Default: device.")
+@click.option("--objective", metavar="device|call", help="Which time to reduce: device or call. Default: device.")
 @click.option("--allow-lower-precision", is_flag=True, help="Also try edits that lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same choices.")
 @model_options
 @proof_option
 @db_option
-@click.option("--resume", metavar="RUN", help="Continue a run that was cut off.")
-@click.option("--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer).")
+@click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
+@click.option("--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Use the text of PATH for FILE (an unsaved buffer).")
 @click.option("--run-id", metavar="ID", hidden=True, help="The id of the new run, for a front end that must know it beforehand.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each event.")
 def optimize(target: str | None, db: str | None, resume: str | None, overlays: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Search for faster variants of a kernel and verify the best in fresh processes.
 
-    Without a GPU in reach everything is predicted: candidates with the fact behind each, never a ratio or a time.
-    Ctrl-C keeps everything; --resume continues.
+    Without a GPU everything is predicted: candidates with the fact behind each, never a ratio or a time.
+    Ctrl-C stops the run and keeps what was found; --resume continues it.
     """
     begun = time.monotonic()
     run_id = given["run_id"]
@@ -68,7 +73,7 @@ def optimize(target: str | None, db: str | None, resume: str | None, overlays: t
     options = _options(target, resume, overlays, given, place.path)
     view = view_of(as_json)
     if place.note:
-        click.echo(place.note, err=True)
+        echo(place.note, err=True)
     from kernelband.search.run import optimize as search
 
     with view, interruptible():
@@ -175,7 +180,7 @@ def interruptible() -> Generator[None, None, None]:
         if seen:
             os._exit(INTERRUPTED)
         seen = True
-        print("Stopping: what was found is kept. Once more to exit at once.", file=sys.stderr, flush=True)
+        print("Stopping: what was found is kept. Interrupt again to exit at once.", file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():

@@ -120,7 +120,7 @@ def environment(there: Environment) -> list[Check]:
         Check("torch", "ok", f"{there['torch']}{cuda}", "Your program can run." if there["cuda"] else "Your program runs on the CPU."),
         Check("triton", "ok", there["triton"], "Kernels can be compiled for any GPU, and interpreted without one."),
         _assembler(there),
-        *(Check("setting", "note", f"{k}={v}", "Triton heeds this; figures hold for it only.") for k, v in there["settings"].items()),
+        *(Check("setting", "note", f"{k}={v}", "Triton uses this; figures hold only with it.") for k, v in there["settings"].items()),
     ]
     for gpu in there["gpus"]:
         out += gpu_checks(gpu, there)
@@ -131,11 +131,7 @@ def environment(there: Environment) -> list[Check]:
         out.append(Check("compiler", "missing", "no C compiler (cc, gcc or clang)", "Triton needs one to launch kernels on a GPU."))
     for name, title in PROFILERS.items() if tools else ():
         path = tools.get(name)
-        means = (
-            f"{title} is there for a closer look by hand; KernelBand doesn't need it."
-            if path
-            else "Not needed: KernelBand times by itself."
-        )
+        means = f"{title} is installed; KernelBand doesn't need it." if path else "Not needed: KernelBand has its own timing."
         out.append(Check(name, "ok" if path else "note", path or "not found", means))
     return out
 
@@ -160,10 +156,12 @@ def gpu_checks(gpu: Gpu, there: Environment) -> list[Check]:
     out = [Check(name, "ok", text, "Variants are measured on it." if first else "Not used: CUDA_VISIBLE_DEVICES chooses another.")]
     if gpu["processes"]:
         out.append(
-            Check(name, "note", "in use by " + "; ".join(gpu["processes"]), "Measuring still works, but others make times unsteady.")
+            Check(
+                name, "note", "in use by " + "; ".join(gpu["processes"]), "Measuring still works, but other processes make times unsteady."
+            )
         )
     elif first:
-        out.append(Check(name, "ok", "nobody else computes on it", "Times are steady."))
+        out.append(Check(name, "ok", "no other process uses it", "Times are steady."))
     return out
 
 
@@ -173,7 +171,7 @@ def _no_gpu(there: Environment, smi: str | None) -> Check:
         return Check("gpu", "missing", f"driver {there['driver']} is there, but {why}", "Results are predicted, not measured.")
     if smi:
         return Check("gpu", "missing", f"{smi} is there, but finds no GPU", "Results are predicted, not measured.")
-    return Check("gpu", "note", "none in reach", "Results are predicted, not measured; --worker 'ssh box' reaches a GPU elsewhere.")
+    return Check("gpu", "note", "none available", "Results are predicted, not measured; --worker 'ssh box' reaches a GPU elsewhere.")
 
 
 # ---------------------------------------------------------------- the database
@@ -183,7 +181,7 @@ def database(asked: str | None) -> list[Check]:
     """The history: where, how large, whole or not. Nothing is written, not even an upgrade."""
     try:
         place = find_place(asked)
-        out = [Check("history", "note", place.note, "Runs are kept, but elsewhere than you might look.")] if place.note else []
+        out = [Check("history", "note", place.note, "Runs are kept, but not in the usual place.")] if place.note else []
         return [*out, _at(place.path)]
     except HistoryError as error:
         return [Check("history", "missing", error.message, "Runs can't be kept or shown.")]
@@ -208,7 +206,7 @@ def _at(path: Path) -> Check:
         try:
             whole = store.integrity(INTEGRITY_S)
         except TimeoutError:
-            return Check("history", "note", text, f"It can be used; reading all of it would have taken longer than {INTEGRITY_S:g} s.")
+            return Check("history", "note", text, f"It can be used; checking all of it would have taken longer than {INTEGRITY_S:g} s.")
     if whole != "ok":
         return Check("history", "missing", f"{text}, damaged: {_first(whole)}", "Move it away or give --db PATH.")
     return Check("history", "ok", f"{text}, integrity ok", "Runs are kept, shown and resumed.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def proof_option(command: Command) -> Command:
     """``--proof FILE``."""
-    return click.option("--proof", metavar="FILE", help="Write what was verified into FILE, with all that it rests on.")(command)
+    return click.option("--proof", metavar="FILE", help="Write what was verified to FILE, with all the evidence for it.")(command)
 
 
 def require_place(proof: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.cli.rewriting import rewrite
 from kernelband.cli.target import db_option, find_run, open_history, parse_variant
 from kernelband.errors import UsageError
@@ -15,9 +16,9 @@ from kernelband.source import patch_from_json
 @click.argument("variant", metavar="RUN[/VARIANT]")
 @db_option
 def revert(variant: str, db: str | None) -> None:
-    """Put the original back where a variant is in the files: the one that was taken last of that run, unless it is named.
+    """Restore the original where a variant is in the files: the one that was taken last of that run, unless it is named.
 
-    Comments and formatting may have changed since. Where the program has, it is refused.
+    Comments and formatting may have changed since. If the program itself has changed, the command refuses.
     """
     run, number = parse_variant(variant) if "/" in variant else (variant, None)
     with open_history(db) as store:
@@ -25,8 +26,8 @@ def revert(variant: str, db: str | None) -> None:
         number = number if number is not None else _taken(store, row.id)
         chosen = trials.variant(store, row.id, number)
         for path in rewrite(store, row, patch_from_json(chosen.patch), back=True):
-            click.echo(f"Wrote {path}")
-        click.echo(f"The original stands where variant {number} of run {row.id} was.")
+            echo(f"Wrote {path}")
+        echo(f"Variant {number} of run {row.id} is replaced by the original.")
 
 
 def _taken(store: Store, run: str) -> int:
@@ -35,5 +36,5 @@ def _taken(store: Store, run: str) -> int:
     """
     found = [d.variant for d in trials.decisions(store, run) if d.decision == "accept"]
     if not found:
-        raise UsageError(f"No variant of run {run} was put into the files by `apply` or an editor: name it, as in {run}/3.")
+        raise UsageError(f"No variant of run {run} was applied by `apply` or an editor: name it, as in {run}/3.")
     return found[-1]

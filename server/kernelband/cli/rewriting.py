@@ -38,7 +38,7 @@ def rewrite(store: Store, row: RunRow, patch: Patch, *, back: bool = False, outp
 
     if back:
         after = {**base, **patch.apply(base)}
-        moved = transplant(between(after, {path: base[path] for path in edited}), after, now, program_of, run="the variant was put in")
+        moved = transplant(between(after, {path: base[path] for path in edited}), after, now, program_of, run="the variant was applied")
     else:
         moved = transplant(patch, base, now, program_of, run=f"run {row.id}")
     texts = moved.apply(now)

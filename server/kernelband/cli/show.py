@@ -9,7 +9,7 @@ import attrs
 import click
 
 from kernelband.cli import armtable
-from kernelband.cli.output import console
+from kernelband.cli.output import console, echo
 from kernelband.cli.target import db_option, find_run, json_option, open_history
 from kernelband.explain.outcome import by_figure, by_tier, final_lines, tier, titles_of, trial_line, verdict, word
 from kernelband.history import Store, trials
@@ -26,7 +26,7 @@ def show(run: str, db: str | None, as_json: bool) -> None:
     with open_history(db) as store:
         row = find_run(store, run)
         if as_json:
-            click.echo(json.dumps(as_dict(store, row), indent=1))
+            echo(json.dumps(as_dict(store, row), indent=1))
             return
         if number.isdecimal():
             _variant(store, row, trials.variant(store, row.id, int(number)))
@@ -125,15 +125,15 @@ def _variant(store: Store, row: RunRow, v: VariantRow) -> None:
     from kernelband.explain.why import tell
 
     told = tell(store, row, v)
-    click.echo(f"Variant {v.id} of run {row.id}, made from {f'variant {v.parent}' if v.parent else 'the original'}")
+    echo(f"Variant {v.id} of run {row.id}, made from {f'variant {v.parent}' if v.parent else 'the original'}")
     for line in told.lines:
-        click.echo(line)
+        echo(line)
     trial = next((t for t in trials.trials(store, row.id) if t.variant == v.id), None)
     if row.mode == "measured" and trial is not None:
-        click.echo(trial_line(row, trial))
+        echo(trial_line(row, trial))
         final = next((f for f in trials.finals(store, row.id) if f.variant == v.id), None)
         for line in final_lines(final, told.figures) if final is not None else ():
-            click.echo(line)
+            echo(line)
     if told.figures is not None:
         console().print(render(told.figures))
-    click.echo(told.patch, nl=False)
+    echo(told.patch, nl=False)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from attrs import frozen
 
+from kernelband.cli.output import echo
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import Store, find_place, runs
 from kernelband.history.records import RunRow
@@ -66,7 +67,7 @@ def repository(path: str) -> Configuration:
     """What the repository around a file says about its runs; what it may not say is told on stderr."""
     found = configuration_of(path)
     for problem in found.problems:
-        click.echo(problem.message, err=True)
+        echo(problem.message, err=True)
     return found
 
 
@@ -92,7 +93,7 @@ def open_history(db: str | None, *, write: bool = False) -> Store:
     """
     place = find_place(db)
     if place.note:
-        click.echo(place.note, err=True)
+        echo(place.note, err=True)
     return Store.write(place.path) if write else Store.read(place.path)
 
 
@@ -130,7 +131,7 @@ def json_option(command: Command) -> Command:
 def overlay_option(command: Command) -> Command:
     """``--overlay FILE=PATH``."""
     return click.option(
-        "--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Take the text of PATH for FILE (an unsaved buffer)."
+        "--overlay", "overlays", multiple=True, metavar="FILE=PATH", help="Use the text of PATH for FILE (an unsaved buffer)."
     )(command)
 
 

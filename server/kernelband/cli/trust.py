@@ -6,6 +6,7 @@ import os
 
 import click
 
+from kernelband.cli.output import echo
 from kernelband.errors import UsageError
 from kernelband.lsp import trust as listing
 
@@ -13,7 +14,7 @@ from kernelband.lsp import trust as listing
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False)
 def trust(folder: str | None) -> None:
-    """Let an editor's click run programs in DIR and below; without DIR, list what is trusted."""
+    """Allow editors to run programs in DIR and below; without DIR, list the trusted folders."""
     path = listing.default_path()
     if folder is None:
         _show(listing.read(path))
@@ -21,26 +22,26 @@ def trust(folder: str | None) -> None:
     if not os.path.isdir(folder):
         raise UsageError(f"{folder} is no folder, so it can't be trusted: name a folder that is there.")
     listing.put(path, folder, trusted=True)
-    click.echo(f"Trusted: {os.path.realpath(folder)} and what is below it.")
+    echo(f"Trusted: {os.path.realpath(folder)}, with the folders below it.")
 
 
 @click.command()
 @click.argument("folder", metavar="DIR")
 def untrust(folder: str) -> None:
-    """Let nothing run in DIR any more, nor below it but where a folder is trusted by itself."""
+    """Stop trusting DIR and the folders below it, except those that are trusted by themselves."""
     real = os.path.realpath(folder)
     listed = listing.put(listing.default_path(), folder, trusted=False)
-    click.echo(f"Not trusted: {real}.")
+    echo(f"Not trusted: {real}.")
     below = [f for f, trusted in listed.folders.items() if trusted and f.startswith(os.path.join(real, ""))]
     if below:
-        click.echo(f"Still trusted below it: {', '.join(sorted(below))}.")
+        echo(f"Still trusted below it: {', '.join(sorted(below))}.")
 
 
 def _show(listed: listing.Listed) -> None:
     if listed.problem:
         raise UsageError(listed.problem)
     if not any(listed.folders.values()):
-        click.echo("No folder is trusted: `kernelband trust DIR` trusts one.")
+        echo("No folder is trusted: `kernelband trust DIR` trusts one.")
         return
     for folder, trusted in sorted(listed.folders.items()):
-        click.echo(folder if trusted else f"{folder}  (not trusted)")
+        echo(folder if trusted else f"{folder}  (not trusted)")

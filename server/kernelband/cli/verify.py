@@ -11,6 +11,7 @@ import click
 from kernelband.cli.failing import FAIL_ON, failed, require_known
 from kernelband.cli.failure import INTERRUPTED
 from kernelband.cli.optimize import interruptible, require_new_id, require_search, view_of, with_repository
+from kernelband.cli.output import echo
 from kernelband.cli.proving import proof_option, require_place, write_proof
 from kernelband.cli.target import Target, db_option, overlay_option, parse_overlays
 from kernelband.cli.where import device_options
@@ -30,14 +31,16 @@ from kernelband.history import find_place
     "before",
     multiple=True,
     metavar="FILE=PATH",
-    help="The original: FILE had the text of PATH, and what isn't named here was as it is. For several files, or an editor's texts.",
+    help="The original: FILE had the text of PATH, and files that aren't named are unchanged. For several files, or an editor's texts.",
 )
-@click.option("--entry", metavar="E", help="What shows the kernel at work: NAME, FILE.py::NAME, a pytest node, or __main__.")
-@device_options("The GPU to predict for, where none is in reach.")
-@click.option("--objective", metavar="device|call", help="What has to become faster: device or call time. Default: device.")
+@click.option("--entry", metavar="E", help="The entry, which runs the kernel: NAME, FILE.py::NAME, a pytest node, or __main__.")
+@device_options("The GPU to predict for when none is available.")
+@click.option("--objective", metavar="device|call", help="Which time to reduce: device or call. Default: device.")
 @click.option("--allow-lower-precision", is_flag=True, help="An edit may lower precision (tf32, narrower accumulators).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same inputs.")
-@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Exit with 12 when the edit is wrong, also when slower, or unless faster.")
+@click.option(
+    "--fail-on", type=click.Choice(FAIL_ON), help="Exit with code 12 if the edit is wrong; or also if it is slower; or unless it is faster."
+)
 @proof_option
 @db_option
 @overlay_option
@@ -46,8 +49,8 @@ from kernelband.history import find_place
 def verify(target: str, against: str | None, db: str | None, overlays: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Judge your edit of a kernel, its helpers and host functions against the original, as a found variant would be.
 
-    It is compiled, checked on every case and timed in fresh processes. One sentence says what came out: faster, slower, no sure
-    difference, or wrong. Without a GPU in reach it is checked by the interpreter and its speed predicted.
+    It is compiled, checked on every case and timed in fresh processes. The result is one sentence: faster, slower, no sure
+    difference, or wrong. Without a GPU it is checked by the interpreter and its speed is predicted.
     """
     begun = time.monotonic()
     require_new_id(given["run_id"])
@@ -73,7 +76,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     options = given_edit(options, against, parse_overlays(given["before"], "--against-overlay"))
     view = view_of(as_json)
     if place.note:
-        click.echo(place.note, err=True)
+        echo(place.note, err=True)
     with view, interruptible():
         start = start_if(lambda lab: require_known(given["fail_on"], measured=lab.measured))
         ended = search(options, place.path, view.hear, run_id=given["run_id"], start_lab=start, begun=begun)

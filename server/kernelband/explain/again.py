@@ -70,9 +70,9 @@ def _verify(run: RunRow, entry: str | None, db: str | None) -> Again:
     out = ["verify", f"{run.path}::{run.kernel}", *_flags(given | {"--objective": run.objective, "--seed": run.seed})]
     if "lowers_precision" in (asked.get("allowed") or ()):
         out.append("--allow-lower-precision")
-    notes = [f"This judges the text of now: what run {run.id} judged is its variant 1."]
+    notes = [f"This judges the current text: what run {run.id} judged is its variant 1."]
     if asked["against"] == BEFORE:
-        notes.append("The original was a text of an editor, which that run has kept: here it is the saved file, or HEAD.")
+        notes.append("The original was an editor's unsaved text, which that run has kept; here it is the saved file, or HEAD.")
     return Again((*out, *_flags({"--db": db})), tuple(notes))
 
 
@@ -127,14 +127,14 @@ def _notes(run: RunRow, base: Mapping[str, str], now: Mapping[str, str | None], 
             out.append(f"{path} is gone since run {run.id}.")
         elif now[path] != base[path]:
             why = "the run had the text of an unsaved buffer" if path in overlaid else f"it has changed since run {run.id}"
-            out.append(f"{path} doesn't say what it said then ({why}): this searches the text of now.")
+            out.append(f"{path} doesn't have the text that it had then ({why}): this searches the current text.")
     file = (entry or "").partition("::")[0]
     if _is_named_from_somewhere(file):
-        out.append(f"The entry's file {file} was named from a folder that isn't known: begin in that folder.")
+        out.append(f"The entry's file {file} is relative to a folder that isn't known: start in that folder.")
     if HIDDEN in str(run.options.get("worker") or ""):
-        out.append(f"A secret in the worker's command is written as {HIDDEN}: put it in.")
+        out.append(f"A secret in the worker's command is shown as {HIDDEN}: replace it by the secret.")
     if run.options.get("author", "rewriter") != "rewriter":
-        out.append("A model doesn't answer the same twice, so its variants may be others.")
+        out.append("A model doesn't give the same answer twice, so its variants may differ.")
     if run.seconds_budget is not None:
         out.append("The budget is in seconds, so how far the search gets depends on the machine.")
     return tuple(out)

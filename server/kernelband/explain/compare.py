@@ -31,9 +31,9 @@ class Step:
     def headline(self) -> str:
         """One sentence."""
         if self.gains is None:
-            return f"What moved against variant {self.parent} wasn't kept."
+            return f"What changed against variant {self.parent} wasn't kept."
         if not self.moved:
-            return f"Against variant {self.parent} no fact moved by 10 % or more."
+            return f"Against variant {self.parent} no fact changed by 10 % or more."
         return f"Against variant {self.parent}:"
 
 
@@ -68,7 +68,7 @@ class Explanation:
         if self.step is not None:
             gains, costs = self.step.gains or (), self.step.costs or ()
             if self.step.moved and (gains, costs) == (self.gains, self.costs):
-                out.append((f"Against variant {self.step.parent} the same facts moved.", (), ()))
+                out.append((f"Against variant {self.step.parent} the same facts changed.", (), ()))
             else:
                 out.append((self.step.headline, gains, costs))
         return out
@@ -96,15 +96,15 @@ def measured(gains: tuple[str, ...], costs: tuple[str, ...], step: Step | None =
     """
     together = f", together with the edits of variant {step.parent}" if step is not None else ""
     if not verified:
-        headline = f"Not verified to be faster. What moved against the original{together}:"
+        headline = f"Not verified to be faster. What changed against the original{together}:"
         if not gains and not costs:
-            headline = f"Not verified to be faster; no fact that is read here moved by 10 % or more against the original{together}."
+            headline = f"Not verified to be faster; no fact that is read here changed by 10 % or more against the original{together}."
     elif gains:
         headline = f"Measured faster{together}, with {gains[0]}."
     elif costs:
         headline = f"Measured faster{together}, although it has {costs[0]}: no fact that is read here explains it."
     else:
-        headline = f"Measured faster{together}; no fact that is read here moved by 10 % or more, so its cause isn't known."
+        headline = f"Measured faster{together}; no fact that is read here changed by 10 % or more, so its cause isn't known."
     return Explanation(headline, gains, costs, step)
 
 
@@ -124,7 +124,7 @@ def because(tier: str, fact: str, step: Step | None) -> str:
     fits = step.costs if tier == "likely slower" else step.gains if tier == "likely faster" else step.moved
     if fits:
         return f"against variant {step.parent}, {fits[0]}; against the original, {fact}"
-    return f"{together}; against it {f'only {step.moved[0]}' if step.moved else 'no fact moved by 10 % or more'}"
+    return f"{together}; against it {f'only {step.moved[0]}' if step.moved else 'no fact changed by 10 % or more'}"
 
 
 def _own(fact: str, step: Step) -> bool:

@@ -36,9 +36,9 @@ def differs(proof: Proof, gpu: str, device: Device, environment: Environment) ->
     """
     there = proof.world
     if proof.measured and not gpu:
-        return f"it was measured on {there.gpu or there.device}, and there is no GPU in reach"
+        return f"it was measured on {there.gpu or there.device}, and no GPU is available"
     if not proof.measured and gpu:
-        return f"it is a prediction, and here {gpu} can measure: `kernelband verify` does"
+        return f"it is a prediction, and {gpu} can measure here: use `kernelband verify`"
     if (there.gpu, there.device) != (gpu, device.name):
         return f"it is about {there.gpu or there.device}, and here is {gpu or device.name}"
     for name in ("triton", "torch", "ptxas"):
@@ -66,7 +66,7 @@ def confirm(proof: Proof, now: Proof) -> Answer:
     missing = {c.hash for c in proof.cases if c.role == "time"} - {c.hash for c in now.cases}
     if missing:
         case = next(c.arguments for c in proof.cases if c.hash in missing)
-        return _no(f"the program doesn't make the same cases again, for one not {case}")
+        return _no(f"the program doesn't make the same cases again, for example not {case}")
     if now.fault != "none":
         return _no(f"it {FAULTS[now.fault]} here: {now.reason.rstrip('.')}")
     if now.correctness in WRONG:
@@ -111,7 +111,7 @@ def _no(why: str) -> Answer:
 
 
 def _shown(ratio: Ratio) -> str:
-    return f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
+    return f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
 def _beside(there: World, here: World) -> str:

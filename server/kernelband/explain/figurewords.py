@@ -41,7 +41,7 @@ def _beside(case: CaseResult, quantity: Quantity) -> str:
     """The other time of a case that lost in one."""
     ratio = ratio_of(case, quantity)
     if ratio.low > 1:
-        return f"though {ratio.value:.2f}x faster {WHERE[quantity]}"
+        return f"though {ratio.value:.2f}× faster {WHERE[quantity]}"
     return f"with no sure difference {WHERE[quantity]}"
 
 

@@ -37,7 +37,7 @@ def verdict(f: FinalRow | None) -> str:
     if f is None:
         return ""
     if f.verified and f.score is not None and f.low is not None and f.high is not None:
-        return f"verified {f.score:.2f}x ({f.low:.2f} to {f.high:.2f})"
+        return f"verified {f.score:.2f}× ({f.low:.2f} to {f.high:.2f})"
     return "not verified"
 
 
@@ -47,7 +47,7 @@ def unwanted(t: TrialRow | None) -> str:
 
 
 def in_a_line(store: Store, row: RunRow, number: int) -> str:
-    """A variant with what is known of it: ``Variant 3 of run 1a2b3c4d: BLOCK 16→64 · 8 warps: verified 1.84x (1.80 to 1.88) on H200``."""
+    """A variant with what is known of it: ``Variant 3 of run 1a2b3c4d: BLOCK 16→64 · 8 warps: verified 1.84× (1.80 to 1.88) on H200``."""
     variants = {v.id: v for v in trials.variants(store, row.id)}
     tried = next((t for t in trials.trials(store, row.id) if t.variant == number), None)
     final = next((f for f in trials.finals(store, row.id) if f.variant == number), None)
@@ -89,7 +89,7 @@ def _rest(f: FinalRow, figures: Figures | None) -> str:
         return reason
     for case in figures.cases:
         # The remark on a case is a row of the table; what decided stays, by the case's name.
-        reason = re.sub(rf"On case {case.case[:8]} it (?:is|may be) slower: [0-9.]+x\.", "", reason)
+        reason = re.sub(rf"On case {case.case[:8]} it (?:is|may be) slower: [0-9.]+[x×]\.", "", reason)
         reason = reason.replace(f"case {case.case[:8]}", figures.names[case.case])
         if case.disturbed is not None:
             reason = reason.replace(f"Measured while the GPU was disturbed: {case.disturbed}", "")

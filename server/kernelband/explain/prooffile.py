@@ -87,7 +87,7 @@ def proof_of(data: bytes, name: str) -> Proof:
     body = _body(data, name)
     protocol, seal = body.get("protocol"), body.pop(SEAL, None)
     if not isinstance(protocol, int) or isinstance(protocol, bool) or seal is None:
-        raise SourceError(f"{name} isn't a proof: it has no number of a protocol, or no seal.")
+        raise SourceError(f"{name} isn't a proof: it has no protocol number, or no seal.")
     if protocol != PROTOCOL:
         newer = (
             "a newer KernelBand, so this one can't judge by it: update" if protocol > PROTOCOL else "an older KernelBand: make a new one"
@@ -98,7 +98,7 @@ def proof_of(data: bytes, name: str) -> Proof:
     except (ValueError, RecursionError):  # infinite, or nested without end
         right = False
     if not right:
-        raise SourceError(f"{name} doesn't say what was written into it: it was edited or damaged, so it proves nothing. Make a new one.")
+        raise SourceError(f"{name} isn't as it was written: it was edited or damaged, so it proves nothing. Make a new one.")
     try:
         proof = _converter().structure(body, Proof)
     except Exception as error:  # cattrs' of any kind
@@ -125,12 +125,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Readers of JSON differ in which of two fields of one name they see."""
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name occurs twice")
     return out
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 @cache
@@ -163,7 +163,7 @@ def _converter() -> Converter:
 def _exactly(value: Any, kind: type[Any]) -> Any:
     kinds: tuple[type, ...] = (int, float) if kind is float else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
-        raise TypeError(f"{kind.__name__} is asked for")
+        raise TypeError(f"{kind.__name__} is expected")
     if isinstance(value, int | float) and not abs(value) <= LARGEST:
         raise ValueError(f"no number is above {LARGEST:g}")
     return value
@@ -171,7 +171,7 @@ def _exactly(value: Any, kind: type[Any]) -> Any:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise TypeError("a list is asked for")
+        raise TypeError("a list is expected")
     return cast("list[Any]", value)
 
 
@@ -179,7 +179,7 @@ def _why(error: Exception) -> str:
     """The first of cattrs' reasons, without what somebody wrote into the file."""
     first = next(iter(transform_error(error, path="proof")), "")
     printable = "".join(c if c.isprintable() else "?" for c in first)
-    return printable[:200] or "its shape is another one"
+    return printable[:200] or "its structure is a different one"
 
 
 # ---------------------------------------------------------------- sense

@@ -232,9 +232,7 @@ def _done(file: ProofFile, before: str) -> str:
     fits = text_hash(before) == file.before and all(before[e.start : e.end] == e.old for e in file.edits)
     after = FilePatch(file.path, file.before, edits).apply(before) if fits else ""
     if not fits or text_hash(after) != file.after:
-        raise SourceError(
-            f"The proof's edits of {file.path} don't make the text that it says they make: it proves nothing. Make a new one."
-        )
+        raise SourceError(f"The proof's edits of {file.path} don't produce the text that it states: it proves nothing. Make a new one.")
     return after
 
 

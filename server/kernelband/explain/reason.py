@@ -15,7 +15,7 @@ from kernelband.hardware.work import Work
 
 MOST_GAINS, MOST_COSTS = 3, 2
 EXPLAINED = 50.0  # per cent of the time below which a limit isn't called one
-_TIME = re.compile(r", [\d.]+ (?:ns|us|ms|s) at (?:peak|[\d.]+ GB/s)")
+_TIME = re.compile(r", [\d.]+ (?:ns|us|µs|ms|s) at (?:peak|[\d.]+ GB/s)")
 #: Which facts speak about which limit: those are named first.
 _ABOUT: Mapping[str, tuple[str, ...]] = {
     "memory": ("dram", "moved", "width", "sectors", "occupancy", "filled"),
@@ -69,7 +69,7 @@ def reason(device: Device, before: Sequence[Work], after: Sequence[Work], what: 
     first = _limit(device, old, took.before_us if took else None)
     share = _share(device, old, took.before_us if took else None)
     if first is None:
-        limited = "What limited the original isn't known: nothing counted what it moves."
+        limited = "What limited the original isn't known: the bytes that it moves weren't counted."
     elif share is not None and share < EXPLAINED:
         took_us = took.before_us if took else 0.0
         limited = f"What is counted explains {share:.0f} % of the original's {duration(took_us)}: {_clause(first, timed=True)}."
@@ -113,7 +113,7 @@ def _main(device: Device, launches: Sequence[Work]) -> Work:
 
 
 def _clause(found: Bottleneck, *, timed: bool) -> str:
-    """``Memory: it has to move 2 MB, 1 us at 4800 GB/s. It reaches …`` -> ``memory (it has to move 2 MB, 1 us at 4800 GB/s)``.
+    """``Memory: it has to move 2 MB, 1 µs at 4800 GB/s. It reaches …`` -> ``memory (it has to move 2 MB, 1 µs at 4800 GB/s)``.
 
     Not ``timed``: a prediction shows no time beside a variant, the hardware's included.
     """
@@ -149,11 +149,11 @@ def _moved(found: Sequence[Change], limit: str, what: str) -> str:
     ordered = sorted(found, key=lambda c: about.index(c.kind) if c.kind in about else len(about))
     gains, costs = ([c.sentence for c in ordered if c.better is side] for side in (True, False))
     if not gains and not costs:
-        return f"{_edit(what)} moved no fact that is read here by 10 % or more, so why it matters isn't known."
+        return f"{_edit(what)} changed no fact that is read here by 10 % or more, so why it matters isn't known."
     better, worse = "; ".join(gains[:MOST_GAINS]), "; ".join(costs[:MOST_COSTS])
     if not gains:
-        return f"{_edit(what)} moved only what speaks against it: {worse}; no fact that is read here explains a gain."
-    return f"{_edit(what)} moved this: {better}{f'; against it: {worse}' if worse else ''}."
+        return f"{_edit(what)} changed only what speaks against it: {worse}; no fact that is read here explains a gain."
+    return f"{_edit(what)} changed this: {better}{f'; against it: {worse}' if worse else ''}."
 
 
 def _still(device: Device, first: Bottleneck, last: Bottleneck, launches: Sequence[Work], took: Times | None) -> str:

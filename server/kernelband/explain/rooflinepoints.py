@@ -74,7 +74,7 @@ def roofline_view(kept: Kept, tried: Sequence[TrialRow]) -> RooflineView:
     try:
         device = find_device(run.device)
     except HardwareError:
-        return RooflineView(reason=f"Rates of {run.device} weren't kept, so nothing is said of its limits.")
+        return RooflineView(reason=f"Rates of {run.device} weren't kept, so its limits aren't shown.")
     peaks = Peaks(
         device.name,
         SOURCES[device.measured],
@@ -87,7 +87,7 @@ def roofline_view(kept: Kept, tried: Sequence[TrialRow]) -> RooflineView:
     original = kept.works(0)
     case = _case(kept, device, original or ())
     if case is None:
-        begun = "its original hasn't been looked at yet" if run.state == "running" else "the launches of its original weren't kept"
+        begun = "its original hasn't been examined yet" if run.state == "running" else "the launches of its original weren't kept"
         return RooflineView(peaks, reason=f"Nothing is known of the work of run {run.id}: {begun}.")
     alone = not next((c.facts.get("other_kernels") for c in kept.cases if c.id == case), None)
     points = [_placed(kept, device, case, 0, _original_us(kept, case), alone=alone)]
@@ -142,19 +142,19 @@ def _placed(kept: Kept, device: Device, case: str, variant: int, took: tuple[flo
     point = Point(variant)
     if not own:
         unknown = "the code of its launches isn't known" if works is None else "it launches nothing in this case"
-        return evolve(point, reason=f"It has no place here: {unknown}.")
+        return evolve(point, reason=f"It can't be shown here: {unknown}.")
     main = max(own, key=lambda w: light.us if (light := bound(device, w)) is not None else 0.0)
     limit = bottleneck(device, main).kind
     point = evolve(point, peak_flops_per_s=peak_of(device, main), limited_by=None if limit == "unknown" else limit)
     if any(not w.dram_bytes for w in own):
-        return evolve(point, reason="It has no place here: nothing counted the bytes that it moves.")
+        return evolve(point, reason="It can't be shown here: nothing counted the bytes that it moves.")
     moved, counted = sum(w.dram_bytes or 0.0 for w in own), _counted(own)
     flops = sum(map(flops_of, own))
     if counted:
         point = evolve(point, intensity_flop_per_byte=flops / moved)
     missing = "" if counted else "Its operations weren't counted in this case, so its intensity isn't known."
     if counted and not flops:
-        missing = "It does no floating-point operations, so it has no place on a logarithmic axis."
+        missing = "It does no floating-point operations, so it can't be shown on a logarithmic axis."
     if us and alone:
         rate = {"flops_per_s": flops / us * 1e6} if counted else {}
         return evolve(point, how="measured", stage=stage, device_us=us, dram_bytes_per_s=moved / us * 1e6, reason=missing, **rate)

@@ -48,7 +48,7 @@ MOST_TOLD = 200  # with explanation and patch
 MOST_DROPPED = 500
 FAILED = ("compile_error", "oom")  # outcomes of proposals that weren't executed, whose reason is the compiler's
 #: What an arm's words say of a forecast in figures: nothing of a predicted run is one.
-_FORECAST = re.compile(r"; forecast [+-]\d\S*|^\d\S*x of the best so far by the forecast")
+_FORECAST = re.compile(r"; forecast [+-]\d\S*|^\d\S*[x×] of the best so far by the forecast")
 
 
 def run_report(store: Store, run: RunRow, counts: Mapping[str, int] | None = None) -> RunReport:

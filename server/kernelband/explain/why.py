@@ -29,7 +29,7 @@ class Told:
 
 
 def step(variant: VariantRow) -> Step | None:
-    """What moved against the variant that it was made from; None when that is the original."""
+    """What changed against the variant that it was made from; None when that is the original."""
     if not variant.parent:
         return None
     gains, costs = (variant.forecast.get(side) for side in ("parent_gains", "parent_costs"))

@@ -68,7 +68,7 @@ MOVES: Mapping[str, str] = {
 }
 #: Launch options, as they are said after everything else.
 OPTIONS = {"num_warps": "warp", "num_stages": "stage"}
-_SIZE = re.compile(r"\b([A-Za-z_]\w*) (\w+) (?:->|→) (\w+)")
+_SIZE = re.compile(r"\b([A-Za-z_]\w*) (\w+) ?(?:->|→) ?(\w+)")
 
 
 _FIELD = re.compile(r"\{(\w+)\}")

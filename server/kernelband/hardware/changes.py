@@ -92,7 +92,7 @@ def _count(count: float) -> str:
 
 
 def _ratio(value: float) -> str:
-    return f"{value:.2g}x the fewest possible"
+    return f"{value:.2g}× the fewest possible"
 
 
 def _operations(work: Work) -> float | None:

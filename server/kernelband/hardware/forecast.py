@@ -157,7 +157,7 @@ def forecast(device: Device, before: Sequence[Work], after: Sequence[Work], took
         return Forecast("likely slower", fact.sentence, score)
     if "launch" in limits and len(limits) == 1:
         return Forecast("unclear", "the launch itself takes longer than the work", score)
-    return Forecast("unclear", moved[0].sentence if moved else "no fact moved clearly", score)
+    return Forecast("unclear", moved[0].sentence if moved else "no fact changed clearly", score)
 
 
 def _score(

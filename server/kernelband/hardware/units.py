@@ -19,10 +19,10 @@ def count(value: float) -> str:
 
 
 def duration(us: float) -> str:
-    """Microseconds: ``3.2 us``, ``1.2 ms``. What is under a hundredth is called so."""
+    """Microseconds: ``3.2 µs``, ``1.2 ms``. What is under a hundredth is called so."""
     if us < 0.01:
-        return "under 0.01 us"
-    return f"{us:.3g} us" if us < 1000 else f"{us / 1000:.3g} ms"
+        return "under 0.01 µs"
+    return f"{us:.3g} µs" if us < 1000 else f"{us / 1000:.3g} ms"
 
 
 def _scaled(value: float, units: tuple[str, ...]) -> str:

@@ -245,7 +245,7 @@ def _decide(scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules:
 def _unmeasured(missing: Sequence[str]) -> str:
     """A score says nothing of a timing case that isn't in it, in one of the two times or in both."""
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    return f"Case {missing[0][:8]}{more} wasn't measured, so nothing is said of all cases."
+    return f"Case {missing[0][:8]}{more} wasn't measured, so there is no verdict on all cases."
 
 
 def _lost_case(quantity: Quantity, scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:
@@ -266,7 +266,7 @@ def _worst_case(score: _Score, margin: _Margins, rules: _Rules) -> str:
     if score.cases[worst].centre >= -margin.of(worst):
         return ""
     slower = "is slower" if rules.high(score.cases[worst]) < 0 else "may be slower"
-    return f"On case {worst[:8]} it {slower}: {math.exp(score.cases[worst].centre):.2f}x."
+    return f"On case {worst[:8]} it {slower}: {math.exp(score.cases[worst].centre):.2f}×."
 
 
 def _lost_in_total(score: _Score, margin: _Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:
@@ -275,7 +275,7 @@ def _lost_in_total(score: _Score, margin: _Margins, rows: Sequence[CaseResult], 
     worst = max(rows, key=lambda r: rules.calls.get(r.case, 1) * _loss_us(r, rules.objective, score)).case
     return (
         f"All calls together take {math.expm1(-score.total.centre):.1%} longer, most of it on case {worst[:8]} "
-        f"({math.exp(score.cases[worst].centre):.2f}x), so it isn't called faster."
+        f"({math.exp(score.cases[worst].centre):.2f}×), so it isn't called faster."
     )
 
 
@@ -294,7 +294,7 @@ def _said(lost: Mapping[str, float], where: str) -> str:
     if not lost:
         return ""
     worst = min(lost, key=lambda case: lost[case])
-    return f"On case {worst[:8]} it is slower{where}: {math.exp(lost[worst]):.2f}x, so it isn't called faster."
+    return f"On case {worst[:8]} it is slower{where}: {math.exp(lost[worst]):.2f}×, so it isn't called faster."
 
 
 def _loss_us(row: CaseResult, quantity: Quantity, score: _Score) -> float:

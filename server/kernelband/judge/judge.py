@@ -31,7 +31,7 @@ class Judge:
     Args:
         task: cases, objective, entry.
         gpu: UUID of the GPU whose lock is held during checks and timing; None where there is none.
-        device: the ceilings for the speed of light; None: not looked at.
+        device: the ceilings for the speed of light; None: not checked.
         settings: the protocol's numbers.
         tell: hears one sentence about each longer step.
     """
@@ -207,7 +207,7 @@ class Judge:
         """A suspect is checked again on every input set that there is, held-out cases included. It stays suspect whatever that shows."""
         if result.integrity != "suspect":
             return result
-        self.tell(f"{candidate.id[:8]} is faster than the hardware allows: checking it again on everything.")
+        self.tell(f"{candidate.id[:8]} is faster than the hardware allows: checking it again on all inputs.")
         checked.append(self.check(executor, candidate, self.task.of_role("check", "time", "held_out"), sets=None))
         correctness, reason = judge_check(checked[-1])
         if correctness == "passed":

@@ -33,7 +33,7 @@ class Lost:
 
     @property
     def sentence(self) -> str:
-        ratio = f"{math.exp(self.centre):.2f}x"
+        ratio = f"{math.exp(self.centre):.2f}×"
         if self.decides:
             return f"On case {self.case[:8]}, which is no timing case, it is slower: {ratio}, so it isn't called faster."
         return f"At a size that the program doesn't use, case {self.case[:8]}, it is slower: {ratio}."

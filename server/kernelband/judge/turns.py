@@ -103,7 +103,7 @@ class Clocks:
             if len(turns) >= FEW_TURNS and all(late > usual + LATER_S + OFF * min(took, self._longest) for late, took in turns):
                 behind = sum(late for late, _ in turns) / sum(supervised for _, supervised in turns)
                 said = f"its clock fell behind that of its supervisor in each of {len(turns)} turns, by {behind:.0%}"
-                found.append(Doubt(name, f"Its times can't be believed: {said}.", wrong=False))
+                found.append(Doubt(name, f"Its times can't be trusted: {said}.", wrong=False))
         return found
 
 
@@ -237,7 +237,7 @@ class Round:
             asked: RevealParams = {"case": case, "blocks": secrets.token_hex(16)}
             given = cast("RevealResult", executor.call("reveal", asked, deadline, self.lock))
             if given["seed"] != params["seed"]:
-                return Doubt(seat.name, "It gave results of other calls than those that were asked for.", wrong=True)
+                return Doubt(seat.name, "It gave results of other calls than the requested ones.", wrong=True)
             self.revealed.append(Revealed(seat, case, among, asked["blocks"], given))
         return None
 
@@ -254,11 +254,11 @@ class Round:
         self.clocks.saw(seat, claimed, supervised)
         if abs(supervised - claimed) > LATE_S + OFF * max(supervised, claimed):
             said = f"by its clock a turn took {claimed:.2f} s, by that of its supervisor {supervised:.2f} s"
-            return Doubt(seat.name, f"Its times can't be believed: {said}.", wrong=False)
+            return Doubt(seat.name, f"Its times can't be trusted: {said}.", wrong=False)
         if seat.candidate.files is None:
             self._threads = max(self._threads, result["threads"])
         elif result["threads"] > (usual := max(self._threads, self.threads)) and self._threads:
-            return Doubt(seat.name, f"It keeps {result['threads'] - usual} threads at work between its calls.", wrong=False)
+            return Doubt(seat.name, f"It keeps {result['threads'] - usual} threads running between its calls.", wrong=False)
         return None
 
     # ------------------------------------------------------------ what came out

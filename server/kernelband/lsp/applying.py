@@ -96,7 +96,7 @@ def cell_edits(book: Book, text: str, edits: Sequence[Edit]) -> tuple[Part, ...]
         SourceError: they can't be told apart by cells, or change a line that is IPython's.
     """
     if book.source != text:
-        raise StaleText("The notebook changed while the edit was made: try again when nobody types.")
+        raise StaleText("The notebook changed while the edit was made: try again.")
     return tuple(Part(cell.uri, cell.version, cell.source, own) for cell, own in book.split(edits))
 
 
@@ -108,7 +108,7 @@ def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple
     """
     path = place(wanted.uri)
     if path not in texts:
-        raise SourceError(f"{path} isn't open: open it, then take the variant.")
+        raise SourceError(f"{path} isn't open: open it, then apply the variant.")
     applicable = wanted.of or findings.load(wanted.run, [wanted.number])
     if wanted.number not in applicable.patches:
         raise UsageError(f"There is no move {wanted.number} of {wanted.run}: ask for the quick fixes again.")
@@ -120,7 +120,7 @@ def moved(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> tuple
         return transplant(patch, base, now, program_of, run=since), now
     edited = {**base, **patch.apply(base)}
     back = between(edited, {f.path: base[f.path] for f in patch.files})
-    return transplant(back, edited, now, program_of, run="the variant was put in"), now
+    return transplant(back, edited, now, program_of, run="the variant was applied"), now
 
 
 def variant_diff(findings: Findings, wanted: Wanted, texts: Mapping[str, str]) -> str:

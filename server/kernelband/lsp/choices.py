@@ -75,4 +75,4 @@ def write(choices: Choices, path: Path | None = None) -> None:
     try:
         write_private(path, text)
     except OSError as error:
-        raise UsageError(f"The choice can't be kept in {path}: {error.strerror}. It isn't used.") from error
+        raise UsageError(f"The choice can't be saved in {path}: {error.strerror}. It isn't used.") from error

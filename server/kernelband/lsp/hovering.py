@@ -62,12 +62,12 @@ def kernel_hover(
     said = [f"*{escaped(problem)}*"] if problem else []
     if run is None:
         target = as_code(f"kernelband optimize {PurePath(finding.path).name}::{finding.qualname}")
-        yet = "No variant was tried yet." if compiled.inspected else "Nothing is measured or predicted of this kernel yet."
-        begin = f"{yet} Begin with the code action *Optimize*, or with {target}."
+        yet = "No variant has been tried yet." if compiled.inspected else "Nothing is measured or predicted for this kernel yet."
+        begin = f"{yet} Start with the code action *Optimize*, or with {target}."
         return "\n\n".join([name, *_inspected(compiled.inspected), *_lines(compiled.lines), begin, *said])
     parts = [f"{name}: {_where(run)}"]
     if stale:
-        parts.append(f"{escaped(stale)} Nothing is known of this version; what follows is about the original of that run.")
+        parts.append(f"{escaped(stale)} Nothing is known about this version; what follows is about the original of that run.")
     elif taken is not None:
         known = escaped(worth(run.device, taken))
         parts.append(f"This is variant {taken.number} of run {run.id}: {known}. What follows is about the original.")
@@ -90,7 +90,7 @@ def launch_hover(finding: Finding, original: Original | None) -> str:
         return ""
     seen = [(c, x) for c in _cases(original) for x in c.launches]
     if not seen:
-        return f"Run {run.id} saw no launch of {escaped(finding.qualname)}."
+        return f"Run {run.id} recorded no launch of {escaped(finding.qualname)}."
     rows = [f"| {_arguments(c)} | {_grid(x)} | {x.warps} | {x.stages} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
     head = "| case | grid | warps | stages | constants |\n|---|---|---|---|---|"
     tuned = ["An autotuner chose them."] if any(x.tuned for _, x in seen) else []
@@ -134,7 +134,7 @@ def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
         which = f"The longest of {timed} timing cases" if timed > 1 else "Case"
         out += ["\n".join(table), f"{which}: {_arguments(case)}. Run {run.id}, {_versions(run)}."]
     if device is None:
-        out.append(f"Rates of {escaped(run.device)} weren't kept, so nothing is said of its limits.")
+        out.append(f"Rates of {escaped(run.device)} weren't kept, so its limits aren't shown.")
     elif work is not None and (picture := _picture(device, work, alone)):
         out.append(picture)
     return out
@@ -257,7 +257,7 @@ def _figure(v: VariantFinding) -> str:
     """The ratio with what to expect of one more process."""
     if v.ratio is None or v.low is None or v.high is None:
         return "faster"
-    return f"{v.ratio:.2f}x ({v.low:.2f} to {v.high:.2f})"
+    return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f})"
 
 
 def _edit(v: VariantFinding) -> str:
@@ -298,7 +298,7 @@ def _arguments(case: CaseSeen) -> str:
 
 def _grid(launch: LaunchSeen) -> str:
     kept = [n for i, n in enumerate(launch.grid) if any(m != 1 for m in launch.grid[i:])] or [1]
-    return " x ".join(map(str, kept))
+    return " × ".join(map(str, kept))
 
 
 def _constants(launch: LaunchSeen) -> str:

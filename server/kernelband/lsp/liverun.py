@@ -14,7 +14,7 @@ SEARCH_SHARE = 0.8  # of the whole; the rest is the final verification
 FINALIST_SHARE = 0.05  # at most three are verified, and nothing is left but to write it down
 TIERS = ("likely slower", "unclear", "likely faster")
 PREDICTED = ("likely_slower", "unclear", "likely_faster")  # outcomes of a trial that is right
-FIRST = {"start": "starting", "capture": "capturing", "baseline": "looking at the original"}
+FIRST = {"start": "starting", "capture": "capturing", "baseline": "examining the original"}
 NOTES = 100
 
 

@@ -25,7 +25,7 @@ def overview(kernel: str, live: LiveRun | None, finding: Finding) -> str:
     parts = [f"# {escaped(kernel)}"]
     if live is not None and not live.ended:
         counts = ", ".join(f"{live.counts[name]} {name}" for name in ("proposed", "compiled", "executed") if name in live.counts)
-        parts += [f"Run {live.id} goes on: {escaped(live.headline)}{f' ({counts})' if counts else ''}.", *_listed(live.notes)]
+        parts += [f"Run {live.id} is running: {escaped(live.headline)}{f' ({counts})' if counts else ''}.", *_listed(live.notes)]
     telling = finding.telling
     if telling is not None:
         ended = f"{telling.state}: {telling.reason}" if telling.reason else telling.state
@@ -34,9 +34,9 @@ def overview(kernel: str, live: LiveRun | None, finding: Finding) -> str:
     if finding.runs:
         rows = ["| run | date | device | trials | state |", "|---|---|---|---:|---|"]
         rows += [f"| {as_code(r.id)} | {_when(r)} | {escaped(r.device)} | {r.trials} | {r.state} |" for r in finding.runs[:MOST_RUNS]]
-        parts += ["## Runs", "\n".join(rows), f"`kernelband show {finding.runs[0].id}` tells more."]
+        parts += ["## Runs", "\n".join(rows), f"`kernelband show {finding.runs[0].id}` shows more."]
     if len(parts) == 1:
-        parts.append("Nothing is known of it yet: optimize it.")
+        parts.append("Nothing is known about it yet: optimize it.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -71,7 +71,7 @@ def page_of(uri: str) -> Page:
         if kind in (PATCH, REPORT, AGAIN) and not rest and page.number:
             return page
     raise UsageError(
-        f"{uri[:200]} is no document of KernelBand: it should be kernelband:/RUN/NUMBER/ with {FILES}/PATH, {PATCH} or {REPORT}."
+        f"{uri[:200]} isn't a KernelBand document: it should be kernelband:/RUN/NUMBER/ with {FILES}/PATH, {PATCH} or {REPORT}."
     )
 
 
@@ -99,7 +99,7 @@ def text_of(store: Store, page: Page) -> str:
     if page.kind == FILES:
         return _file(store, row, page)
     if not page.number:
-        raise UsageError(f"Variant 0 of run {row.id} is the original, so there is nothing to show of it: name one from 1.")
+        raise UsageError(f"Variant 0 of run {row.id} is the original, so there is nothing to show: give a number from 1.")
     from kernelband.explain.again import of_variant
     from kernelband.explain.why import patch_text
     from kernelband.lsp.report import report

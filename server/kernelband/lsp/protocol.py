@@ -180,7 +180,7 @@ class Protocol(LanguageServerProtocol):
             plain = {"jsonrpc": self.VERSION, "id": msg_id, "result": message.get("result")}
             return self._converter.structure(plain, kind).result, None
         except Exception as error:  # noqa: BLE001 - cattrs' of any kind; the asker gets it
-            return None, types.ResponseError(types.ErrorCodes.InvalidParams, f"The client's answer makes no sense: {_why(error)}.")
+            return None, types.ResponseError(types.ErrorCodes.InvalidParams, f"The client's answer can't be understood: {_why(error)}.")
 
     def _params(self, message: Message) -> Any:
         """The parameters of a request (a message with an id) or a notification.

@@ -34,7 +34,7 @@ def report(store: Store, run: RunRow, variant: VariantRow, commands: Sequence[st
     parts = [f"# Variant {variant.id} of {escaped(run.kernel)}: {worth}", _circumstances(run, variant, decision)]
     parts += ["## What was changed, and why", "\n".join(_lines(told.lines))]
     if run.mode == "predicted":
-        parts.append("Nothing of this was measured: a prediction says what compiled code and counted traffic make likely.")
+        parts.append("None of this was measured: a prediction says what compiled code and counted traffic make likely.")
     said = [trial_line(run, trial)] if run.mode == "measured" and trial is not None else []
     said += list(final_lines(final, told.figures)) if final is not None else []
     if said:
@@ -51,7 +51,7 @@ def _circumstances(run: RunRow, variant: VariantRow, decision: str) -> str:
     """Where, when, with what: a figure is worth nothing without them."""
     known = run.environment
     gpus = sorted({str(g.get("name", "")) for g in known.get("gpus") or ()}) if run.mode == "measured" else []
-    device = f"{', '.join(gpus) or run.device}" if run.mode == "measured" else f"predicted for {run.device}, which need not be there"
+    device = f"{', '.join(gpus) or run.device}" if run.mode == "measured" else f"predicted for {run.device}; no GPU was used"
     versions = [f"{name} {known[key]}" for name, key in (("Triton", "triton"), ("torch", "torch"), ("driver", "driver")) if known.get(key)]
     facts = {
         "file": as_code(run.path),
@@ -85,13 +85,13 @@ def _table(figures: Figures) -> str:
     for i, whole in enumerate(figures.wholes):
         how = f"{whole.quantity}, {whole.method}"
         rows.append(["**score: geometric mean**" if i == 0 else "geometric mean", how, "", "", *_ratio(whole.mean)])
-        rows.append(["time-weighted", how, "", "", f"{whole.weighted:.2f}x", ""])
+        rows.append(["time-weighted", how, "", "", f"{whole.weighted:.2f}×", ""])
         rows.append([f"worst: {as_code(figures.names[whole.worst.case])}", how, "", "", *_ratio(whole.worst_ratio)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _ratio(ratio: Ratio) -> list[str]:
-    return [f"{ratio.value:.2f}x", interval(ratio)]
+    return [f"{ratio.value:.2f}×", interval(ratio)]
 
 
 def _fenced(text: str, language: str) -> str:

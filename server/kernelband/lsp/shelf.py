@@ -51,7 +51,7 @@ class Shelf:
         path = self.folder.joinpath(*parts)
         with self._lock:
             if self._removed:
-                raise SourceError(f"{path.name} isn't shown: the server is ending.")
+                raise SourceError(f"{path.name} isn't shown: the server is shutting down.")
             try:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ def given_edit(options: Options, against: str | None, before: Mapping[str, str] 
         UsageError: the edit changes nothing of the kernel, or there are two originals.
     """
     if before and against is not None:
-        raise UsageError("The original is said twice: give --against or --against-overlay.")
+        raise UsageError("The original is given twice: give --against or --against-overlay.")
     now = _program(options, options.overlays)
     if against is None:
         against = BEFORE if before else SAVED if _is_unsaved(options, now) else HEAD

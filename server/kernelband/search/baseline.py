@@ -139,7 +139,7 @@ def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence
         out.append(", ".join(p for p in parts if p))
     slow = [baseline.device_us[c["id"]] for c in timing if c["id"] in baseline.device_us]
     if slow and max(slow) < 20:
-        out.append("Every case takes less than 20 us on the device, where launching decides: name a larger entry for clearer figures.")
+        out.append("Every case takes less than 20 µs on the device, where launching decides: name a larger entry for clearer figures.")
     return tuple(dict.fromkeys(out))
 
 

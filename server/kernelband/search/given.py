@@ -134,7 +134,7 @@ def sentence(about: About, trial: TrialRow, final: FinalRow | None, where: str =
         return f"{edit} can't be trusted: {reason}"
     if final is None or final.score is None or final.low is None or final.high is None:
         return f"nothing can be said of {edit}: {reason}"
-    figure = f"{final.score:.2f}x ({final.low:.2f} to {final.high:.2f}) against {against} on {device}"
+    figure = f"{final.score:.2f}× ({final.low:.2f} to {final.high:.2f}) against {against} on {device}"
     if final.verified:
         return f"{edit} is faster: {figure}"
     more = f": {reason}" if reason else ""

@@ -100,12 +100,12 @@ class _Run:
                 return self._cut_off(store, "stopped by you")
             except BrokenPipeError:  # whoever listened has gone: `kernelband optimize | head`
                 self.journal.listen = lambda _: None
-                return self._cut_off(store, "nobody read its output any more")
+                return self._cut_off(store, "its output was closed")
             except KernelBandError as error:
                 self._failed(store, error.message, lost=isinstance(error, WorkerError))
                 raise
             except BaseException as error:
-                self._failed(store, f"a problem of KernelBand's own: {type(error).__name__}", lost=True)
+                self._failed(store, f"an internal error of KernelBand: {type(error).__name__}", lost=True)
                 raise
             finally:
                 close(self.author)
@@ -123,7 +123,7 @@ class _Run:
             runs.update(store, row.id, options=options.to_json(), trials_budget=options.trials, seconds_budget=setup.budget.seconds)
         else:
             for gone in runs.keep_below(store):
-                setup.listen(Noted(f"The history was full: run {gone}, the oldest, was forgotten."))
+                setup.listen(Noted(f"The history was full: run {gone}, the oldest, was deleted."))
             row = run_row(setup, self.new_id)
             runs.begin(store, row, setup.program.texts)
         before: dict[str, Any] = setup.earlier.summary if setup.earlier is not None else {}
@@ -151,7 +151,7 @@ class _Run:
         )
         busy = lab.gpu["processes"] if lab.gpu is not None else []
         if busy:
-            self.journal.emit(Noted(f"Other processes are on this GPU, so figures will scatter: {', '.join(busy)}."))
+            self.journal.emit(Noted(f"Other processes use this GPU, so figures will be noisy: {', '.join(busy)}."))
 
     def _beat(self) -> None:
         while not self._done.wait(BEAT_S):

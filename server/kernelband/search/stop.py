@@ -22,7 +22,7 @@ from kernelband.search.budget import Budget
 from kernelband_worker.wire import Case
 
 PATIENCE = 20  # trials without a new leader: as many as the benchmark gives to a whole search
-SHORT = 1.4  # of a launch that does nothing, up to which no device time was seen to become clearly shorter (H200: 3.7 us no, 4.9 us yes)
+SHORT = 1.4  # of a launch that does nothing, up to which no device time was seen to become clearly shorter (H200: 3.7 µs no, 4.9 µs yes)
 LIGHT = 90.0  # percent of the speed of light, on the timing case that is farthest from it
 
 NOTHING_LEFT = "nothing is left to try"
@@ -67,7 +67,7 @@ def why_stop(budget: Budget, progress: Progress, reserve: float, *, final: bool 
         return progress.launches
     if progress.light is not None and progress.light >= LIGHT:
         who = f"variant {progress.leader}" if progress.leader else "the original"
-        return f"{who} reaches {progress.light:.0f} % of the speed of light on every timing case or more"
+        return f"{who} reaches {progress.light:.0f} % of the speed of light or more on every timing case"
     if progress.trials - progress.leader >= PATIENCE:
         return f"no gain in the last {progress.trials - progress.leader} trials"
     return ""

@@ -16,7 +16,7 @@ from kernelband.errors import SourceError
 from kernelband.source.model import Edit, Span
 
 JOIN = "\n"
-KEEP = "take its patch by hand"  # what is left to a person
+KEEP = "apply its patch by hand"  # what is left to a person
 
 _CELL_MAGIC = re.compile(r"\s*%%(?!(?:time|capture)\b)\w")  # those two run the rest of the cell as part of the notebook
 _OWN = re.compile(

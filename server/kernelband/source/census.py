@@ -124,7 +124,9 @@ def _kernels(path: str, size: int) -> tuple[Listed, ...]:
     if b"triton" not in data or b"jit" not in data.lower():  # told from the bytes: of nearly all files nothing else is needed
         return ()
     if size > LARGEST:
-        raise SourceError(f"{path} has {size:,} bytes, more than the {LARGEST:,} of a file that is listed with its folder: name it itself.")
+        raise SourceError(
+            f"{path} has {size:,} bytes, more than the {LARGEST:,} that are read when its folder is listed: name the file itself."
+        )
     return list_kernels(path, decode(data, path)[0])
 
 

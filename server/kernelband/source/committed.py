@@ -57,7 +57,9 @@ def _git(folder: str, *words: str) -> subprocess.CompletedProcess[bytes]:
             env={**os.environ, **QUIET},
         )
     except FileNotFoundError as error:
-        raise SourceError("There is no git here to ask for committed text: install it, or name a file to compare with.") from error
+        raise SourceError(
+            "Committed text can't be read, because git isn't installed: install it, or name a file to compare with."
+        ) from error
     except OSError as error:
         raise SourceError(f"git can't be started: {error.strerror}.") from error
     except subprocess.TimeoutExpired as error:

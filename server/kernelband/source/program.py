@@ -61,8 +61,8 @@ def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: s
         line = written_kernel(text)
         if line is not None:
             raise SourceError(
-                f"{path} holds no @triton.jit kernel of its own: it writes the text of one while it runs (line {line}), and only kernels "
-                "that stand in a source file can be optimized. Name a file that defines one."
+                f"{path} holds no @triton.jit kernel of its own: it generates one while it runs (line {line}), and only kernels in "
+                "source files can be optimized. Name a file that defines one."
             )
         raise SourceError(f"There is no @triton.jit kernel in {path}: name a file that defines one.")
     if qualname is None:
@@ -85,10 +85,8 @@ def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: s
     advice = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(names)}."
     line = written_kernel(text) if not close else None
     if line is not None:
-        advice = (
-            f"it has {', '.join(names)}, and writes the text of another while it runs (line {line}), which stands in no source file and "
-            "can't be optimized."
-        )
+        written = f"generates another while it runs (line {line}), which is in no source file and can't be optimized"
+        advice = f"it has {', '.join(names)}, and {written}."
     raise SourceError(f"There is no kernel {qualname} in {path}: {advice}")
 
 

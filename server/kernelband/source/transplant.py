@@ -80,7 +80,7 @@ def transplant(
         is_it = False
     if not is_it:
         name = next(iter(was.functions)).key[1]
-        raise StaleText(f"The text around {name} has changed since {run}, and the variant can't be put into it: verify it again.")
+        raise StaleText(f"The text around {name} has changed since {run}, and the variant can't be applied to it: verify it again.")
     return out
 
 
@@ -118,7 +118,7 @@ def _same(base: Mapping[str, str], current: Mapping[str, str], program_of: Progr
         for path in after.texts:
             require_parsable(after.texts[path], path)
     except SourceError as error:
-        raise StaleText(f"The variant of {name} can't be put into this text. {error.message}") from error
+        raise StaleText(f"The variant of {name} can't be applied to this text. {error.message}") from error
     was, now = reading(before), reading(after)
     paths = _paths(before, was, after, now)
     if was.form == now.form:
@@ -136,12 +136,12 @@ def _difference(was: Reading, now: Reading, paths: Mapping[str, str], name: str,
         if found[1] != said:
             return f"{unit.key[1]} in {_file(found[0].path)} has changed since {run}"
     for unit, _ in there.values():
-        return f"{unit.key[1]} in {_file(unit.path)} is part of what runs {name}, but wasn't in {run}"
+        return f"{unit.key[1]} in {_file(unit.path)} is part of the code that runs {name}, but wasn't in {run}"
     read = {(paths.get(path, ""), name): said for (path, name), said in was.read.items()}
     for path, other in sorted({*read, *now.read}, key=lambda at: (at[1], at[0])):
         if read.get((path, other)) != now.read.get((path, other)):
-            return f"{other}, which what runs {name} reads, has changed in {_file(path)} since {run}"
-    return f"What runs {name} has changed since {run}"
+            return f"{other}, which the code that runs {name} reads, has changed in {_file(path)} since {run}"
+    return f"The code that runs {name} has changed since {run}"
 
 
 def _paths(before: Program, was: Reading, after: Program, now: Reading) -> dict[str, str]:

@@ -54,7 +54,7 @@ class Proposal:
     parameters: dict[str, Any]  # JSON; with (parent, move) it names the proposal: each is made once
     patch: Patch = field(repr=False)  # relative to the program's texts
     numerics: Numerics
-    what: str  # one sentence: what the edit changes ("BLOCK_M 32 -> 128 and num_warps 4 -> 8, with the grid")
+    what: str  # one sentence: what the edit changes ("BLOCK_M 32→128 and num_warps 4→8, with the grid")
     why: str  # one sentence: which fact made it worth trying
 
     @property

@@ -313,7 +313,7 @@ class Connection:
                 self._heard = now  # this process itself was stopped: let the reader catch up first
             before = now
             if now - self._heard > self._silence_s:
-                self._lose(f"it hasn't been heard of for {self._silence_s:.0f} s")
+                self._lose(f"it hasn't answered for {self._silence_s:.0f} s")
                 self._kill()
 
 

@@ -34,8 +34,7 @@ _SSH = (
     ),
     (
         r"Host key verification failed|No \w+ host key is known",
-        "{name}: ssh doesn't know the host key of this machine, and nobody can be asked. Connect once by hand ({name}) and confirm "
-        "the key.",
+        "{name}: ssh doesn't know the host key of this machine, and it can't ask you. Connect once by hand ({name}) and confirm the key.",
     ),
     (
         r"Permission denied \(|Too many authentication failures|No more authentication methods",

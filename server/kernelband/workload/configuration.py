@@ -71,10 +71,10 @@ def configuration_of(path: str) -> Configuration:
         return Configuration()
     try:
         if found.stat().st_size > MAX_BYTES:
-            return Configuration(str(found), problems=(Problem(0, "", f"{found} is too large to be read, so nothing of it is taken."),))
+            return Configuration(str(found), problems=(Problem(0, "", f"{found} is too large to be read, so it is ignored."),))
         return read_configuration(str(found), found.read_bytes().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        return Configuration(str(found), problems=(Problem(0, "", f"{found} can't be read ({error}), so nothing of it is taken."),))
+        return Configuration(str(found), problems=(Problem(0, "", f"{found} can't be read ({error}), so it is ignored."),))
 
 
 def read_configuration(path: str, text: str) -> Configuration:
@@ -85,9 +85,9 @@ def read_configuration(path: str, text: str) -> Configuration:
         tables: Any = _toml()(text)
     except ImportError:
         why = "Python before 3.11 reads no TOML without the package tomli"
-        return Configuration(path, problems=(Problem(0, "", f"[{SECTION}] of {path} isn't taken: {why}."),))
+        return Configuration(path, problems=(Problem(0, "", f"[{SECTION}] of {path} is ignored: {why}."),))
     except ValueError as error:
-        return Configuration(path, problems=(Problem(0, "", f"{path} isn't TOML ({error}), so nothing of it is taken."),))
+        return Configuration(path, problems=(Problem(0, "", f"{path} isn't TOML ({error}), so it is ignored."),))
     table: Any = tables.get("tool", {})
     table = cast("dict[str, Any]", table).get("kernelband", {}) if isinstance(table, dict) else {}
     if not isinstance(table, dict):
@@ -107,7 +107,7 @@ def read_configuration(path: str, text: str) -> Configuration:
 def _refusal(path: str, name: str, value: object) -> str:
     """Why a key isn't taken; "" where it is."""
     if name in OWN:
-        return f", because {OWN[name]} is the user's own to say"
+        return f", because only the user may say {OWN[name]}"
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     match name:
         case "entry":
@@ -148,7 +148,7 @@ def _is_inside(path: str, entry: str) -> bool:
 def _problem(path: str, text: str, key: str, why: str) -> Problem:
     line = _line(text, key)
     named = f" {key}" if key else ""
-    return Problem(line, key, f"[{SECTION}] of {path} can't say{named}{why}: it is left out.")
+    return Problem(line, key, f"[{SECTION}] of {path} can't set{named}{why}: it is ignored.")
 
 
 def _line(text: str, key: str) -> int:

@@ -51,9 +51,9 @@ class Defaults:
         except ValueError as error:
             return f"worker can't be split into words: {error}"
         if words and _is_relative(words[0]):
-            return f"worker begins with {words[0]}, which is another program in each folder: give its whole path"
+            return f"worker begins with {words[0]}, which depends on the folder: give its full path"
         if self.python and not words and _is_relative(os.path.expanduser(self.python)):
-            return f"python is {self.python}, which is another program in each folder: give its whole path"
+            return f"python is {self.python}, which depends on the folder: give its full path"
         return ""
 
     def under(self, *, worker: str | None, python: str | None, gpu: str | None) -> Defaults:
@@ -114,7 +114,7 @@ def write(defaults: Defaults, path: Path | None = None) -> None:
     try:
         write_private(path, json.dumps(values, indent=1) + "\n")
     except OSError as error:
-        raise UsageError(f"The setting can't be kept in {path}: {error.strerror}. All stays as it was.") from error
+        raise UsageError(f"The setting can't be kept in {path}: {error.strerror}. Nothing was changed.") from error
 
 
 def _is_relative(program: str) -> bool:
@@ -123,4 +123,4 @@ def _is_relative(program: str) -> bool:
 
 
 def _unusable(path: Path, why: str) -> UsageError:
-    return UsageError(f"The settings of `kernelband config`, {path}, can't be used ({why}): fix the file, or delete it and set them anew.")
+    return UsageError(f"The settings of `kernelband config`, {path}, can't be used ({why}): fix the file, or delete it and set them again.")

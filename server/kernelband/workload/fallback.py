@@ -87,7 +87,8 @@ def _of_the_program(fault: ExecutorFault, params: CaptureParams) -> ExecutorFaul
     if fault.fault == "oom":
         said = f"The entry {entry} needs more memory than this machine has, so Linux ended its process: name an entry with smaller inputs."
     elif fault.ended == "SIGKILL":
-        said = f"The process of the entry {entry} was killed (SIGKILL) before {kernel} was recorded: by somebody, or for want of memory."
+        by = "by another process, or because memory ran out"
+        said = f"The process of the entry {entry} was killed (SIGKILL) before {kernel} was recorded: {by}."
     elif fault.ended.startswith("exit"):
         said = f"The entry {entry} ends its own process ({fault.ended}, as os._exit does), so {kernel} isn't recorded: name another."
     else:

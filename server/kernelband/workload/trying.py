@@ -99,10 +99,10 @@ def _told(program: Program, choice: Choice, entry: Entry, failed: list[tuple[Ent
     notes: list[str] = []
     if failed:
         tried = _reasons(failed)
-        notes.append(f"{entry['name']} of {Path(entry['path']).name} is the entry, since others don't do: {tried}.")
+        notes.append(f"{entry['name']} of {Path(entry['path']).name} is the entry, since others don't work: {tried}.")
     if entry["kind"] == "script" and not choice.named:
         name = program.kernel.place.name
-        notes.append(f"No test or benchmark leads to {name}, so {Path(entry['path']).name} is run as a script.")
+        notes.append(f"No test or benchmark was found for {name}, so {Path(entry['path']).name} is run as a script.")
     return notes
 
 

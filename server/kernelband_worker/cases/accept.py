@@ -87,7 +87,7 @@ def beside(state: State, store: Store, case: Dict[str, Any], replay: ReplayCase,
         if count > faults.unwritten.get(name, (0, total))[0]:
             faults.hanging[name] = (count, total)
             if count == total:
-                return f"all of {name} hangs on what it reads outside of its tensors"
+                return f"all of {name} depends on what it reads outside of its tensors"
     case["beside"] = bool(faults.hanging or found.restless)
     return None
 

@@ -98,9 +98,7 @@ def capture(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         few = checked < choose.HOLD_OUT_FROM
         cases = _cases(state, store, params, runs, input_sets=input_sets, main=main, notes=notes, few=few, end=end)
     if choose.short(cases):
-        notes.append(
-            "Every case takes under 20 microseconds on the device, where submission and noise decide: name an entry with larger sizes."
-        )
+        notes.append("Every case takes under 20 µs on the device, where submission and noise decide: name an entry with larger sizes.")
     return {
         "cases": cases,
         "out_of_bounds": _out_of_bounds(state),
@@ -238,7 +236,7 @@ def _sampled(wanted: Dict[str, Any], failure: Optional[entry.Failure], *, passed
     """What of the program is none of a whole run: assertions of its own that failed, and what it printed."""
     name = os.path.basename(wanted["path"]) if wanted["kind"] == "script" else wanted["name"]
     where = failure.place() if failure is not None else ""
-    said = [f"{name}'s own assertions{where} have no full results to look at and are passed over"] if passed else []
+    said = [f"{name}'s own assertions{where} have no full results to check, and are ignored"] if passed else []
     said += [f"figures that {name} prints are none of a whole run"] if printed else []
     return [f"Without a GPU only a sample of each launch's programs is run, so {', and '.join(said)}."] if said else []
 

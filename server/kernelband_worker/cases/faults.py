@@ -135,17 +135,17 @@ def told(every: Sequence[Faults]) -> Optional[str]:
         for name, (count, total) in own.unwritten.items():
             said.setdefault(f"unwritten {name}", f"leaves {count} of {total} elements of {name} unwritten")
         for name, (count, total) in own.hanging.items():
-            said.setdefault(f"hanging {name}", f"reads outside of its tensors, on which {count} of {total} elements of {name} hang")
+            said.setdefault(f"hanging {name}", f"reads outside of its tensors, on which {count} of {total} elements of {name} depend")
     noise = max((own.noise for own in every), default=0.0)
     parts = list(said.values())
     if len(parts) > _MOST_TOLD:
-        parts[_MOST_TOLD:] = [f"does {len(parts) - _MOST_TOLD} more things like that"]
+        parts[_MOST_TOLD:] = [f"does {len(parts) - _MOST_TOLD} more faults like these"]
     if noise:
         parts.append(f"gives results that differ by up to {noise:.1e} of their RMS from call to call")
     if not parts:
         return None
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"The original itself {listed}: that is its own, and only what goes beyond it makes a variant wrong."
+    return f"The original itself {listed}: a variant is wrong only where it goes beyond that."
 
 
 def _place(access: Dict[str, Any]) -> Tuple[str, int, str]:

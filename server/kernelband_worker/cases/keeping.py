@@ -48,7 +48,7 @@ class Keeper:
             self._keep(recording, before, outputs, original, first=first, deadline=deadline)
         except Exception as error:  # noqa: BLE001 - copies and comparisons are made by the program where it has replaced torch's operators
             recording.tree = None
-            recording.reason = f"what it was given and gave can't be copied ({type(error).__name__}: {error})".splitlines()[0]
+            recording.reason = f"its inputs and outputs can't be copied ({type(error).__name__}: {error})".splitlines()[0]
         finally:
             self.busy = False
 

@@ -85,7 +85,7 @@ class Launches:
         if generated is None:
             return f"it launched {launched}. Name an entry that does."
         return (
-            f"it launched {launched}. {_writes(generated)}, and only kernels that stand in a source file can be optimized. "
+            f"it launched {launched}. {_writes(generated)}, and only kernels in source files can be optimized. "
             "Name an entry that launches one of these."
         )
 
@@ -93,7 +93,7 @@ class Launches:
 def _writes(one: Launched) -> str:
     caller = one.caller
     by = f" (launched in {caller['qualname']} of {caller['path']})" if caller is not None else ""
-    return f"The program writes the text of {one.name} while it runs, to {one.function['path']}{by}"
+    return f"The program generates {one.name} while it runs, in {one.function['path']}{by}"
 
 
 def _called(function: Any) -> FrozenSet[Tuple[str, str]]:

@@ -252,7 +252,7 @@ class DeviceMode(TorchFunctionMode):
             elif name.endswith("_like") or name.startswith("new_"):
                 relevant = []
             elif name == "__setitem__" and all(mask is None for mask in masks[1:]):
-                continue  # which elements is not looked at: what was unknown stays so
+                continue  # which elements is not checked: what was unknown stays so
             if all(mask is None for mask in relevant):
                 self._memory.mark(tensor, None)
                 continue

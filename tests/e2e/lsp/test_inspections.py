@@ -92,9 +92,9 @@ async def test_without_a_run_a_fix_is_a_move_that_nobody_has_verified(home: Home
         found = await quick_fixes(ed, "scale_kernel[(")
         moves = [a for a in found if not a.title.startswith("Silence")]
         assert len(moves) == 2
-        assert all(re.fullmatch(r"BLOCK 4096 -> \d+.*, with the grid \(unverified\)", a.title) for a in moves)
+        assert all(re.fullmatch(r"BLOCK 4096→\d+.*, with the grid \(unverified\)", a.title) for a in moves)
         assert all([str(d.code) for d in a.diagnostics or ()] == ["too-few-programs"] for a in moves)
-        before, block = ed.text, re.findall(r"-> (\d+)", moves[0].title)[0]
+        before, block = ed.text, re.findall(r"→(\d+)", moves[0].title)[0]
 
         async def put_in(action: types.CodeAction) -> None:
             if action.command is None:

@@ -115,7 +115,7 @@ async def test_a_part_of_a_variant_is_a_version_of_its_own(home: Home) -> None:
         await ed.eventually(ed.lenses, lambda found: FIGURE not in found[0])
         said = await surfaces(ed)
         assert not [word for word in (FIGURE, "×", "1.80", "Revert", "Accepted", "512 elements", "Verified on") if word in said], said
-        assert "Nothing is known of this version; what follows is about the original of that run." in said
+        assert "Nothing is known about this version; what follows is about the original of that run." in said
         assert (await ed.actions("tl.store"))[0].title == "Verify this version of scale_kernel"
         report = plain(await ed.command("report", ed.uri, "scale_kernel"))
         assert (report["accepted"], bool(report["stale"])) == (None, True)

@@ -92,7 +92,7 @@ async def test_text_that_has_changed_gets_no_variant(searched: Home, one_search:
         await ed.eventually(ed.lenses, lambda found: "verify again" in found[0])
         ed.type("3.0 * tl.load", "2.0 * tl.load")
         ed.refuses = "the file is read-only"
-        with pytest.raises(Exception, match="did not take the edit: the file is read-only"):
+        with pytest.raises(Exception, match="did not accept the edit: the file is read-only"):
             await ed.command("apply", ed.uri, "scale_kernel", run, number)
 
 

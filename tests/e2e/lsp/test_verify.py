@@ -90,10 +90,10 @@ async def test_entry_and_device_are_chosen_and_kept(home: Home) -> None:
         ed.picks = None  # a person who closes the question
         assert (await ed.command("chooseEntry", ed.uri, "scale_kernel"))["changed"] is False
         with pytest.raises(
-            Exception, match=r"There is no entry nothing for scale_kernel. Those that lead to it: bench \(scale.py\), test_small"
+            Exception, match=r"There is no entry nothing for scale_kernel. Those that were found: bench \(scale.py\), test_small"
         ):
             await ed.command("chooseEntry", ed.uri, "scale_kernel", "nothing")
-        with pytest.raises(Exception, match="elsewhere is no device to choose"):
+        with pytest.raises(Exception, match="elsewhere can't be chosen"):
             await ed.command("chooseDevice", ed.uri, "elsewhere")
         ed.picks = 3
         chosen = await ed.command("chooseDevice", ed.uri)
@@ -129,7 +129,7 @@ async def test_what_a_repository_may_not_say_is_shown_at_its_line(home: Home) ->
         answer = await ed.command("optimize", ed.uri, "scale_kernel")  # tells of it although it isn't open
         ((line, width, message),) = await ed.eventually(shown, bool)
         assert (line, width) == (2, 25)  # in UTF-16
-        assert "can't say worker, because which command is run is the user's own to say" in message
+        assert "can't set worker, because only the user may say which command is run" in message
         end = await ed.ended(answer["run"])
         assert (end.state, end.trials) == ("finished", 1)
         ed.client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "toml", 1, text + "trials = 3\n")))

@@ -104,7 +104,7 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
         with pytest.raises(Exception, match=f"Run {run} goes on: cancel it first"):
             await ed.command("forget", run)
 
-        with pytest.raises(Exception, match=f"Run {run} has written nothing down yet: ask again in a moment."):
+        with pytest.raises(Exception, match=f"Run {run} has recorded nothing yet: try again in a moment."):
             await ed.command("runReport", run)
         (held / "begin").unlink()
 

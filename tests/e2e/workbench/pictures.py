@@ -1,47 +1,55 @@
-"""Take the pictures of the extension's README that show a measured run: its review in the file, and its report.
+"""Take the pictures of the READMEs that show a measured run: its review in the file and its report, or a session as a moving picture.
 
     python -m tests.e2e.workbench.pictures HISTORY FILE OUT
+    python -m tests.e2e.workbench.pictures --film HISTORY FILE OUT
 
 after ``make vsix workbench .venv/ready-workbench``. HISTORY is a database with a run of FILE's first kernel, made on a GPU (so
-``kernelband optimize FILE`` over there, the file at the same place); nothing is run here, and FILE isn't written.
+``kernelband optimize FILE`` over there, the file at the same place); nothing is run here, and neither FILE nor HISTORY is written. OUT is a
+folder, which gets ``review.png`` and ``report.png``, or ``session.png``: hover, lightbulb, review and accept, as an animated PNG.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from tests.e2e.workbench.animation import animated
 from tests.e2e.workbench.conftest import ROOT, SWITCHES, find_programs
 from tests.e2e.workbench.screen import EDITOR, Screen
 from tests.e2e.workbench.workbench import Workbench
 
 MEASURED = re.compile(r"^\d+\.\d\d× on ")
 VARIANT = re.compile(r": \d+\.\d\d× ")
+KERNEL = re.compile(r"@triton\.jit\s+def (\w+\()")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     for name in ("history", "file", "out"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--film", action="store_true", help="one moving picture of a session")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        history = Path(folder, "history.db")
+        shutil.copy(asked.history, history)  # to accept a variant is written down
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=SWITCHES)
-        workbench = Workbench(find_programs(), browser, Path(folder))
+        workbench = Workbench(find_programs(), browser, Path(folder, "profile"))
         workbench.install(ROOT / "vscode-extension" / "dist" / "kernelband.vsix")
         workbench.configure(
             {
-                "kernelband.db": str(asked.history.resolve()),
+                "kernelband.db": str(history),
                 "kernelband.search.interpreter": sys.executable,
                 "workbench.colorTheme": "Default Dark Modern",
             }
         )
         try:
-            take(workbench, asked.file.resolve(), asked.out)
+            (film if asked.film else take)(workbench, asked.file.resolve(), asked.out)
         finally:
             workbench.stop()
             browser.close()
@@ -49,11 +57,7 @@ def main() -> None:
 
 def take(workbench: Workbench, file: Path, out: Path) -> None:
     """Both pictures, with the side bar away."""
-    screen = workbench.start(file.parent)
-    screen.explore(file.name)
-    screen.eventually(screen.lenses, lambda found: any(MEASURED.match(text) for text in found), seconds=90)
-    screen.press("Control+b")
-    screen.steady(screen.lenses)
+    screen = opened(workbench, file)
     screen.actions("tl.load")
     screen.act(VARIANT)
     screen.eventually(screen.lenses, lambda found: "Accept" in found)
@@ -67,6 +71,45 @@ def take(workbench: Workbench, file: Path, out: Path) -> None:
     screen.webview().locator(".outcome").wait_for()
     screen.palette("View: Join All Editor Groups")
     settled(screen, out / "report.png")
+
+
+def film(workbench: Workbench, file: Path, out: Path) -> None:
+    """A session from the lens to the accepted variant, in the file that is open; it isn't saved."""
+    screen, frames = opened(workbench, file), list[tuple[bytes, float]]()
+
+    def shoot(seconds: float) -> None:
+        screen.dismiss()
+        screen.page.wait_for_timeout(700)  # for what appears for a moment only
+        frames.append((screen.page.screenshot(), seconds))
+
+    name = KERNEL.search(file.read_text(encoding="utf-8"))
+    assert name is not None, f"{file} has no kernel"
+    shoot(1.5)
+    screen.hover(name[1])
+    shoot(3)
+    screen.actions("tl.load")
+    shoot(2.5)
+    screen.act(VARIANT)
+    screen.eventually(screen.lenses, lambda found: "Accept" in found)
+    screen.page.mouse.move(640, 795)
+    shoot(3)
+    screen.press("Alt+]")
+    shoot(2)
+    screen.lens("Accept").click()
+    screen.eventually(screen.lenses, lambda found: "Accept" not in found and any("over original" in text for text in found))
+    screen.page.mouse.move(640, 795)
+    shoot(4)
+    (out / "session.png").write_bytes(animated(frames))
+
+
+def opened(workbench: Workbench, file: Path) -> Screen:
+    """The file with its lens, and the side bar away."""
+    screen = workbench.start(file.parent)
+    screen.explore(file.name)
+    screen.eventually(screen.lenses, lambda found: any(MEASURED.match(text) for text in found), seconds=90)
+    screen.press("Control+b")
+    screen.steady(screen.lenses)
+    return screen
 
 
 def settled(screen: Screen, path: Path) -> None:

@@ -293,8 +293,8 @@ def test_over_two_files(scene: Scene) -> None:
     assert len(screen.actions("tl.store")) <= 5
     screen.act(MORE)
     assert "Copy the patch of the best variant" in [text.strip() for text in screen.picks()]
-    screen.pick("Choose what shows scale_kernel at work")
-    asked = screen.eventually(lambda: [text.strip() for text in screen.picks()], lambda found: "The best one by itself" in found)
+    screen.pick("Choose the entry that runs scale_kernel")
+    asked = screen.eventually(lambda: [text.strip() for text in screen.picks()], lambda found: "The best one that is found" in found)
     assert "bench_scale (host.py)" in asked
     screen.press("Escape")
     assert screen.notifications() == []

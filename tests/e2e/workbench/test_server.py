@@ -53,9 +53,9 @@ def test_what_there_is_is_said_and_a_server_that_ends_comes_back(workbench: Work
     items = language_status(screen)
     assert [text for text in items if "…/.worker/bin/python" in text], items
     (packages,) = (text for text in items if "torch" in text)
-    assert "not looked at" in packages
+    assert "not checked" in packages
     assert workbench.processes("kernelband_worker") == []
-    screen.page.locator(".hover-language-status").filter(has_text="torch").get_by_role("button", name="Look").click()
+    screen.page.locator(".hover-language-status").filter(has_text="torch").get_by_role("button", name="Check").click()
     told = screen.notification(re.compile(r"torch \S+ · Triton \S+"))
     told.wait_for()
     assert "no GPU: predicted" in told.inner_text()

@@ -65,7 +65,7 @@ def test_kernels_and_runs_of_the_workspace(lend: Lend, searched: Home) -> None:
     screen.eventually(lambda: [text for text in screen.status() if text.startswith("Ln 16")])
     screen.close_tab()
 
-    act_on_row(screen, row(screen, "Runs", 1), "Put in and verify again")
+    act_on_row(screen, row(screen, "Runs", 1), "Apply and verify again")
     screen.eventually(screen.tabs, lambda found: found == ["scale.py ●"])
     screen.eventually(screen.lenses, lambda found: "Reject" in found)
     screen.notification("Predicted, not measured: your edit of scale_kernel is ").wait_for()

@@ -260,7 +260,7 @@ def test_a_final_in_which_something_was_refused_is_left_out_of_the_medians() -> 
     said = "\n".join(finals_cost.summary([record("a", 12.0, 10.0), record("b", 13.0, 10.0), record("c", 30.0, 1.0, "crashed")]))
     assert "A final of one: left out are c" in said
     assert "A final of one: 12.5 s in the median of 2 examples" in said
-    assert "new over old: 1.25x in the median, 1.30x at most" in said
+    assert "new over old: 1.25× in the median, 1.30× at most" in said
 
 
 # ------------------------------------------------------------ proofs

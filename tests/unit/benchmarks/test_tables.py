@@ -63,7 +63,7 @@ def test_a_row_says_everything_of_a_run():
         "matmul",
         "300.0 → 200.0",
         "310.0 → 215.0",
-        "**1.50x** (1.40 to 1.60)",
+        "**1.50×** (1.40 to 1.60)",
         "46 → 69",
         "tiling.tiles, fusion.exp2, pipeline.stages",
         "2",
@@ -75,7 +75,7 @@ def test_nothing_verified_counts_as_unchanged_and_wrong_finalists_are_counted():
     none, wrong = row("a", shown(verified=False)), row("b", shown(verified=False, correctness="wrong"))
     assert none.score == 1.0
     said = summary([row("c", shown()), none, wrong, failed("d", "It took longer than 900 s | and was ended.")])
-    for figure in ("2 of 3 finalists", "(67%)", "1 of 4 examples", "(25%)", "geometric mean 1.11x"):
+    for figure in ("2 of 3 finalists", "(67%)", "1 of 4 examples", "(25%)", "geometric mean 1.11×"):
         assert figure in said[0]
     assert said[1].startswith("25.0 variants")
     assert "2.00 s per trial" in said[1]
@@ -127,11 +127,11 @@ def test_where_we_lose_is_said_the_worst_first_and_a_wrong_opponent_beats_nobody
         {"example": "c", "error": "It took longer", "cases": [], "opponents": {}},
     ]
     first, second = lost(results)
-    assert first.startswith("- b: autotune is 2.00x as fast as the original")
-    assert second.startswith("- a: autotune is 1.20x as fast as ours")
+    assert first.startswith("- b: autotune is 2.00× as fast as the original")
+    assert second.startswith("- a: autotune is 1.20× as fast as ours")
     text = report(results)
-    assert "| a | f32[8] | 100.0 | 60.0 (1.67x) | 50.0 (2.00x) | 59.5 (1.68x) | failed |" in text
-    assert "ours: 1.29x over 2 examples" in text
+    assert "| a | f32[8] | 100.0 | 60.0 (1.67×) | 50.0 (2.00×) | 59.5 (1.68×) | failed |" in text
+    assert "ours: 1.29× over 2 examples" in text
     for said in ("10.0 (wrong)", "a: broken: boom", "b: eager: computes something else: integers differ", "c: It took longer"):
         assert said in text
 

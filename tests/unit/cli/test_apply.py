@@ -97,7 +97,7 @@ def test_nothing_is_taken_out_that_nobody_took(tmp_path: Path) -> None:
     file.write_text(KERNEL)
     kept(database, file, KERNEL, KERNEL.replace("BLOCK=64", "BLOCK=128"), kernel="scale_kernel")
     done = CliRunner().invoke(revert, ["a1b2c3", "--db", str(database)])
-    assert "No variant of run a1b2c3 was put into the files" in str(done.exception)
+    assert "No variant of run a1b2c3 was applied" in str(done.exception)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_nothing_is_taken_out_that_nobody_took(tmp_path: Path) -> None:
         (
             "measured",
             {"finals": (FinalRow("a1b2c3", 1, True, 1.84, 1.8, 1.88, {}, seconds=1.0),)},
-            "verified 1.84x (1.80 to 1.88) on h100.",
+            "verified 1.84× (1.80 to 1.88) on h100.",
         ),
-        ("measured", {"finals": (evolve(FINAL, verified=True),)}, "verified 1.84x (1.80 to 1.88) on h100."),
+        ("measured", {"finals": (evolve(FINAL, verified=True),)}, "verified 1.84× (1.80 to 1.88) on h100."),
         ("measured", {"finals": (FINAL,)}, "not verified."),
         ("measured", {"trials": (trial_row(),)}, "not verified."),
         ("predicted", {"trials": (evolve(trial_row(), correctness="interpreted"),)}, "likely faster on h100, predicted and not measured."),

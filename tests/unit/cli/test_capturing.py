@@ -64,7 +64,7 @@ def shown(*cases: Case, notes: tuple[str, ...] = (), wild: tuple[dict[str, Any],
 
 def test_a_launch_with_its_grid_warps_and_constants() -> None:
     assert launch_lines([launch()]) == ["launches scale_kernel[97], 4 warps, 1 stage: BLOCK=64"]
-    assert launch_lines([launch(grid=[4, 1, 2])]) == ["launches scale_kernel[4 x 1 x 2], 4 warps, 1 stage: BLOCK=64"]
+    assert launch_lines([launch(grid=[4, 1, 2])]) == ["launches scale_kernel[4 × 1 × 2], 4 warps, 1 stage: BLOCK=64"]
     assert launch_lines([launch(num_warps=1, num_ctas=2, constants={})]) == ["launches scale_kernel[97], 1 warp, 1 stage, 2 CTAs"]
     assert launch_lines([launch(config={"BLOCK": 64})])[0].endswith("(autotuned)")
     assert "not the kernel that is optimized" in launch_lines([launch(target=False)])[0]
@@ -110,7 +110,7 @@ def test_the_table_says_role_boundary_calls_share_time_and_replay() -> None:
     text = shown(case(share=0.75, device_us=12.0), case(role="check", boundary="launch", neighbour_of="c", calls=0, launches=[]))
     rows = [line.split() for line in text.splitlines()]
     assert ["role", "boundary", "call", "calls", "share", "time", "replay"] in rows
-    assert ["time", "host", "call", "scale(x:", "float32[64])", "3", "75", "%", "12", "us", "yes"] in rows
+    assert ["time", "host", "call", "scale(x:", "float32[64])", "3", "75", "%", "12", "µs", "yes"] in rows
     assert ["check", "launch", "scale(x:", "float32[64])", "-", "-", "-", "yes"] in rows
 
 

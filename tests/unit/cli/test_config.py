@@ -53,12 +53,12 @@ def test_without_a_file_everything_is_by_default(path: Path) -> None:
     shown = config()
     assert [line.split()[0] for line in shown.stdout.splitlines()] == ["python", "worker", "gpu", "Kept"]
     assert shown.stdout.count("(by default)") == 3
-    assert f"{path}, which is not there yet" in shown.stdout
+    assert f"{path}, which does not exist yet" in shown.stdout
     assert not path.exists()
 
 
 def test_what_is_set_is_shown_with_where_it_is_from(path: Path) -> None:
-    assert config("gpu", "H100 SXM").stdout == "gpu is h100 from now on.\n"
+    assert config("gpu", "H100 SXM").stdout == "gpu is now h100.\n"
     config("python", sys.executable)
     shown = config().stdout
     assert f"python  {sys.executable}  (set here)" in shown
@@ -103,7 +103,7 @@ def test_the_file_is_its_users_alone(path: Path) -> None:
 
 def test_a_file_that_can_t_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="stays as it was"):
+    with pytest.raises(UsageError, match="Nothing was changed"):
         write(Defaults(gpu="h100"), tmp_path / "file" / "config.json")
 
 
@@ -142,17 +142,17 @@ def test_a_python_is_there_unless_it_is_elsewhere(tmp_path: Path, monkeypatch: p
 
 def test_the_python_of_another_worker_is_said() -> None:
     config("python", sys.executable)
-    assert config("worker", "ssh box").stderr == f"python stays {sys.executable}: it is the one behind ssh box now.\n"
+    assert config("worker", "ssh box").stderr == f"python is still {sys.executable}: it is now the one behind ssh box.\n"
     assert config("worker", "ssh box").stderr == ""
-    assert "of this machine now" in config("worker", "--unset").stderr
+    assert "now the one of this machine" in config("worker", "--unset").stderr
 
 
 def test_nothing_that_each_folder_has_its_own_of() -> None:
-    assert "whole path" in refused("worker", "./tools/box -q")
+    assert "full path" in refused("worker", "./tools/box -q")
     assert "No closing quotation" in refused("worker", "ssh 'box")
     config("worker", "ssh box")
     config("python", "venv/bin/python")
-    assert "whole path" in refused("--unset", "worker"), "behind the worker it was relative to the home over there"
+    assert "full path" in refused("--unset", "worker"), "behind the worker it was relative to the home over there"
     assert read() == Defaults("venv/bin/python", "ssh box")
 
 

@@ -152,7 +152,7 @@ def test_no_c_compiler_stops_measuring_only() -> None:
 @pytest.mark.parametrize(
     ("changed", "state", "words"),
     [
-        ({"driver": None, "tools": {"nvidia-smi": None}}, "note", "none in reach"),
+        ({"driver": None, "tools": {"nvidia-smi": None}}, "note", "none available"),
         ({"cuda": None}, "missing", "this torch is built without CUDA"),
         ({}, "missing", "CUDA_VISIBLE_DEVICES"),
         ({"driver": None}, "missing", "finds no GPU"),

@@ -43,7 +43,7 @@ def shown(*heard: Event) -> str:
 
 
 def test_predicted_shows_the_fact_and_no_figure() -> None:
-    trial = TrialEnded(1, 1, 0, "tiling", "BLOCK 64 -> 128", "likely_faster", "", 0.5, 1, "likely faster", "fewer bytes")
+    trial = TrialEnded(1, 1, 0, "tiling", "BLOCK 64→128", "likely_faster", "", 0.5, 1, "likely faster", "fewer bytes")
     text = shown(STARTED, PhaseChanged("check", 1), trial)
     assert "likely faster" in text
     assert "because: fewer bytes" in text
@@ -84,9 +84,7 @@ def test_the_end_of_a_prediction_without_a_best_names_what_a_gpu_could_decide(tm
     with Store.write(db) as store:
         runs.begin(store, run_row("ab12", mode="predicted", state="finished"), {})
         forecasts = ({"tier": "unclear", "gains": ["wider accesses"]}, {"tier": "likely slower", "gains": ["fewer bytes"]})
-        made = tuple(
-            evolve(variant_row("ab12", n), key=str(n), forecast=f, what=f"BLOCK 64 -> {128 * n}") for n, f in enumerate(forecasts, 1)
-        )
+        made = tuple(evolve(variant_row("ab12", n), key=str(n), forecast=f, what=f"BLOCK 64→{128 * n}") for n, f in enumerate(forecasts, 1))
         tried = tuple(evolve(trial_row("ab12", n), correctness="interpreted", performance="not_measured") for n in (1, 2))
         trials.write(store, trials.Rows(variants=made, trials=tried))
     out = io.StringIO()

@@ -73,7 +73,7 @@ def database(folder: Path, found: Verdict, **run: Any) -> Path:
     db = folder / "history.db"
     row = run_row(RUN, **{"state": "finished", "path": str(folder / "k.py"), **run})
     variant = evolve(variant_row(RUN), patch=[], forecast={"tier": "likely faster", "fact": "fewer bytes", "gains": ["fewer bytes"]})
-    trial = evolve(trial_row(RUN), score=SCREENED, low=SCREENED, high=SCREENED, reason=f"On case {LARGE[:8]} it is slower: {SCREENED}x.")
+    trial = evolve(trial_row(RUN), score=SCREENED, low=SCREENED, high=SCREENED, reason=f"On case {LARGE[:8]} it is slower: {SCREENED}×.")
     with Store.write(db) as store:
         runs.begin(store, row, {})
         rows = trials.Rows(
@@ -100,32 +100,32 @@ def rows_of(text: str, start: str) -> list[str]:
 def test_each_case_has_both_times_with_ratio_interval_and_method(tmp_path: Path) -> None:
     text = shown(database(tmp_path, verdict(measured(TIMES))))
     (first,) = rows_of(text, "M=1024 ")
-    assert first.startswith("M=1024 device, events 20.1 us 10 us 2.01x 1.99 to 2.03")
+    assert first.startswith("M=1024 device, events 20.1 µs 10 µs 2.01× 1.99 to 2.03")
     after = text[text.index("M=4096  ") :].splitlines()
-    assert " ".join(after[0].split()).startswith("M=4096 device, events 65.3 us 50 us 1.31x")
-    assert " ".join(after[1].split()).startswith("call, wall 100 us 112 us 0.90x")
+    assert " ".join(after[0].split()).startswith("M=4096 device, events 65.3 µs 50 µs 1.31×")
+    assert " ".join(after[1].split()).startswith("call, wall 100 µs 112 µs 0.90×")
     assert "5 fresh processes of 15 pairs a case" in text
 
 
 def test_score_weighted_and_worst_stand_side_by_side_for_both_times(tmp_path: Path) -> None:
     text = shown(database(tmp_path, verdict(measured(TIMES))))
-    assert rows_of(text, "score: geometric mean")[0].startswith("score: geometric mean device, events 1.62x")
-    assert rows_of(text, "geometric mean")[0].startswith("geometric mean call, wall 1.06x")
+    assert rows_of(text, "score: geometric mean")[0].startswith("score: geometric mean device, events 1.62×")
+    assert rows_of(text, "geometric mean")[0].startswith("geometric mean call, wall 1.06×")
     # 3 calls of the small case: (3 * 20 + 65) / (3 * 10 + 50), (3 * 50 + 100) / (3 * 40 + 112)
-    assert [r.split()[-1] for r in rows_of(text, "time-weighted")] == ["1.57x", "1.08x"]
+    assert [r.split()[-1] for r in rows_of(text, "time-weighted")] == ["1.57×", "1.08×"]
     worst = rows_of(text, "worst: ")
-    assert worst[0].startswith("worst: M=4096 device, events 1.31x")
-    assert worst[1].startswith("worst: M=4096 call, wall 0.90x")
+    assert worst[0].startswith("worst: M=4096 device, events 1.31×")
+    assert worst[1].startswith("worst: M=4096 call, wall 0.90×")
 
 
 def test_with_call_as_the_objective_the_score_is_that_of_calls(tmp_path: Path) -> None:
     text = shown(database(tmp_path, verdict(measured(TIMES), "call"), objective="call"))
-    assert rows_of(text, "score: geometric mean")[0].startswith("score: geometric mean call, wall 1.06x")
-    assert rows_of(text, "geometric mean")[0].startswith("geometric mean device, events 1.62x")
+    assert rows_of(text, "score: geometric mean")[0].startswith("score: geometric mean call, wall 1.06×")
+    assert rows_of(text, "geometric mean")[0].startswith("geometric mean device, events 1.62×")
 
 
 def test_a_case_that_loses_per_call_is_said_in_a_sentence(tmp_path: Path) -> None:
-    assert "M=4096: 12 % slower per call, though 1.31x faster on the device." in shown(database(tmp_path, verdict(measured(TIMES))))
+    assert "M=4096: 12 % slower per call, though 1.31× faster on the device." in shown(database(tmp_path, verdict(measured(TIMES))))
 
 
 @pytest.mark.parametrize(("after", "spread", "said"), [(101.5, 0.0, False), (103.0, 0.0, True), (112.0, 0.2, False), (112.0, 0.002, True)])
@@ -152,7 +152,7 @@ def test_screening_is_never_a_figure(tmp_path: Path) -> None:
 def test_a_finalist_that_was_not_verified_has_its_figures_and_no_claim(tmp_path: Path) -> None:
     text = shown(database(tmp_path, verdict(measured(TIMES), performance="inconclusive", reason="")))
     assert "Final: not verified" in text
-    assert "1.31x" in text
+    assert "1.31×" in text
     assert "Measured faster" not in text
 
 
@@ -160,7 +160,7 @@ def test_a_finalist_that_was_not_verified_has_its_figures_and_no_claim(tmp_path:
 def test_without_a_correct_final_there_are_no_figures(tmp_path: Path, more: dict[str, Any]) -> None:
     text = shown(database(tmp_path, verdict(measured(TIMES), **more)))
     assert "not verified" in text
-    for figure in (" us", "1.31x", "geometric"):
+    for figure in (" µs", "1.31×", "geometric"):
         assert figure not in text
 
 
@@ -168,7 +168,7 @@ def test_predicted_has_no_time_and_no_ratio(tmp_path: Path) -> None:
     db = database(tmp_path, verdict(measured(TIMES)), mode="predicted")
     text = shown(db)
     assert "Predicted likely faster" in text
-    for figure in (" us", "1.31x", str(SCREENED), "geometric", "Final", "Screening"):
+    for figure in (" µs", "1.31×", str(SCREENED), "geometric", "Final", "Screening"):
         assert figure not in text
 
 
@@ -193,7 +193,7 @@ def test_blocks_that_were_measured_again_do_not_count(tmp_path: Path) -> None:
     again = [evolve(m, superseded=True, variant_us=1.0) for m in found if m.process == 0]
     text = shown(database(tmp_path, verdict([*found, *again])))
     assert "15 pairs" in text
-    assert rows_of(text, "geometric mean")[0].startswith("geometric mean call, wall 1.06x")
+    assert rows_of(text, "geometric mean")[0].startswith("geometric mean call, wall 1.06×")
 
 
 def test_it_fits_a_terminal_of_eighty_columns(tmp_path: Path) -> None:

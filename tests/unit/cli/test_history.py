@@ -45,11 +45,11 @@ def written(store: Store, row: RunRow, *finals: FinalRow, tier: str | None = Non
 @pytest.mark.parametrize(
     ("more", "finals", "said"),
     [
-        ({"state": "finished"}, [final(verified=True)], "variant 1 verified 1.84x"),
+        ({"state": "finished"}, [final(verified=True)], "variant 1 verified 1.84×"),
         ({"state": "finished"}, [final(performance="faster")], "nothing verified"),
         ({"state": "finished"}, [], "nothing verified"),
         ({"state": "interrupted"}, [], "best so far: variant 1, not verified"),
-        ({"state": "interrupted"}, [final(verified=True)], "variant 1 verified 1.84x"),
+        ({"state": "interrupted"}, [final(verified=True)], "variant 1 verified 1.84×"),
         ({"state": "finished", "mode": "predicted", "summary": {"best": 1}}, [], "predicted: variant 1 likely faster"),
         ({"state": "finished", "mode": "predicted"}, [], "predicted: nothing likely faster"),
     ],
@@ -63,7 +63,7 @@ def test_of_several_it_is_the_one_that_the_run_said(store: Store) -> None:
     row = written(store, run_row(RUN, state="finished", summary={"best": 1}))
     trials.write(store, trials.Rows(variants=(evolve(variant_row(RUN, 2), key="2"),), trials=(trial_row(RUN, 2),)))
     trials.write(store, trials.Rows(finals=(final(verified=True, score=1.28), evolve(final(verified=True, score=1.29), variant=2))))
-    assert outcome(store, row) == "variant 1 verified 1.28x"
+    assert outcome(store, row) == "variant 1 verified 1.28×"
 
 
 @pytest.mark.parametrize("no", [{"correctness": "wrong"}, {"performance": "slower"}, {"integrity": "suspect"}, {"fault": "oom"}])
@@ -79,7 +79,7 @@ def test_a_run_that_was_cut_off_names_its_best_prediction(store: Store) -> None:
 @pytest.mark.parametrize(
     ("result", "said"),
     [
-        (final(verified=True), "verified 1.84x (1.74 to 1.94)"),
+        (final(verified=True), "verified 1.84× (1.74 to 1.94)"),
         (final(performance="slower", score=0.5), "slower"),
         (final(), "inconclusive"),
         (final(performance="equal", score=1.0), "equal"),
@@ -112,7 +112,7 @@ def test_the_list_and_what_is_forgotten(store: Store, tmp_path: Path) -> None:
     shown = CliRunner().invoke(history, db, env={"COLUMNS": "250"})
     assert shown.exit_code == 0, shown.output
     (line,) = [line for line in shown.output.splitlines() if line.startswith(RUN)]
-    assert "variant 1 verified 1.84x" in line
+    assert "variant 1 verified 1.84×" in line
     other = CliRunner().invoke(history, [*db, "--file", str(tmp_path / "other.py")])
     assert other.output.startswith("No runs")
     (row,) = json.loads(CliRunner().invoke(history, [*db, "--json"]).output)

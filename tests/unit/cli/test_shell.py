@@ -80,7 +80,12 @@ def test_help_names_every_command_and_loads_none() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
     for name in COMMANDS:
         assert f"  {name}" in done.stdout
-    assert set(done.stdout.partition("LOADED")[2].split()) == {"kernelband.cli", "kernelband.cli.failure", "kernelband.errors"}
+    assert set(done.stdout.partition("LOADED")[2].split()) == {
+        "kernelband.cli",
+        "kernelband.cli.failure",
+        "kernelband.cli.output",
+        "kernelband.errors",
+    }
 
 
 def test_the_table_of_commands_says_what_they_say_themselves() -> None:

@@ -22,8 +22,8 @@ PARENTS, OWN = "fewer bytes: 8 MB before, 4 MB after", "more of the warp slots a
 def database(folder: Path, author: str = "rewriter", **forecast: Any) -> Path:
     db = folder / "history.db"
     known = {"tier": "likely faster", "fact": PARENTS, "gains": [PARENTS], "costs": []}
-    first = evolve(variant_row(), what="BLOCK 64 -> 128.", patch=[], forecast=known)
-    child = evolve(first, id=2, parent=1, what="num_warps 4 -> 8.", author=author, forecast={**known, **forecast})
+    first = evolve(variant_row(), what="BLOCK 64→128.", patch=[], forecast=known)
+    child = evolve(first, id=2, parent=1, what="num_warps 4→8.", author=author, forecast={**known, **forecast})
     with Store.write(db) as store:
         runs.begin(store, run_row(mode="predicted", path=str(folder / "k.py")), {})
         tried = tuple(evolve(trial_row(number=n), correctness="interpreted", performance="not_measured") for n in (1, 2))
@@ -40,14 +40,14 @@ def shown(db: Path, what: str = "a1b2c3/2") -> str:
 def test_a_child_says_what_it_stands_on_and_what_moved_by_itself(tmp_path: Path) -> None:
     text = shown(database(tmp_path, parent_gains=[OWN], parent_costs=[]))
     assert "made from variant 1" in text
-    assert "What: num_warps 4 -> 8.\n  on top of variant 1: BLOCK 64 -> 128.\n" in text
+    assert "What: num_warps 4→8.\n  on top of variant 1: BLOCK 64→128.\n" in text
     assert "together with the edits of variant 1" in text
     assert text.endswith(f"Against variant 1:\n  + {OWN}\n")
 
 
 def test_an_edit_of_a_model_says_so(tmp_path: Path) -> None:
     text = shown(database(tmp_path, author="model wise"))
-    assert "What: num_warps 4 -> 8. (written by model wise)\n" in text
+    assert "What: num_warps 4→8. (written by model wise)\n" in text
 
 
 def test_the_list_says_the_childs_own_fact_first(tmp_path: Path) -> None:
@@ -73,4 +73,4 @@ def test_live_says_it_too() -> None:
     with Live(Console(file=out, width=200, highlight=False)) as live:
         live.hear(trial)
     (because,) = [line for line in out.getvalue().splitlines() if "because:" in line]
-    assert because.index("variant 1") < because.index(PARENTS) < because.index("no fact moved")
+    assert because.index("variant 1") < because.index(PARENTS) < because.index("no fact changed")

@@ -121,11 +121,11 @@ def test_what_may_make_it_another_search_is_said() -> None:
     assert any("unsaved buffer" in n for n in again(overlaid, base, {**base, "/w/b.py": "B"}).notes)
     lost = again(row, {"/w/k.py": "a"}, {"/w/k.py": "a"})
     assert "--entry bench.py::main" in lost.command
-    assert any("begin in that folder" in n for n in lost.notes)
+    assert any("start in that folder" in n for n in lost.notes)
 
 
 def test_an_entry_in_the_kernels_notebook_gets_its_whole_path() -> None:
     row = row_of(Options("/w/k.ipynb", "add", entry="k.ipynb::bench"))
     told = again(row, {"/w/k.ipynb": "a"}, {"/w/k.ipynb": "a"})
     assert "--entry /w/k.ipynb::bench" in told.command
-    assert not any("begin in that folder" in n for n in told.notes)
+    assert not any("start in that folder" in n for n in told.notes)

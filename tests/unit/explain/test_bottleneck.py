@@ -19,13 +19,13 @@ COPY = {"dram_bytes": 3.35e9, "moved_bytes": 3.35e9, "flops": 1e8, "dot_flops": 
         (make_work(spills=400, **COPY), "spills", ["800 bytes per thread"]),
         (make_work(unusable="too much shared memory", **COPY), "unusable", ["too much shared memory"]),
         (make_work(programs=30, **COPY), "idle", ["30 programs fill 23 %", "132 multiprocessors"]),
-        (make_work(**{**COPY, "dram_bytes": 1e4, "moved_bytes": 1e4, "flops": 100}), "launch", ["about 3 us"]),
+        (make_work(**{**COPY, "dram_bytes": 1e4, "moved_bytes": 1e4, "flops": 100}), "launch", ["about 3 µs"]),
         (make_work(dtype="float16", tensor_core="wgmma", **{**COPY, "dot_flops": 1e13}), "compute", ["10 TFLOP in float16"]),
         (make_work(programs=132, **{**COPY, "dram_bytes": 2e6, "moved_bytes": 2e8, "flops": 100}), "cache", ["200 MB pass through"]),
         (
             make_work(programs=264, loads=1, **{**COPY, "dram_bytes": 1e6, "moved_bytes": 8e6, "flops": 100}),
             "memory",
-            ["each thread fetches one thing after the other, about 11.8 us"],
+            ["each thread fetches one thing after the other, about 11.8 µs"],
         ),
         (make_work(**{**COPY, "dot_flops": 1e12}), "compute", ["without tensor cores"]),
         (

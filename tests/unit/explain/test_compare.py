@@ -44,7 +44,7 @@ def test_a_childs_reason_is_not_its_parents():
     assert because("likely faster", parents, known) == f"against variant 3, {own}; against the original, {parents}"
     assert because("likely slower", parents, known) == f"against variant 3, {cost}; against the original, {parents}"
     assert because("likely faster", parents, Step(3, (), (cost,))).endswith(f"against it only {cost}")
-    assert because("likely faster", parents, nothing).endswith("against it no fact moved by 10 % or more")
+    assert because("likely faster", parents, nothing).endswith("against it no fact changed by 10 % or more")
     assert because("likely faster", parents, lost) == f"together with the edits of variant 3, {parents}"
     assert because("likely faster", own, known) == own, "the same numbers moved in the last edit alone"
 
@@ -56,7 +56,7 @@ def test_what_moved_against_the_parent_stands_beside_what_moved_against_the_orig
         assert told.lines()[-2:] == ["Against variant 3:", "  + wider accesses"]
         assert told.markdown().endswith("\n\nAgainst variant 3:\n- wider accesses")
     same = measured(("fewer bytes",), (), Step(3, ("fewer bytes",), ()))
-    assert same.lines()[-1] == "Against variant 3 the same facts moved."
+    assert same.lines()[-1] == "Against variant 3 the same facts changed."
 
 
 def test_what_was_not_verified_is_not_called_faster():

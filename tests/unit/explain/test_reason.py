@@ -19,22 +19,22 @@ COPY = {"dram_bytes": 4.8e8, "moved_bytes": 4.8e8, "flops": 1e6, "dot_flops": 0,
 
 def test_both_sentences_of_a_kernel_that_memory_limits():
     after = make_work(code="b", width=128, **COPY)
-    found = reason(H200, [make_work(width=16, **COPY)], [after], "num_warps 4 -> 8.", {"c": Times(200.0, 125.0)})
+    found = reason(H200, [make_work(width=16, **COPY)], [after], "num_warps 4→8.", {"c": Times(200.0, 125.0)})
     assert found is not None
     assert (
         found.limited
-        == "The original was limited by memory (it has to move 480 MB, 100 us at 4800 GB/s) and reached 50 % of that in 200 us."
+        == "The original was limited by memory (it has to move 480 MB, 100 µs at 4800 GB/s) and reached 50 % of that in 200 µs."
     )
     assert found.moved.startswith(
-        "The edit (num_warps 4 -> 8) moved this: wider accesses: a thread moves 2 bytes at a time before, 16 after"
+        "The edit (num_warps 4→8) changed this: wider accesses: a thread moves 2 bytes at a time before, 16 after"
     )
-    assert found.moved.endswith("; the limit is the same, and it reached 80 % of it in 125 us.")
+    assert found.moved.endswith("; the limit is the same, and it reached 80 % of it in 125 µs.")
     assert found.kinds == ("memory", "memory")
 
 
 def test_with_several_cases_it_says_which_one_the_figures_are_of():
     small = evolve(make_work(**{**COPY, "dram_bytes": 1e8, "moved_bytes": 1e8}), case="small")
-    found = reason(H200, [small, make_work(**COPY)], [make_work(code="b", width=128, **COPY)], "num_warps 4 -> 8.", {})
+    found = reason(H200, [small, make_work(**COPY)], [make_work(code="b", width=128, **COPY)], "num_warps 4→8.", {})
     assert found is not None
     assert found.limited == "On the longest of 2 cases the original was limited by memory (it has to move 480 MB)."
 
@@ -46,7 +46,7 @@ def test_what_speaks_about_the_limit_stands_first_and_the_price_is_named():
     assert found is not None
     assert found.limited.startswith("The original was limited by registers (800 bytes per thread go to memory and back")
     assert found.moved.startswith(
-        "The edit (Rows are kept in registers) moved this: no registers spill any more: 800 bytes per thread before, 0 after; "
+        "The edit (Rows are kept in registers) changed this: no registers spill any more: 800 bytes per thread before, 0 after; "
     )
     assert "; against it: narrower accesses" in found.moved
     assert "the limit is now memory (" in found.moved
@@ -62,17 +62,17 @@ def test_a_prediction_says_no_measured_time():
     for text in (found.limited, found.moved, small.limited, small.moved):
         assert "reached" not in text
         assert not re.search(r"\d (ns|us|ms|s)\b", text)
-    assert "moved only what speaks against it: narrower accesses" in found.moved
+    assert "changed only what speaks against it: narrower accesses" in found.moved
     assert "no fact that is read here explains a gain" in found.moved
 
 
 def test_no_claim_without_its_fact():
     same = reason(H200, [make_work(**COPY)], [make_work(code="b", **COPY)], "y", {})
     assert same is not None
-    assert "moved no fact that is read here by 10 % or more, so why it matters isn't known" in same.moved
+    assert "changed no fact that is read here by 10 % or more, so why it matters isn't known" in same.moved
     unknown = reason(H200, [make_work()], [make_work(code="b")], "y", {})
     assert unknown is not None
-    assert unknown.limited == "What limited the original isn't known: nothing counted what it moves."
+    assert unknown.limited == "What limited the original isn't known: the bytes that it moves weren't counted."
     assert unknown.kinds == (None, None)
     assert reason(H200, [], [make_work()], "y", {}) is None
     gone = reason(H200, [make_work(**COPY)], [], "y", {})

@@ -25,18 +25,19 @@ def test_each_move_has_words_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("steps", "wanted"),
     [
-        ([("tiles", {"BLOCK": 128}, "BLOCK 64 -> 128.")], "BLOCK 64→128"),
+        ([("tiles", {"BLOCK": 128}, "BLOCK 64→128.")], "BLOCK 64→128"),
         (
             [
-                ("tiles", {"BLOCK": 32, "num_warps": 2}, "BLOCK 16 -> 32 and num_warps 4 -> 2, with the grid."),
+                ("tiles", {"BLOCK": 32, "num_warps": 2}, "BLOCK 16→32 and num_warps 4→2, with the grid."),
                 ("split_k", {"parts": 4}, "The loop over K is split."),
-                ("tiles", {"BLOCK": 64, "num_warps": 8}, "BLOCK 32 -> 64 and num_warps 2 -> 8."),
+                ("tiles", {"BLOCK": 64, "num_warps": 8}, "BLOCK 32→64 and num_warps 2→8."),
             ],
             "BLOCK 16→64 · split-K 4 · 8 warps",
         ),
-        ([("tiles", {}, "BLOCK 64 -> 32."), ("tiles", {}, "BLOCK 32 -> 64."), ("exp2", {}, "exp(x) becomes exp2.")], "exp2"),
+        ([("tiles", {}, "BLOCK 64→32."), ("tiles", {}, "BLOCK 32→64."), ("exp2", {}, "exp(x) becomes exp2.")], "exp2"),
         ([("loop_stages", {"num_stages": 3}, "The loads are issued 2 iterations ahead.")], "3-stage loop"),
-        ([("tiles", {"num_warps": 1}, "num_warps 4 -> 1.")], "1 warp"),
+        ([("tiles", {"num_warps": 1}, "num_warps 4→1.")], "1 warp"),
+        ([("tiles", {"BLOCK": 8}, "BLOCK 16 -> 8 and num_warps 4 -> 8.")], "BLOCK 16→8 · 8 warps"),  # as older histories have it
         (
             [("elements_per_thread", {"elements": n}, "Warps follow the block.") for n in (32, 16)] + [("exp2", {}, "It becomes exp2.")],
             "16 elements/thread · exp2",
@@ -52,7 +53,7 @@ def test_the_chain_in_a_line(steps: list[tuple[str, dict[str, object], str]], wa
 
 
 def test_each_title_of_a_list_begins_in_its_own_way() -> None:
-    tiles = Step("tiles", {"num_warps": 8}, "BLOCK_SIZE_M 64 -> 128 and num_warps 4 -> 8.")
+    tiles = Step("tiles", {"num_warps": 8}, "BLOCK_SIZE_M 64→128 and num_warps 4→8.")
     split, exp2, hints = Step("split_k", {"parts": 4}, "."), Step("exp2", {}, "."), Step("cache_hints", {"plan": "stream"}, ".")
     found = titles({1: [tiles], 2: [tiles, split, hints], 3: [tiles, split, exp2], 4: [exp2], 5: [tiles, split, hints], 6: []})
     assert found[1] == "BLOCK_SIZE_M 64→128 · 8 warps"

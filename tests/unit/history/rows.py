@@ -54,7 +54,7 @@ def variant_row(run: str = "a1b2c3", number: int = 1) -> VariantRow:
         {"BLOCK": 128},
         key="tiling.blocks(BLOCK=128)",
         numerics="exact",
-        what="BLOCK 64 -> 128",
+        what="BLOCK 64→128",
         why="small",
         author="rewriter",
         patch=[{"path": "/w/k.py", "base": "0", "edits": [[0, 1, "é\r\n"]]}],

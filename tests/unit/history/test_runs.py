@@ -42,7 +42,7 @@ def test_rows_come_back_as_written(store: Store) -> None:
     assert trials.variants(store, "a1b2c3") == (variant_row(),)
     assert trials.trials(store, "a1b2c3") == (trial_row(),)
     assert trials.pulls(store, "a1b2c3") == (pull_row(),)
-    assert trials.variant(store, "a1b2c3", 1).what == "BLOCK 64 -> 128"
+    assert trials.variant(store, "a1b2c3", 1).what == "BLOCK 64→128"
     with pytest.raises(HistoryError, match="no variant 7"):
         trials.variant(store, "a1b2c3", 7)
 

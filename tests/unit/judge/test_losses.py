@@ -47,10 +47,10 @@ GAIN = {"c1": (100.0, 1.25), "c2": (100.0, 1.25)}
 @pytest.mark.parametrize(
     ("times", "case", "ratio"),
     [
-        ({"c1": (10.0, 10 / 3.3), "c2": (1000.0, 1000 / 1100)}, "c2", "0.91x"),
-        ({f"c{i}": (100.0, 1.2) for i in range(7)} | {"c7": (100.0, 0.5)}, "c7", "0.50x"),
-        ({"c1": (100.0, 2.0), "c2": (100.0, 0.8), "c3": (100.0, 0.7)}, "c3", "0.70x"),
-        ({"c1": (100.0, 2.0), "c2": (3.0, 0.9)}, "c2", "0.90x"),  # 0.3 µs, but the objective is what every case is timed for
+        ({"c1": (10.0, 10 / 3.3), "c2": (1000.0, 1000 / 1100)}, "c2", "0.91×"),
+        ({f"c{i}": (100.0, 1.2) for i in range(7)} | {"c7": (100.0, 0.5)}, "c7", "0.50×"),
+        ({"c1": (100.0, 2.0), "c2": (100.0, 0.8), "c3": (100.0, 0.7)}, "c3", "0.70×"),
+        ({"c1": (100.0, 2.0), "c2": (3.0, 0.9)}, "c2", "0.90×"),  # 0.3 µs, but the objective is what every case is timed for
     ],
 )
 def test_no_case_loses(times, case, ratio, finalists):
@@ -65,7 +65,7 @@ def test_under_two_percent_is_no_loss():
 
 
 def test_a_loss_counts_whatever_the_interval_is_wide():
-    """0.94x at 1 % between processes: the interval ends above 0.98x, yet the case is slower beyond doubt."""
+    """0.94× at 1 % between processes: the interval ends above 0.98×, yet the case is slower beyond doubt."""
     found = judged({"c1": (100.0, 1.5), "c2": (100.0, 0.94)}, noise={"pair_noise": 0.001, "process_noise": 0.01}, finalists=3, seed=4)
     assert 1 / 1.02 < found.cases[1].device.high < 1
     assert found.performance == "inconclusive"
@@ -96,7 +96,7 @@ def test_as_far_as_the_original_differs_from_itself_is_no_loss():
 def test_screening_keeps_what_loses_a_case_for_a_choice_by_size():
     found = judged({"c1": (10.0, 3.0), "c2": (1000.0, 0.9, 0.9)}, stage="screening", sizes=unseen(0.5))
     assert found.performance == "faster"
-    assert "On case c2 it is slower: 0.90x." in found.reason
+    assert "On case c2 it is slower: 0.90×." in found.reason
     assert found.worst == pytest.approx(0.9, rel=0.01)
     assert found.weighted == pytest.approx(1010 / (10 / 3 + 1000 / 0.9), rel=0.01)
 
@@ -202,12 +202,12 @@ def test_no_case_loses_in_the_other_time():
     times = {"c1": (100.0, 1.25, 1.2), "c2": (100.0, 1.25, 1.2), "c3": (100.0, 1.25, 0.9)}
     found = judged(times)
     assert found.performance == "inconclusive"
-    assert "On case c3 it is slower per call: 0.90x, so it isn't called faster." in found.reason
+    assert "On case c3 it is slower per call: 0.90×, so it isn't called faster." in found.reason
     assert judged({name: (us, 1.25, 1.2) for name, (us, *_) in times.items()}).performance == "faster"
     assert judged({name: (us / 20, *ratios) for name, (us, *ratios) in times.items()}).performance == "faster"  # 0.6 µs
     assert judged(times, stage="screening").performance == "faster"
     swapped = judged({name: (us, call, device) for name, (us, device, call) in times.items()}, objective="call")
-    assert "On case c3 it is slower on the device: 0.90x" in swapped.reason
+    assert "On case c3 it is slower on the device: 0.90×" in swapped.reason
 
 
 def test_a_loss_of_the_other_time_that_only_all_cases_show():

@@ -151,7 +151,7 @@ def test_the_same_code_is_not_called_faster(noise):
 
 
 def test_a_real_tenth_is_found():
-    """A true 1.10x at 1 % noise is called faster in more than 95 % of the runs."""
+    """A true 1.10× at 1 % noise is called faster in more than 95 % of the runs."""
     noise = {"pair_noise": 0.01, "process_noise": 0.01, "cases": ("c1",), "pairs": 5}
     counts = called(200, 2, lambda r: measurements(r, **noise), lambda r: measurements(r, 1.10, **noise))
     assert counts["faster"] > 190
@@ -187,7 +187,7 @@ def test_the_intervals_of_three_finalists_hold_together():
 
 @pytest.mark.parametrize("finalists", [1, 3])
 def test_a_real_tenth_is_found_among_finalists(finalists):
-    """1.10x at 1 % between processes: at least 90 % of the finalists."""
+    """1.10× at 1 % between processes: at least 90 % of the finalists."""
     found = [f for found in finals(400 // finalists, 7, finalists, ratio=1.10) for f in found]
     assert sum(f.performance == "faster" for f in found) / len(found) >= 0.90
 

@@ -144,9 +144,9 @@ def test_a_measured_kernel(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(), CASES, rows()))
     assert f"**kernel**: measured on NVIDIA H200, {DAY}" in text
     assert "It reaches 50 % of that. *(measured)*" in text
-    assert f"| device time | 200 us | measured on NVIDIA H200, {DAY} (events) |" in text, "the final's, not the baseline's"
-    assert f"| call time | 220 us | measured on NVIDIA H200, {DAY} |" in text
-    assert "| roofline | 50 % of 100 us, memory |" in text
+    assert f"| device time | 200 µs | measured on NVIDIA H200, {DAY} (events) |" in text, "the final's, not the baseline's"
+    assert f"| call time | 220 µs | measured on NVIDIA H200, {DAY} |" in text
+    assert "| roofline | 50 % of 100 µs, memory |" in text
     assert "| memory | 2.4 TB/s of 4.8 TB/s |" in text
     assert "| arithmetic | 500 GFLOP/s of" in text
     assert re.search(r"\| occupancy \| \d+ %, limited by [a-z]+ \| compiled for NVIDIA H200", text)
@@ -156,7 +156,7 @@ def test_a_measured_kernel(tmp_path: Path) -> None:
     assert "The longest of 2 timing cases: `x: float32[2, 8]`." in text
     assert "Run a1b2c3d4, Triton 3.6.0, torch 2.9.0" in text
     assert f"Verified on NVIDIA H200, {DAY}:" in text
-    assert "- **1.61x (1.50 to 1.70)** on 2 cases. Variant 1: edit 1." in text
+    assert "- **1.61× (1.50 to 1.70)** on 2 cases. Variant 1: edit 1." in text
     assert "Variant 3" not in text, "it wasn't verified"
     assert text.index("Variant 1") < text.index("Variant 2")
     assert "7.7" not in text, "screening chose it, so its figure flatters it"
@@ -173,7 +173,7 @@ def test_without_a_final_the_baseline_speaks(tmp_path: Path) -> None:
     early = rows()
     early = evolve(early, finals=(), measurements=tuple(m for m in early.measurements if m.stage == "baseline"))
     text = kernel_hover(*read(tmp_path, run(state="interrupted", reason="stopped by you"), CASES, early))
-    assert "| device time | 501 us |" in text
+    assert "| device time | 501 µs |" in text
     assert "interrupted: stopped by you" in text
     assert "Verified" not in text
 
@@ -192,22 +192,22 @@ def test_text_that_has_changed_has_no_variant(tmp_path: Path) -> None:
     text = kernel_hover(found, seen, stale=stale)
     assert "verify it again" in text
     assert "Verified on" in kernel_hover(found, seen)
-    assert not [word for word in ("Verified on", "Variant 1", "1.61x", "edit 1") if word in text]
+    assert not [word for word in ("Verified on", "Variant 1", "1.61×", "edit 1") if word in text]
 
 
 def test_a_call_of_several_launches_has_no_share_of_the_roofline(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(), [case(1), {**case(2), "other_kernels": ["copy"]}], rows()))
-    assert "| device time | 200 us |" in text
+    assert "| device time | 200 µs |" in text
     assert "It reaches" not in text
     assert "| roofline |" not in text
-    assert "| speed of light | 100 us, memory | predicted for NVIDIA H200" in text
+    assert "| speed of light | 100 µs, memory | predicted for NVIDIA H200" in text
     assert "measured" not in picture(text)
 
 
 def test_a_prediction_never_has_a_ratio_or_a_time_beside_a_variant(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run("predicted"), CASES, rows("predicted")))
     assert f"**kernel**: predicted for h200, {DAY}; nothing is measured" in text
-    assert "| speed of light | 100 us, memory | predicted for" in text
+    assert "| speed of light | 100 µs, memory | predicted for" in text
     assert "device time" not in text
     assert "Predicted for h200, not measured:" in text
     variants = [line for line in text.splitlines() if "Variant" in line]
@@ -230,7 +230,7 @@ def test_a_prediction_without_a_bet_says_so(tmp_path: Path) -> None:
 
 def test_an_unknown_gpu_loses_only_what_needs_its_rates(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(device="Acme X1 (rates estimated from NVIDIA H200)"), CASES, rows()))
-    assert "| device time | 200 us |" in text
+    assert "| device time | 200 µs |" in text
     assert "| registers | 40 per thread | compiled |" in text
     assert "| roofline |" not in text
     assert "Rates of Acme X1" in text
@@ -239,7 +239,7 @@ def test_an_unknown_gpu_loses_only_what_needs_its_rates(tmp_path: Path) -> None:
 def test_launches_and_constexprs_show_what_was_captured(tmp_path: Path) -> None:
     known = read(tmp_path, run(), CASES, rows())
     text = launch_hover(*known)
-    assert "| `x: float32[1, 8]` | 4096 x 2 | 4 | 3 | `BLOCK=64` |" in text
+    assert "| `x: float32[1, 8]` | 4096 × 2 | 4 | 3 | `BLOCK=64` |" in text
     assert text.count("\n| `x") == 3
     block = constexpr_hover(*known, "BLOCK")
     assert "- `BLOCK = 64`: `x: float32[1, 8]`" in block
@@ -250,7 +250,7 @@ def test_launches_and_constexprs_show_what_was_captured(tmp_path: Path) -> None:
 
 def test_a_run_may_have_seen_no_launch(tmp_path: Path) -> None:
     text = launch_hover(*read(tmp_path, run(), [{**case(1), "launches": []}], rows()))
-    assert "saw no launch" in text
+    assert "recorded no launch" in text
     assert "|" not in text
 
 

@@ -63,9 +63,9 @@ def nobody(path: str) -> str:
 async def test_moves_that_it_names_are_kept_with_their_patches(tmp_path: Path) -> None:
     path = str(tmp_path / "k.py")
     patch = patch_to_json(between({path: KERNEL}, {path: KERNEL.replace("BLOCK", "SIZE")}))
-    move = {"event": "proposed", "code": "spills", "move": "tiling.tiles(BLOCK=64)", "what": "BLOCK 128 -> 64.", "patch": patch}
+    move = {"event": "proposed", "code": "spills", "move": "tiling.tiles(BLOCK=64)", "what": "BLOCK 128→64.", "patch": patch}
     found = await Inspections(nobody, program(tmp_path, inspected(), move)).inspect(ask(tmp_path))
-    assert [(r.number, r.code, r.what) for r in found.remedies] == [(1, "spills", "BLOCK 128 -> 64.")]
+    assert [(r.number, r.code, r.what) for r in found.remedies] == [(1, "spills", "BLOCK 128→64.")]
     assert found.of.patches[1].apply({path: KERNEL}) == {path: KERNEL.replace("BLOCK", "SIZE")}
 
 

@@ -62,7 +62,7 @@ def test_before_any_run_a_hover_says_what_compiling_told() -> None:
         "| spills | none |",
         "| occupancy | 75 %, limited by registers |",
         "- line 8: 60 % of the bytes",
-        "No variant was tried yet. Begin with the code action *Optimize*",
+        "No variant has been tried yet. Start with the code action *Optimize*",
     ):
         assert said in text, text
     assert inspected([row()], "scale_kernel") is not None  # of a version that knew no lines

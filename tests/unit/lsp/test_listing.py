@@ -50,7 +50,7 @@ PATH = "/w/k.py"
         ({"state": "failed"}, None, "failed"),
         ({"policy": "given"}, three("a1"), "verified 1.61×"),
         ({"policy": "given", "mode": "predicted"}, predicted("a1", "likely slower"), "likely slower"),
-        ({"policy": "given", "reason": "your edit of add is slower: 0.90x on H200"}, None, "your edit of add is slower"),
+        ({"policy": "given", "reason": "your edit of add is slower: 0.90× on H200"}, None, "your edit of add is slower"),
     ],
 )
 def test_a_run_in_a_few_words(findings: Findings, more: dict[str, Any], rows: trials.Rows | None, words: str) -> None:

@@ -46,7 +46,7 @@ def test_a_measured_run_from_start_to_end() -> None:
     tell(live, "phase_changed", phase="capture", trial=None)
     assert live.headline == "capturing"
     tell(live, "phase_changed", phase="baseline", trial=None)
-    assert live.headline == "looking at the original"
+    assert live.headline == "examining the original"
     tell(live, "phase_changed", phase="measure", trial=1)
     assert live.headline == "0/20"
     trial(live, 1, "slower", best=0, score=0.8)
@@ -197,8 +197,8 @@ def test_a_run_that_was_done_before_it_was_stopped_is_finished() -> None:
 @pytest.mark.parametrize(
     ("mode", "outcome", "reason", "verified", "headline"),
     [
-        ("measured", "faster", "your edit of k is faster: 1.52x (1.50 to 1.60)", (1,), "verified 1.52×"),
-        ("measured", "slower", "your edit of k is slower: 0.80x (0.78 to 0.82)", (), "your edit of k is slower"),
+        ("measured", "faster", "your edit of k is faster: 1.52× (1.50 to 1.60)", (1,), "verified 1.52×"),
+        ("measured", "slower", "your edit of k is slower: 0.80× (0.78 to 0.82)", (), "your edit of k is slower"),
         (
             "predicted",
             "wrong",

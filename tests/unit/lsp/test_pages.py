@@ -23,7 +23,7 @@ from kernelband.source import between, patch_to_json
 from tests.unit.cli import test_figures as measuring
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
-RATIO = re.compile(r"\d\s*[x×]\b|\d (?:us|ms|µs)\b")
+RATIO = re.compile(r"\d\s*[x×](?!\w)|\d (?:us|ms|µs)\b")
 HOSTILE = "[click](https://evil.example) <img src=x> **b** `c` | a\n\n# b ```` ![p](http://e.example/p.png)"
 READER = MarkdownIt("commonmark", {"html": True}).enable("table")
 
@@ -70,7 +70,7 @@ def predicted(folder: Path, base: dict[str, str], edited: dict[str, str], **more
     """A run of the kernel in the first file, with one variant."""
     db = folder / "history.db"
     forecast = {"tier": "likely faster", "fact": "fewer bytes: 8 MB before, 4 MB after", "gains": ["fewer bytes"], "costs": ["more waits"]}
-    row = evolve(variant_row(), patch=patch_to_json(between(base, edited)), forecast=forecast, what="BLOCK 64 -> 128.", **more)
+    row = evolve(variant_row(), patch=patch_to_json(between(base, edited)), forecast=forecast, what="BLOCK 64→128.", **more)
     with Store.write(db) as store:
         runs.begin(store, run_row(mode="predicted", path=next(iter(base)), state="finished"), base)
         trial = evolve(trial_row(), correctness="interpreted", performance="not_measured", score=7.77)
@@ -120,12 +120,12 @@ def test_a_figure_stands_with_its_interval_device_and_date(tmp_path: Path) -> No
     )
     text = read(db, Page(measuring.RUN, 1, REPORT))
     assert str(measuring.SCREENED) not in text
-    assert "| `M=1024` | device, events | 20.1 us | 10 us | 2.01x | 1.99 to 2.03 |" in text
-    assert re.search(r"\| \*\*score: geometric mean\*\* \| device, events \|  \|  \| 1.62x \| [\d.]+ to [\d.]+ \|", text)
+    assert "| `M=1024` | device, events | 20.1 µs | 10 µs | 2.01× | 1.99 to 2.03 |" in text
+    assert re.search(r"\| \*\*score: geometric mean\*\* \| device, events \|  \|  \| 1.62× \| [\d.]+ to [\d.]+ \|", text)
     assert "| device | NVIDIA H200 |" in text
     assert re.search(r"\| date \| 20\d\d-\d\d-\d\d \d\d:\d\d \|", text)
     assert "with at least 95 % certainty" in text
-    assert "\n- M=4096: 12 % slower per call, though 1.31x faster on the device.\n" in text
+    assert "\n- M=4096: 12 % slower per call, though 1.31× faster on the device.\n" in text
     assert [t.type for t in READER.parse(text)].count("table_open") == 2
 
 

@@ -27,7 +27,7 @@ def test_a_file_is_read_only_and_may_become_another(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["report.md"]
     shelf.remove()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(SourceError, match="the server is ending"):
+    with pytest.raises(SourceError, match="the server is shutting down"):
         shelf.put(("r", "1", "report.md"), "three")
     assert list(tmp_path.iterdir()) == []
 

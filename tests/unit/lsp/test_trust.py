@@ -139,7 +139,7 @@ def test_the_commands(path: Path, work: Path, capsys: pytest.CaptureFixture[str]
     assert "`kernelband trust DIR`" in out
     code, out, err = run(capsys, trust, str(work / "inner" / ".."))
     assert (code, err) == (0, "")
-    assert f"Trusted: {work} " in out
+    assert f"Trusted: {work}, " in out
     assert run(capsys, untrust, str(work / "inner")) == (0, f"Not trusted: {work / 'inner'}.\n", "")
     run(capsys, trust, str(work / "inner" / "deep"))
     assert run(capsys, trust)[1] == f"{work}\n{work / 'inner'}  (not trusted)\n{work / 'inner' / 'deep'}\n"

@@ -147,7 +147,7 @@ def test_what_was_proposed_before_isnt_again(program: Program) -> None:
 def test_a_proposal_that_fails_later_is_mended_once(program: Program, outcome: str) -> None:
     world = World(program, variant("one", "n = n + 0"), variant("mended", "n = n - 0"), variant("fresh", "n = n * 1"))
     (one,) = world.write().proposals
-    story = Story(("BLOCK 32 -> 64",), (Tried(one.key, one.what, outcome, "ptxas says: no, in /home/me/secret/m.py:3"),))
+    story = Story(("BLOCK 32→64",), (Tried(one.key, one.what, outcome, "ptxas says: no, in /home/me/secret/m.py:3"),))
     world.author.inform(story)
     (mended,) = world.write(already={one.key}).proposals
     last = world.client.talks[-1]
@@ -155,7 +155,7 @@ def test_a_proposal_that_fails_later_is_mended_once(program: Program, outcome: s
     assert "ptxas says: no, in m.py:3" in last[-1]["content"]
     assert world.write(already={one.key, mended.key}).proposals[0].what == "fresh"  # a question of its own, not a third try
     asked = world.client.talks[-1][1]["content"]
-    assert "- BLOCK 32 -> 64" in asked
+    assert "- BLOCK 32→64" in asked
     assert f"- one: {outcome.replace('_', ' ')} (ptxas says" in asked
 
 
@@ -226,7 +226,7 @@ def test_after_two_faults_in_a_row_it_is_left_alone(program: Program) -> None:
     world = World(program, *[ModelFault("Out of order (500).", again=True) for _ in range(4)])
     world.write()
     world.write("fusion")
-    assert "any more: Out of order (500)." in world.text
+    assert "no longer asked: Out of order (500)." in world.text
     assert world.write("pipeline").exhausted
     assert len(world.client.talks) == 4  # each question once more, then no more
 
@@ -242,7 +242,7 @@ def test_alone_with_something_found_the_run_comes_to_its_end(program: Program) -
     world.write()
     draft = world.write("fusion")
     assert draft.exhausted
-    assert "any more: The key is refused." in world.text
+    assert "no longer asked: The key is refused." in world.text
 
 
 def test_no_call_when_no_time_is_left(program: Program) -> None:

@@ -1,4 +1,4 @@
-"""What moved against the parent is written down with each child, also after a resume: the parent's change is not the child's reason."""
+"""What changed against the parent is written down with each child, also after a resume: the parent's change is not the child's reason."""
 
 from __future__ import annotations
 

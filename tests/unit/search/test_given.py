@@ -66,7 +66,7 @@ def edited(block: int, more: str = "") -> str:
 def test_a_faster_edit_is_verified_and_kept_as_a_run(world: World) -> None:
     ended = world.judge(edited(256))
     assert (ended.state, ended.best, ended.verified) == ("finished", 1, (1,))
-    assert re.fullmatch(r"your edit of k is faster: (\d\.\d\d)x \(\d\.\d\d to \d\.\d\d\) against HEAD on NVIDIA H200( SXM)?", ended.reason)
+    assert re.fullmatch(r"your edit of k is faster: (\d\.\d\d)× \(\d\.\d\d to \d\.\d\d\) against HEAD on NVIDIA H200( SXM)?", ended.reason)
     with Store.read(world.db) as store:
         row = runs.find(store, ended.run)
         assert (row.policy, row.reason, row.options["against"]) == ("given", ended.reason, "HEAD")
@@ -84,7 +84,7 @@ def test_a_faster_edit_is_verified_and_kept_as_a_run(world: World) -> None:
 def test_a_slower_edit_is_measured_by_the_final_all_the_same(world: World) -> None:
     ended = world.judge(edited(8))
     assert (ended.best, ended.verified) == (None, ())
-    assert re.search(r"slower: 0\.\d\dx \(0\.\d\d to 0\.\d\d\)", ended.reason)
+    assert re.search(r"slower: 0\.\d\d× \(0\.\d\d to 0\.\d\d\)", ended.reason)
     with Store.read(world.db) as store:
         (final,) = trials.finals(store, ended.run)
         assert final.result["stage"] == "final"
@@ -211,7 +211,7 @@ def test_the_original_may_be_texts_that_are_nowhere(world: World) -> None:
     assert (unsaved.overlays[path], unsaved.edited[path]) == (edited(32), edited(64))
     with pytest.raises(UsageError, match="the same as"):
         given_edit(world.options(), None, {path: TEXT + "# more\n"})
-    with pytest.raises(UsageError, match="said twice"):
+    with pytest.raises(UsageError, match="given twice"):
         given_edit(world.options(), "HEAD", {path: edited(32)})
     kernel, host = TEXT.split("\n\ndef copy", 1)
     hosts = world.folder / "hosts.py"

@@ -74,7 +74,7 @@ def test_the_originals_headroom_comes_from_the_counters_and_is_said():
     assert world.executor.asked == [{"variant": None, "case": "c", "ncu": "/usr/bin/ncu", "limit_s": FIRST_S}]
     (said,) = world.said
     assert said.startswith("Nsight Compute: kernel keeps memory at 80 %, L2 at 50 %, multiprocessors at 25 % of the peak")
-    assert world.update() == ()  # the same representative is not looked at again
+    assert world.update() == ()  # the same representative is not checked again
 
 
 def test_only_representatives_are_profiled_each_code_once():

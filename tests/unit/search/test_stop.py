@@ -54,7 +54,7 @@ def test_no_gain_for_long_ends_a_search_by_seconds_only() -> None:
 
 def test_near_the_speed_of_light_ends_a_search_by_seconds_only() -> None:
     near = Progress(4, 4, 3, light=91.4)
-    assert why_stop(budget(seconds=60), near, 0) == "variant 3 reaches 91 % of the speed of light on every timing case or more"
+    assert why_stop(budget(seconds=60), near, 0) == "variant 3 reaches 91 % of the speed of light or more on every timing case"
     assert why_stop(budget(seconds=60), Progress(0, 0, 0, light=95.0), 0).startswith("the original reaches 95 %")
     assert why_stop(budget(trials=20), near, 0) == ""
     assert why_stop(budget(seconds=60), Progress(4, 4, 3, light=89.9), 0) == ""
@@ -89,7 +89,7 @@ LARGE = make_work(case="b", dram_bytes=1e9, moved_bytes=1e9, flops=100, dot_flop
 def test_launching_must_take_longer_than_the_work_of_every_timing_case() -> None:
     h200, (a, b) = find_device("h200"), (case("a", 10_000), case("b", 10**9))
     said = only_launches(h200, [a], [TINY], {})
-    assert said.startswith("launching it takes about 3 us, longer than its work on every timing case")
+    assert said.startswith("launching it takes about 3 µs, longer than its work on every timing case")
     assert only_launches(h200, [a], [TINY], {"a": 4.0}) == said
     assert only_launches(h200, [a], [TINY], {"a": 4.5}) == "", "it was measured to take longer than a launch"
     assert only_launches(h200, [a], [TINY, TINY], {"a": 8.0}) == said, "two launches in each call"

@@ -148,9 +148,7 @@ def test_files_that_can_not_be_read_are_named(folder: Path, cache: Path) -> None
         look = looked(folder, cache)
         assert names(look) == ["one", "three", "two"]
         big, bytes_, huge = sorted(look.problems)
-        assert big.startswith(
-            f"{folder / 'big.py'} has 1,000,048 bytes, more than the 1,000,000 of a file that is listed with its folder: "
-        )
+        assert big.startswith(f"{folder / 'big.py'} has 1,000,048 bytes, more than the 1,000,000 that are read when its folder is listed: ")
         assert bytes_.startswith(f"{folder / 'bytes.py'} isn't text that Python can read: ")
         assert huge.startswith(f"{folder / 'huge.py'} has 4,000,001 bytes, more than the 4,000,000 ")
 

@@ -48,10 +48,10 @@ def refused(text: str, name: str | None) -> str:
 
 def test_a_file_that_only_writes_kernels() -> None:
     said = refused("import triton\nTEXT = '''\n@triton.jit\ndef k(x): pass\n'''\n", None)
-    assert said.startswith("/w/k.py holds no @triton.jit kernel of its own: it writes the text of one while it runs (line 3)")
+    assert said.startswith("/w/k.py holds no @triton.jit kernel of its own: it generates one while it runs (line 3)")
 
 
 def test_a_name_that_is_in_no_source() -> None:
     text = "import triton\n@triton.jit\ndef helper(x): return x\nTEXT = '''\n@triton.jit\ndef added_kernel(x): pass\n'''\n"
-    assert "it has helper, and writes the text of another while it runs (line 5)" in refused(text, "added_kernel")
+    assert "it has helper, and generates another while it runs (line 5)" in refused(text, "added_kernel")
     assert "did you mean helper?" in refused(text, "helperr")

@@ -40,7 +40,7 @@ def test_what_only_the_user_may_say_is_left_out_and_told_on_its_line(key: str) -
     assert (found.trials, problem.line, problem.key) == (3, 5, key)
     assert (
         problem.message
-        == f"[tool.kernelband] of /w/pyproject.toml can't say {key}, because {OWN[key]} is the user's own to say: it is left out."
+        == f"[tool.kernelband] of /w/pyproject.toml can't set {key}, because only the user may say {OWN[key]}: it is ignored."
     )
     plain = read_configuration("/w/pyproject.toml", f'[tool.kernelband]\n{key.replace("-", "_")} = "bad"\n')
     assert [p.line for p in plain.problems] == [1]
@@ -124,7 +124,7 @@ def test_the_command_line_comes_first_and_a_budget_that_is_given_stands_alone(tm
         "trials": 7,
         "objective": "call",
     }
-    assert capsys.readouterr().err.count("which Python runs is the user's own to say") == 1
+    assert capsys.readouterr().err.count("only the user may say which Python runs") == 1
     given = {**NOTHING, "entry": "mine", "seconds": 5.0, "objective": "device"}
     assert with_repository(given, path) == given
     verify = {k: v for k, v in NOTHING.items() if k not in ("trials", "seconds")}

@@ -153,7 +153,7 @@ def test_the_only_entry_says_its_own_error(tmp_path: Path) -> None:
 
 def test_that_a_file_is_run_as_a_script_is_said(tmp_path: Path) -> None:
     found = capture(tmp_path, Answering(good()), script=True)
-    assert found.notes == ("No test or benchmark leads to add_kernel, so kernel.py is run as a script.",)
+    assert found.notes == ("No test or benchmark was found for add_kernel, so kernel.py is run as a script.",)
 
 
 def test_what_lies_beside_an_entry_is_found_while_it_runs_and_beside_the_proof(tmp_path: Path) -> None:

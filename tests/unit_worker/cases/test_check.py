@@ -105,7 +105,7 @@ BAD = {
         FORWARD,
         "exact",
         edit("autograd", ("save_for_backward(x, sig)", "save_for_backward(x, y)")),
-        "its outputs are others",
+        "its outputs differ from the original's",
     ),
 }
 BAD["writes an input"] = (

@@ -183,7 +183,7 @@ def edited(run, edits, module="prog"):
 @pytest.mark.parametrize(("run", "says"), [(name, says) for name, (_, says) in PROGRAMS.items()], indirect=["run"])
 def test_it_is_told_once_in_a_sentence_that_says_whose_it_is(run, says):
     assert [n for n in run.notes if "original itself" in n] == [
-        f"The original itself {says}: that is its own, and only what goes beyond it makes a variant wrong."
+        f"The original itself {says}: a variant is wrong only where it goes beyond that."
     ]
 
 
@@ -250,6 +250,6 @@ def test_much_is_told_in_one_sentence():
     assert said is not None
     assert said.count(". ") == 0
     assert said.startswith("The original itself writes outside of every tensor, beside x, leaves 1 of 2 elements of return[0] unwritten, ")
-    assert "does 6 more things like that and gives results that differ by up to 2.0e-06 of their RMS" in said
+    assert "does 6 more faults like these and gives results that differ by up to 2.0e-06 of their RMS" in said
     assert "reads outside of its tensors, on which 3 of 9 elements of y hang" in told([other])
     assert told([Faults(), Faults()]) is None

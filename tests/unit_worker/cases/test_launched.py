@@ -22,7 +22,7 @@ def test_a_kernel_that_only_serves_generated_text(make):
     run = make()
     said = refusal(run, "generated", "tripled", "test_tripled", "generated")
     assert "it launched tripled_over_blocks (1 times), which calls it." in said
-    written = re.search(r"writes the text of tripled_over_blocks while it runs, to (\S+?)[ ,]", said)
+    written = re.search(r"generates tripled_over_blocks while it runs, in (\S+?)[ ,]", said)
     assert written is not None
     assert written.group(1) == run.loader.original("generated").tripled.module.__file__
     assert f"launched in Elementwise.__call__ of {run.served.path('generated.py')}" in said
@@ -30,7 +30,7 @@ def test_a_kernel_that_only_serves_generated_text(make):
 
 def test_generated_text_that_does_not_call_it_says_nothing_of_other_entries(make):
     said = refusal(make(), "generated", "never:forgotten_kernel", "test_tripled")
-    assert "it launched tripled_over_blocks (1 times). The program writes the text of tripled_over_blocks" in said
+    assert "it launched tripled_over_blocks (1 times). The program generates tripled_over_blocks" in said
     assert said.endswith("Name an entry that launches one of these.")
 
 

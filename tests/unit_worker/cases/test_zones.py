@@ -188,4 +188,4 @@ def test_a_case_all_of_whose_results_hang_on_memory_beside_is_no_case(make):
     run.capture("prog", "steps_kernel", ["steps"], "test_it", neighbours=False)
     opened = open_case(run.state, run.cases[0]["id"])
     reason = beside(run.state, open_store(run.state), opened.case, opened, faults=Faults(), programs=0)
-    assert reason == "all of return hangs on what it reads outside of its tensors"
+    assert reason == "all of return depends on what it reads outside of its tensors"

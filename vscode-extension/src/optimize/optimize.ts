@@ -62,7 +62,7 @@ async function pickBudget(server: Server, state: vscode.Memento, target: Target)
     items.push({ label: "", kind: vscode.QuickPickItemKind.Separator });
     items.push({ label: vscode.l10n.t("Choose the device…"), description: await device(server, target), does: "device" });
     const title = vscode.l10n.t("Optimize {0}", target.kernel);
-    const picked = await vscode.window.showQuickPick(items, { title, placeHolder: vscode.l10n.t("How much may the search spend? The final verification comes on top.") });
+    const picked = await vscode.window.showQuickPick(items, { title, placeHolder: vscode.l10n.t("How much may the search use? The final verification is added to it.") });
     if (picked?.budget || !picked) return picked?.budget;
     if (picked.does === "type") return typed();
     await server.command("chooseDevice", target.uri);
@@ -71,7 +71,7 @@ async function pickBudget(server: Server, state: vscode.Memento, target: Target)
 
 async function typed(): Promise<Budget | undefined> {
   // the exporter reads literals only
-  const wrong = vscode.l10n.t({ message: "This is no budget: write 20 trials, 90 s, 5 min, or two of them with a comma.", comment: ["In English only: trials, s, min."] });
+  const wrong = vscode.l10n.t({ message: "This isn't a budget: write 20 trials, 90 s, 5 min, or two of them with a comma.", comment: ["In English only: trials, s, min."] });
   const text = await vscode.window.showInputBox({
     prompt: vscode.l10n.t({ message: "Trials, seconds or both, such as 20 trials, 90 s or 20 trials, 5 min", comment: ["In English only: trials, s, min."] }),
     validateInput: (value) => (read(value) ? undefined : wrong),

@@ -10,9 +10,9 @@ export function state({ report, live, problem, exported_s }: Shown): string {
   if (!report) {
     if (live?.state === "failed") return failed(live.error || live.reason);
     if (live && live.state !== "running") {
-      return live.reason ? l10n.t("This run was stopped before it wrote anything down: {0}", sentence(live.reason)) : l10n.t("This run was stopped before it wrote anything down.");
+      return live.reason ? l10n.t("This run was stopped before it recorded anything: {0}", sentence(live.reason)) : l10n.t("This run was stopped before it recorded anything.");
     }
-    if (live) return l10n.t("The run has begun ({0}); its report begins when the kernel's program was captured.", live.headline);
+    if (live) return l10n.t("The run has started ({0}); its report begins when the kernel's program is captured.", live.headline);
     return problem || l10n.t("The report is being read.");
   }
   const { run } = report;
@@ -26,15 +26,15 @@ export function state({ report, live, problem, exported_s }: Shown): string {
 }
 
 function failed(why: string): string {
-  return why ? l10n.t("This run failed: {0}", sentence(why)) : l10n.t("This run failed: it said nothing.");
+  return why ? l10n.t("This run failed: {0}", sentence(why)) : l10n.t("This run failed without a message.");
 }
 
 function going({ run }: Report, live: Shown["live"]): string {
-  if (!live) return l10n.t("This run goes on in another window or terminal; its report is as of now.");
+  if (!live) return l10n.t("This run is running in another window or terminal; its report shows its current state.");
   if (live.state !== "running") return l10n.t("The run has ended; its report is being read.");
   if (live.headline === "stopping") return l10n.t("Stopping; what was found so far is kept.");
   if (live.headline === "verifying") return l10n.t("Verifying the best candidates in fresh processes.");
-  const doing: Record<string, string> = { start: l10n.t("Starting."), capture: l10n.t("Capturing what the kernel works on."), baseline: l10n.t("Looking at the original.") };
+  const doing: Record<string, string> = { start: l10n.t("Starting."), capture: l10n.t("Capturing the kernel's inputs."), baseline: l10n.t("Examining the original.") };
   const word = live.trials === 0 ? doing[live.phase] : undefined;
   if (word) return word;
   return run.mode === "measured" ? l10n.t("Searching; scores are of screening until the best are verified.") : l10n.t("Searching; nothing is measured, so there are tiers only.");

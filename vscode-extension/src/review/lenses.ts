@@ -40,8 +40,8 @@ export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable 
       ...(review.open.length ? [lens(left(review), "next", vscode.l10n.t("Go to the next change"))] : []),
       ...(isKnown(review) ? [] : [lens(vscode.l10n.t("Verify this version"), "verify", vscode.l10n.t("Check and time the text as it is against the text from before"))]),
       lens(vscode.l10n.t("Accept"), "accept", now ? vscode.l10n.t("Keep the variant") : vscode.l10n.t("Keep the text as it is")),
-      lens(vscode.l10n.t("Reject"), "reject", vscode.l10n.t("Put the original back")),
-      lens(vscode.l10n.t("Next variant"), "nextVariant", vscode.l10n.t("Put the original back, and the next variant in")),
+      lens(vscode.l10n.t("Reject"), "reject", vscode.l10n.t("Restore the original")),
+      lens(vscode.l10n.t("Next variant"), "nextVariant", vscode.l10n.t("Restore the original, and apply the next variant")),
       lens(vscode.l10n.t("Side by side"), "sideBySide", vscode.l10n.t("Compare with the text from before")),
     ];
   }
@@ -54,8 +54,8 @@ export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable 
     const name = state === "edited" ? vscode.l10n.t("{0} (edited)", label(review, step)) : label(review, step);
     return [
       lens(name, ""),
-      lens(vscode.l10n.t("Keep"), "keep", step ? vscode.l10n.t("Keep this change at all its places, and those that it was made on") : vscode.l10n.t("Keep this change at all its places")),
-      lens(vscode.l10n.t("Undo"), "undo", isLast ? vscode.l10n.t("Put the original lines back, at all its places") : vscode.l10n.t("Put the original lines back at all its places, also of the changes that were made on this one")),
+      lens(vscode.l10n.t("Keep"), "keep", step ? vscode.l10n.t("Keep this change at all its places, and those that it builds on") : vscode.l10n.t("Keep this change at all its places")),
+      lens(vscode.l10n.t("Undo"), "undo", isLast ? vscode.l10n.t("Restore the original lines, at all its places") : vscode.l10n.t("Restore the original lines at all its places, also of the changes that build on this one")),
     ];
   }
 }

@@ -11,7 +11,7 @@ export async function pickVariant(server: Server, uri: string, kernel: string, i
   const known = await server.command<Runs>("report", uri, kernel);
   if (known.stale && !isInFile) throw new Error(known.stale);
   const list = offers(known);
-  if (!list.length && !isInFile) throw new Error(vscode.l10n.t("There is no variant of {0} to take: optimize it first.", kernel));
+  if (!list.length && !isInFile) throw new Error(vscode.l10n.t("There is no variant of {0} to apply: optimize it first.", kernel));
   const pick = vscode.window.createQuickPick<Item>();
   pick.title = vscode.l10n.t("Variants of {0}", kernel);
   pick.placeholder = vscode.l10n.t("Choose the variant to review in the file");
@@ -27,7 +27,7 @@ export async function pickVariant(server: Server, uri: string, kernel: string, i
     buttons,
     offer,
   }));
-  if (isInFile) items.push({ label: vscode.l10n.t("$(discard) The original"), detail: vscode.l10n.t("Put the text from before back") });
+  if (isInFile) items.push({ label: vscode.l10n.t("$(discard) The original"), detail: vscode.l10n.t("Restore the text from before") });
   pick.items = items;
   try {
     return await new Promise((resolve) => {

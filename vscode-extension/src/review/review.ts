@@ -26,7 +26,7 @@ export type Standing = "whole" | "step" | "edited" | "none";
 
 export interface ReviewedFile {
   readonly uri: string;
-  /** The text before the variant was put in. */
+  /** The text before the variant was applied. */
   readonly baseline: string;
   readonly text: TrackedText;
 }

@@ -117,15 +117,15 @@ export class Reviews implements vscode.Disposable {
       if (busy) throw new Error(vscode.l10n.t("A variant of {0} is under review in a file that this one changes, too: accept or reject it first.", busy.told.kernel));
       if (documents.every((document, at) => document.version === answer.files[at]?.version)) return this.#put(answer, documents);
     }
-    throw new Error(vscode.l10n.t("The text changed while the variant was put in, so nothing was edited: try again when nobody types."));
+    throw new Error(vscode.l10n.t("The text changed while the variant was applied, so nothing was edited: try again."));
   }
 
   async #put(answer: Reviewed, documents: readonly vscode.TextDocument[]): Promise<Review> {
     const review = Review.of(answer, new Map(documents.map((document) => [document.uri.toString(), document.getText()])));
     const edits = answer.files.map(({ uri, hunks }) => [uri, hunks.map((h) => ({ at: h.start, removed: h.end - h.start, lines: h.lines }))] as const);
-    if (!(await apply(new Map(edits)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+    if (!(await apply(new Map(edits)))) throw new Error(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."));
     if (!documents.every((document) => isAt(review, document))) {
-      throw new AlreadyIn(vscode.l10n.t("The text changed at once after the variant was put in, so it isn't under review: undo takes it back."));
+      throw new AlreadyIn(vscode.l10n.t("The text changed right after the variant was applied, so it isn't under review: undo removes it."));
     }
     this.#begin(review);
     return review;
@@ -162,7 +162,7 @@ export class Reviews implements vscode.Disposable {
     if (review.isLostFrom(step)) {
       throw new Error(vscode.l10n.t("An edit goes across the border of this change, so it can't be undone by itself: undo that edit, or reject the variant."));
     }
-    if (!(await apply(review.undo(step)))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+    if (!(await apply(review.undo(step)))) throw new Error(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."));
   }
 
   /**
@@ -179,11 +179,11 @@ export class Reviews implements vscode.Disposable {
     this.#end(review);
   }
 
-  /** Put the original back, as one edit. False: a person rather kept their text. */
+  /** Restore the original, as one edit. False: a person rather kept their text. */
   async reject(review: Review): Promise<boolean> {
     if (review.isLost && !(await this.#mayRestore(review))) return false;
     const edits = review.isLost ? new Map(review.files.map(({ uri, baseline, text }) => [uri, [{ at: 0, removed: text.lines.length, lines: linesOf(baseline) }]])) : review.undo();
-    if (!(await apply(edits))) throw new Error(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."));
+    if (!(await apply(edits))) throw new Error(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."));
     this.#end(review);
     return true;
   }

@@ -299,7 +299,7 @@ function ownInterpreter(): string {
 function noPython(): string {
   const own = ownInterpreter();
   return own
-    ? vscode.l10n.t("kernelband.server.interpreter is {0}, and that is no Python 3.10 or newer which can be started: change it, or leave it empty.", own)
+    ? vscode.l10n.t("kernelband.server.interpreter is {0}, which isn't a Python 3.10 or newer that can be started: change it, or leave it empty.", own)
     : vscode.l10n.t("KernelBand's language server needs Python 3.10 or newer, and none was found: install one, or set kernelband.server.interpreter.");
 }
 

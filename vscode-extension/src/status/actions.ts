@@ -10,12 +10,12 @@ export function registerStatusActions(context: vscode.ExtensionContext, server: 
   on("environment", async () => {
     const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
     if (!uri) {
-      void vscode.window.showInformationMessage(vscode.l10n.t("No file or folder is open: open one, since its Python is what is looked at."));
+      void vscode.window.showInformationMessage(vscode.l10n.t("No file or folder is open: open one, since its Python is checked."));
       return;
     }
     if (!(await server.mayRun(uri.toString()))) return;
     const location = vscode.ProgressLocation.Window;
-    const title = vscode.l10n.t("Looking at Python, torch, Triton and GPU");
+    const title = vscode.l10n.t("Checking Python, torch, Triton and GPU");
     const found = environmentWords(await vscode.window.withProgress({ location, title }, () => health.look(uri.toString(), true)));
     const said = [found.packages, found.broken ? found.aboutPackages : "", found.broken ? "" : found.gpu, found.broken ? "" : found.aboutGpu];
     const text = said.filter(Boolean).join(" · ");

@@ -81,9 +81,9 @@ export class HealthItems implements vscode.Disposable {
     const known = this.#known?.of === interpreter ? environmentWords(this.#known.environment) : undefined;
     const { Warning, Information } = vscode.LanguageStatusSeverity;
     this.#packages.text = known?.packages ?? vscode.l10n.t("torch, Triton");
-    this.#packages.detail = known?.aboutPackages ?? vscode.l10n.t("not looked at: this runs the interpreter");
+    this.#packages.detail = known?.aboutPackages ?? vscode.l10n.t("not checked: this runs the interpreter");
     this.#packages.severity = known?.broken ? Warning : Information;
-    this.#packages.command = { command: "kernelband.environment", title: known ? vscode.l10n.t("Look again") : vscode.l10n.t("Look") };
+    this.#packages.command = { command: "kernelband.environment", title: known ? vscode.l10n.t("Check again") : vscode.l10n.t("Check") };
     await this.#drawDevice(known);
     this.#drawSearch();
   }
@@ -116,7 +116,7 @@ export class HealthItems implements vscode.Disposable {
     const { worker, gpu } = (uri ? await this.#chosen(uri) : undefined) ?? { worker: null, gpu: null };
     const predicts = gpu !== null && !known?.hasGpu;
     this.#device.text = predicts ? vscode.l10n.t("predicted for {0}", gpu) : (known?.gpu ?? worker ?? vscode.l10n.t("GPU"));
-    this.#device.detail = predicts ? vscode.l10n.t("where no GPU is in reach") : (known?.aboutGpu ?? vscode.l10n.t("not looked at"));
+    this.#device.detail = predicts ? vscode.l10n.t("when no GPU is available") : (known?.aboutGpu ?? vscode.l10n.t("not checked"));
     this.#device.command = { command: "kernelband.chooseDevice", title: vscode.l10n.t("Change") };
   }
 

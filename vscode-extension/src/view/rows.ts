@@ -107,7 +107,7 @@ function kernelRow(found: WorkspaceKernel, live: readonly RunChanged[]): KernelR
     label: found.kernel,
     description: told,
     icon: runs ? "loading~spin" : "symbol-function",
-    tooltip: told ? `${found.kernel}: ${told}` : l10n.t("{0} was not optimized yet.", found.kernel),
+    tooltip: told ? `${found.kernel}: ${told}` : l10n.t("{0} hasn't been optimized yet.", found.kernel),
     context: ["kernel", found.live ?? found.latest ? "known" : "new", runs ? "live" : "quiet"].join(" "),
   };
 }

@@ -46,7 +46,7 @@ export class SideBar implements vscode.Disposable {
 
   refresh(): void {
     const going = this.live.all.length;
-    const tooltip = going === 1 ? vscode.l10n.t("1 run goes on") : vscode.l10n.t("{0} runs go on", going);
+    const tooltip = going === 1 ? vscode.l10n.t("1 run in progress") : vscode.l10n.t("{0} runs in progress", going);
     this.#runs.badge = going ? { value: going, tooltip } : undefined;
     void vscode.commands.executeCommand("setContext", "kernelband.live", going > 0);
     this.#looks = 0;

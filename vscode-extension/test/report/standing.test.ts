@@ -11,9 +11,9 @@ function shown(more: Partial<Shown>): Shown {
 test("before there is a report, a sentence says why", () => {
   assert.equal(state(shown({})), "The report is being read.");
   assert.equal(state(shown({ problem: "There is no run x." })), "There is no run x.");
-  assert.equal(state(shown({ live: live({ headline: "capturing" }), problem: "nothing yet" })), "The run has begun (capturing); its report begins when the kernel's program was captured.");
+  assert.equal(state(shown({ live: live({ headline: "capturing" }), problem: "nothing yet" })), "The run has started (capturing); its report begins when the kernel's program is captured.");
   assert.equal(state(shown({ live: live({ state: "failed", error: "k.py has an error in line 3" }) })), "This run failed: k.py has an error in line 3.");
-  assert.equal(state(shown({ live: live({ state: "interrupted", reason: "stopped by you" }) })), "This run was stopped before it wrote anything down: stopped by you.");
+  assert.equal(state(shown({ live: live({ state: "interrupted", reason: "stopped by you" }) })), "This run was stopped before it recorded anything: stopped by you.");
 });
 
 test("a run that goes on says what it does, by phases and not by trials", () => {
@@ -21,7 +21,7 @@ test("a run that goes on says what it does, by phases and not by trials", () => 
   const said = (more: Parameters<typeof live>[0]): string => state(shown({ report: going, live: live(more) }));
   assert.equal(said({ trials: 3, headline: "3/20" }), said({ trials: 4, headline: "4/20" }));
   assert.match(said({}), /^Searching; scores are of screening/);
-  assert.equal(said({ trials: 0, phase: "baseline" }), "Looking at the original.");
+  assert.equal(said({ trials: 0, phase: "baseline" }), "Examining the original.");
   assert.equal(said({ headline: "verifying" }), "Verifying the best candidates in fresh processes.");
   assert.equal(said({ headline: "stopping" }), "Stopping; what was found so far is kept.");
   assert.equal(said({ state: "finished" }), "The run has ended; its report is being read.");

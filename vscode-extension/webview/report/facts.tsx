@@ -38,7 +38,7 @@ export function CostSection({ report }: { report: Report }) {
               </tbody>
             </table>
           </Wide>
-          <p class="under">{l10n.t("What begins with “background” went on beside the others.")}</p>
+          <p class="under">{l10n.t("What begins with “background” ran in parallel to the rest.")}</p>
         </Disclosed>
       )}
     </Section>
@@ -61,12 +61,12 @@ export function RunSection({ report }: { report: Report }) {
         <Fact name={l10n.t("File")}>
           <code>{run.path}</code>
         </Fact>
-        <Fact name={l10n.t("Device")}>{run.mode === "measured" ? run.gpu || run.device : l10n.t("predicted for {0}, which need not be there", run.device)}</Fact>
+        <Fact name={l10n.t("Device")}>{run.mode === "measured" ? run.gpu || run.device : l10n.t("predicted for {0}; no GPU was used", run.device)}</Fact>
         <Fact name={l10n.t("Begun")}>{run.ended_s === null ? date(run.created_s) : l10n.t("{0}, ended {1}", date(run.created_s), date(run.ended_s))}</Fact>
         <Fact name={l10n.t("Search")}>{search(run)}</Fact>
         <Fact name={l10n.t("Budget")}>{budget(run)}</Fact>
         {run.entry && (
-          <Fact name={l10n.t("Shown at work by")}>
+          <Fact name={l10n.t("Entry")}>
             <code>{run.entry}</code>
           </Fact>
         )}

@@ -159,7 +159,7 @@ function Funnel({ counts, predicted }: { counts: Counts; predicted: boolean }) {
       </dl>
       <p class="under">
         {aside.join(" · ")}
-        {predicted && `. ${l10n.t("To verify takes a GPU.")}`}
+        {predicted && `. ${l10n.t("Verification needs a GPU.")}`}
       </p>
     </div>
   );

@@ -21,7 +21,7 @@ export function RooflineSection({ report }: { report: Report }) {
   return (
     <Section title={l10n.t("Roofline")}>
       {!found || !draw ? (
-        <p class="none">{roofline.reason || l10n.t("Nothing of this run has a place here: its operations or its bytes weren't counted.")}</p>
+        <p class="none">{roofline.reason || l10n.t("Nothing of this run can be shown here: its operations or its bytes weren't counted.")}</p>
       ) : (
         <figure>
           <figcaption>

@@ -111,7 +111,7 @@ function Row({ variant, report, host, open, toggle }: { variant: Variant; report
           </button>
           <div class="under">
             <code>{variant.move}</code>
-            {best && <span class="tag">{l10n.t("look here first")}</span>}
+            {best && <span class="tag">{l10n.t("start here")}</span>}
             {variant.decision && <span class="tag">{variant.decision === "accept" ? l10n.t("accepted") : l10n.t("rejected")}</span>}
           </div>
         </th>
@@ -164,7 +164,7 @@ function More({ variant, host }: { variant: Variant; host: Host }) {
           ))}
         </ul>
       ) : (
-        <p class="none">{host.acts ? l10n.t("There are too many variants to tell of each here; Explain says it.") : l10n.t("There are too many variants to tell of each here.")}</p>
+        <p class="none">{host.acts ? l10n.t("There are too many variants to describe each here; Explain does it.") : l10n.t("There are too many variants to describe each here.")}</p>
       )}
       {variant.reason && <p>{variant.reason}</p>}
       {variant.figures && <FiguresTable figures={variant.figures} variant={variant.number} />}

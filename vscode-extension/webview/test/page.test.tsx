@@ -80,7 +80,7 @@ test("figures of a verified variant have unit, interval and both times", () => {
 
 test("what is empty, running, stopped or failed says so", () => {
   assert.match(page(null), /The report is being read\./);
-  assert.match(page(null, { live: live({ headline: "capturing", fraction: 0 }) }), /The run has begun \(capturing\)[\s\S]*<progress/);
+  assert.match(page(null, { live: live({ headline: "capturing", fraction: 0 }) }), /The run has started \(capturing\)[\s\S]*<progress/);
   const going = page(report({ course: [], variants: [], cases: [] }, { state: "running", reason: "" }), { live: live() });
   for (const said of ["Searching;", "No trial has ended yet.", "No variant was executed yet.", "Nothing verified yet", "3/20"]) assert.ok(going.includes(said), said);
   assert.doesNotMatch(page(report(), { live: live() }), /<progress/);

@@ -20,7 +20,7 @@ from kernelband.lsp.server import KernelBandServer
 from kernelband.source import Workspace, find_program
 from kernelband.workload import entries_of, find_entries
 
-BY_ITSELF = "The best one by itself"
+BY_ITSELF = "The best one that is found"
 AS_SET = "As the settings say"
 HERE = "This machine"
 MOST_ENTRIES = 12  # that are offered; any may be named
@@ -39,9 +39,9 @@ async def choose_entry(server: KernelBandServer, uri: str, kernel: str, entry: s
     if entry is None:
         found = await asyncio.to_thread(entries, path, kernel, texts)
         if not found:
-            raise UsageError(f"No test or benchmark leads to {kernel}: write one that calls it without arguments, then choose it.")
+            raise UsageError(f"No test or benchmark was found for {kernel}: write one that calls it without arguments, then choose it.")
         offered = {_shown(e, path): e for e in found[:MOST_ENTRIES]} | {BY_ITSELF: ""}
-        entry = await _ask(server, f"What shall show {kernel} at work?", offered)
+        entry = await _ask(server, f"Which entry runs {kernel}?", offered)
         if entry is None:
             return {"entry": known.entry(path, kernel), "changed": False}
     elif entry:
@@ -63,7 +63,7 @@ async def choose_device(server: KernelBandServer, uri: str, device: str | None =
         offered: dict[str, Device | None] = {HERE + _at("", found): Device()}
         offered |= {worker + _at(worker, found): Device(worker) for worker in workers}
         offered |= {NO_GPU + find_device(key).name: Device(gpu=key) for key in PREDICTED}
-        chosen = await _ask(server, f"Where shall kernels of {os.path.basename(path)} run?", offered | {AS_SET: None}, nothing=UNASKED)
+        chosen = await _ask(server, f"Where should kernels of {os.path.basename(path)} run?", offered | {AS_SET: None}, nothing=UNASKED)
         if chosen is UNASKED:
             return await _device_of(server, path, changed=False)
     elif device in ("", "here"):
@@ -74,7 +74,9 @@ async def choose_device(server: KernelBandServer, uri: str, device: str | None =
         chosen = Device(gpu=device.lower())
     else:
         names = ", ".join([*workers, *(d.key for d in table())])
-        raise UsageError(f"{device} is no device to choose: say here, a worker of your settings, or a GPU to predict for: {names}.")
+        raise UsageError(
+            f'{device} can\'t be chosen as a device: give "here", a worker of your settings, or a GPU to predict for: {names}.'
+        )
     await asyncio.to_thread(lambda: choices.write(choices.read().with_device(path, chosen)))
     return await _device_of(server, path, changed=True)
 
@@ -125,7 +127,7 @@ def _named(path: str, kernel: str, texts: dict[str, str], entry: str) -> str:
         if entry in (found, name, f"{os.path.basename(file)}::{name}"):
             return found
     named = ", ".join(_shown(e, path) for e in known) or "none"
-    raise UsageError(f"There is no entry {entry} for {kernel}. Those that lead to it: {named}.")
+    raise UsageError(f"There is no entry {entry} for {kernel}. Those that were found: {named}.")
 
 
 def _shown(entry: str, path: str) -> str:

@@ -58,7 +58,7 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
             left_out = f" The last {len(kinds) - needed} may be left out." if needed < len(kinds) else ""
             raise JsonRpcInvalidParams(message=f"{name} takes these arguments: {wanted}.{left_out}")
         if not all(can_name(a) for a in arguments if not isinstance(a, dict)):
-            raise JsonRpcInvalidParams(message=f"An argument of {name} can't be a URI, a name, an id or a number.")
+            raise JsonRpcInvalidParams(message=f"An argument of {name} isn't a valid URI, name, id or number.")
         try:
             return await handler(server, *(server.documents.program(a) if isinstance(a, str) else a for a in arguments))
         except KernelBandError as error:
@@ -109,19 +109,19 @@ async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, numbe
     try:
         await asyncio.to_thread(decide, server.findings.db, run, number, "accept")
     except KernelBandError as error:  # the text has it all the same
-        said = f"Variant {number} is in, but that you took it was not written down: {error.message}"
+        said = f"Variant {number} is applied, but the decision was not recorded: {error.message}"
         server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, said))
     return {"applied": True}
 
 
 async def apply_move(server: KernelBandServer, uri: str, kernel: str, inspection: str, number: int) -> dict[str, Any]:
     """Put a move in that an inspection found: an edit like a person's own, which ``verify`` judges."""
-    await _put(server, of_inspection(server, Wanted(uri, kernel, inspection, number)), "KernelBand: a move that nobody has verified")
+    await _put(server, of_inspection(server, Wanted(uri, kernel, inspection, number)), "KernelBand: a move that isn't verified")
     return {"applied": True}
 
 
 async def revert(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> dict[str, Any]:
-    """Put the original back where that variant is."""
+    """Restore the original where that variant is."""
     await _put(server, Wanted(uri, kernel, run, number, revert=True), "KernelBand: the original")
     return {"applied": True}
 
@@ -133,20 +133,20 @@ async def _put(server: KernelBandServer, wanted: Wanted, label: str) -> None:
         if _is_current(server, edit):
             break
     else:
-        raise StaleText("The document changed while the edit was made: try again when nobody types.")
+        raise StaleText("The document changed while the edit was made: try again.")
     expected = {d.uri: _after(server, d.uri, edit) for d in server.documents.texts}
     versions = {d.uri: d.version for d in server.documents.texts}
     done = await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
     if not done.applied:
         reason = f": {done.failure_reason}" if done.failure_reason else ""
-        raise StaleText(f"The editor did not take the edit{reason}.")
+        raise StaleText(f"The editor did not accept the edit{reason}.")
     began = time.monotonic()
     while other := [d for d in server.documents.texts if d.source != expected.get(d.uri, d.source)]:
         waited = time.monotonic() - began
         if waited > QUIET_S and all(d.version == versions.get(d.uri) for d in other):
             return  # its word counts
         if waited > TAKEN_S:  # Neovim 0.7 says that it took an edit of an older text, and leaves it out
-            raise StaleText("The editor's text isn't what the edit makes of it: it changed in between, so try again.")
+            raise StaleText("The editor's text isn't the result of the edit: it changed in between, so try again.")
         await asyncio.sleep(0.02)
 
 
@@ -180,17 +180,17 @@ async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, A
     standing = server.standings.of(uri, kernel)
     run = standing.finding.telling if standing is not None else None
     if standing is None or run is None or not run.trials:
-        raise UsageError(f"There is no variant of {kernel} to take: optimize it first.")
+        raise UsageError(f"There is no variant of {kernel} to apply: optimize it first.")
     if standing.taken is not None:
         return {"applied": False, **await explain(server, uri, kernel, standing.taken.run, standing.taken.number)}
     if standing.stale:
         raise StaleText(standing.stale)
     offers = {title(run.device, v): v for v in standing.offers[:3]}
     if not offers:
-        raise UsageError(f"There is no variant of {kernel} to take. Run {run.id} ended so: {run.reason or lens.result(standing)}.")
+        raise UsageError(f"There is no variant of {kernel} to apply. Run {run.id} ended with: {run.reason or lens.result(standing)}.")
     picked = await server.window_show_message_request_async(
         types.ShowMessageRequestParams(
-            types.MessageType.Info, f"Which variant of {kernel} shall be put in?", [types.MessageActionItem(t) for t in offers]
+            types.MessageType.Info, f"Which variant of {kernel}? Choose the one to apply.", [types.MessageActionItem(t) for t in offers]
         )
     )
     variant = offers.get(picked.title) if picked is not None else None
@@ -205,7 +205,7 @@ async def more(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any
     if not pages.opens_itself(server):
         buttons = [types.MessageActionItem(said) for said in items]
         picked = await server.window_show_message_request_async(
-            types.ShowMessageRequestParams(types.MessageType.Info, f"What shall be done with {kernel}?", buttons)
+            types.ShowMessageRequestParams(types.MessageType.Info, f"What do you want to do with {kernel}?", buttons)
         )
         if picked is not None and picked.title in items:
             item = items[picked.title]

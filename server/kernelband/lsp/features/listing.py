@@ -159,7 +159,7 @@ async def forget(server: KernelBandServer, run: str) -> dict[str, str]:
     """Delete a run with all that it found, for good: ``{"run": id}``."""
     live = server.runs.get(run)
     if live is not None and not live.ended:
-        raise UsageError(f"Run {run} goes on: cancel it first, then delete it.")
+        raise UsageError(f"Run {run} is still running: cancel it first, then delete it.")
     row = await asyncio.to_thread(_forget, server.findings.db, run)
     server.runs.forget(row.id)
     await server.look()

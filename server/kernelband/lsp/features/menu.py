@@ -39,7 +39,7 @@ def menu(server: KernelBandServer, uri: str, kernel: str) -> Menu:
     verify = _item(f"Verify my edit of {kernel}", "verify", uri, kernel)
     rest: tuple[Item, ...] = (
         *_of_variants(uri, kernel, standing),
-        _item(f"Choose what shows {kernel} at work", "chooseEntry", uri, kernel),
+        _item(f"Choose the entry that runs {kernel}", "chooseEntry", uri, kernel),
         _item("Choose the device for this file", "chooseDevice", uri),
         _item("Optimize kernels changed since HEAD", "optimizeChanged", "HEAD"),
     )

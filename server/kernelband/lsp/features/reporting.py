@@ -50,9 +50,9 @@ async def run_report(server: KernelBandServer, run: str) -> dict[str, Any]:
     if report is not None:
         return {**report, "live": progress.changed(going) if going is not None else None}
     if going is not None:
-        raise UsageError(f"Run {run} has written nothing down yet: ask again in a moment.")
+        raise UsageError(f"Run {run} has recorded nothing yet: try again in a moment.")
     if live is not None and live.error:
-        raise UsageError(f"Run {run} left nothing behind: {live.error}")
+        raise UsageError(f"Run {run} recorded nothing: {live.error}")
     raise UsageError(f"There is no run {run} in {server.findings.db}: it may have been deleted.")
 
 

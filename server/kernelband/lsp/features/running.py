@@ -16,8 +16,8 @@ def start(server: KernelBandServer, request: Request) -> LiveRun:
     """
     live = server.runs.start(request)
     if live.request.judges != request.judges:
-        goes_on = "your edit is verified" if live.request.judges else "an optimization goes on"
-        raise UsageError(f"Of {request.kernel} {goes_on} (run {live.id}): wait for its end, or cancel it.")
+        doing = "verified" if live.request.judges else "optimized"
+        raise UsageError(f"{request.kernel} is already being {doing} (run {live.id}): wait until that ends, or cancel it.")
     if live.id not in server.shown:
         server.begin(progress.begin(server, live))
         server.begin(configuring.tell_around(server, live.request.path))

@@ -135,7 +135,7 @@ class ModelAuthor:
             return self._give_up()
         found = self._ask(_Question(talk, program, strategy, facts, already), arm)
         for sentence in found.refused:
-            self.tell(f"Not used of what {self.settings.name} wrote for {strategy}: {sentence}")
+            self.tell(f"A variant of {self.settings.name} for {strategy} is not used: {sentence}")
         if self.off and not found.proposals:
             return self._give_up(found.refused)
         self._wrote |= bool(found.proposals)
@@ -250,7 +250,7 @@ class ModelAuthor:
         self.off = why if why.endswith((".", "?", ")")) else f"{why}."
         rest = "" if self.alone else " The run goes on with the rewriter."
         if not (self.alone and not self._wrote):  # else it is the run's own end
-            self.tell(f"The model {self.settings.name} isn't asked any more: {self.off}{rest}")
+            self.tell(f"The model {self.settings.name} is no longer asked: {self.off}{rest}")
 
     # ------------------------------------------------------------ say what is sent
 
@@ -297,4 +297,4 @@ def _proposal(written: Written, program: Program, strategy: str, facts: Facts) -
         raise Refused(f"it edits {host}, and no recorded call runs that: each is a bare launch. Rewrite the kernel and its helpers only.")
     after = patch.apply(program.texts)
     digest = text_hash("\0".join(after[f.path] for f in patch.files))[:12]
-    return Proposal(strategy, "model", {"text": digest}, patch, numerics, written.what, written.why or "The model says no reason.")
+    return Proposal(strategy, "model", {"text": digest}, patch, numerics, written.what, written.why or "The model gave no reason.")

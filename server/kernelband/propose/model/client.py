@@ -180,13 +180,13 @@ class OpenAIClient:
             spent = "insufficient_quota" in words or "quota" in words.lower() or "billing" in words.lower()
             after = _retry_after(error)
             when = f", to be asked again in {after:.0f} s" if after is not None else ""
-            why = "the account's quota is used up" if spent else "too many questions"
+            why = "the account's quota is used up" if spent else "too many requests"
             return ModelFault(f"{host} says {why} (429{when}): {words}", lasting=spent, again=not spent, retry_s=after)
         if 300 <= code < 400:
-            return ModelFault(f"{host} sends the question elsewhere ({code}), where it isn't sent: correct --base-url.", lasting=True)
+            return ModelFault(f"{host} redirects the request ({code}), which isn't followed: correct --base-url.", lasting=True)
         if code >= 500:
-            return ModelFault(f"{host} has a fault of its own ({code}: {words}).", again=True, retry_s=_retry_after(error))
-        return ModelFault(f"{host} refuses the question ({code}: {words}).", lasting=code in (400, 405, 422))
+            return ModelFault(f"{host} failed with an internal error ({code}: {words}).", again=True, retry_s=_retry_after(error))
+        return ModelFault(f"{host} refuses the request ({code}: {words}).", lasting=code in (400, 405, 422))
 
 
 class _Unknown(Exception):

@@ -90,7 +90,7 @@ def _look_again(before: str, after: str, functions: list[tuple[Editable, ast.Fun
         names = [n for n in editable.place.qualname.split(".") if n != "<locals>"]
         found = _taken_out(new, names)
         if ast.dump(found) != ast.dump(function) or _taken_out(old, names).name != function.name:
-            raise Refused(f"{editable.label} would not stand in the file as it was written.")
+            raise Refused(f"{editable.label} would not be in the file as it was written.")
     if ast.dump(old) != ast.dump(new):
         raise Refused("It would change more of the file than its functions.")
 

@@ -69,7 +69,7 @@ def repair(problems: Iterable[str]) -> Message:
     said = "\n".join(f"- {without_folders(p)}" for p in problems)
     return {
         "role": "user",
-        "content": f"This can't be used:\n{said}\n\nMend it, or drop it for something that works, and answer again in the same form.",
+        "content": f"This can't be used:\n{said}\n\nFix it, or drop it for something that works, and answer again in the same form.",
     }
 
 
@@ -111,7 +111,7 @@ def _cases(cases: Sequence[Case]) -> str:
     shown = [c for c in cases if c["role"] == "time"] or list(cases)
     lines: list[str] = []
     for case in shown[:MAX_CASES]:
-        took = f", {case['device_us']:.1f} us on the device" if case["device_us"] is not None else ""
+        took = f", {case['device_us']:.1f} µs on the device" if case["device_us"] is not None else ""
         lines.append(f"- {case['function']['qualname']}({case['arguments']}){took}; moves {case['compulsory_bytes']} bytes at least")
         lines += [
             f"  grid {x['grid']}, {x['num_warps']} warps, {x['num_stages']} stages, constants {x['constants']}"

@@ -133,7 +133,7 @@ def _checked(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_ok:
         raise UsageError(f"--base-url {url!r} is not an address: it looks like https://host/v1 or http://localhost:8000/v1.")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(f"--base-url must hold no user, password or query: a key belongs into the environment, as {KEY}.")
+        raise UsageError(f"--base-url must hold no user, password or query: put a key into the environment, as {KEY}.")
     return url.rstrip("/")
 
 

@@ -29,7 +29,7 @@ class Greedy:
         parent, strategy = max(open_, key=lambda arm: promise(*arm, fastest))
         value = promise(parent, strategy, fastest)
         known = "by the forecast" if strategy in parent.forecasts else "nothing compiled yet"
-        return Choice(parent.variant, strategy, 0, value, 1.0, f"{strategy}: {2**value:.2f}x of the best so far, {known}")
+        return Choice(parent.variant, strategy, 0, value, 1.0, f"{strategy}: {2**value:.2f}× of the best so far, {known}")
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - no memory
         """Pulls and mean rewards of the strategies, and the forecast of each."""
@@ -40,7 +40,7 @@ class Greedy:
             able = [m for m in frontier if arm.name not in m.exhausted]
             mean = sum(rewards) / len(rewards) if rewards else 0.0
             best = max((promise(m, arm.name, fastest) for m in able), default=0.0)
-            why = f"{2**best:.2f}x of the best so far by the forecast" if able else "exhausted: nothing left to propose"
+            why = f"{2**best:.2f}× of the best so far by the forecast" if able else "exhausted: nothing left to propose"
             rows.append(Arm(0, arm.name, len(rewards), mean, float(bool(able)), why))
         return tuple(rows)
 

@@ -45,5 +45,5 @@ def without(name: str) -> Mends:
         UsageError: there is no such mend.
     """
     if name not in MENDS:
-        raise UsageError(f"There is no mend {name!r} to leave out: choose one of {', '.join(MENDS)}.")
+        raise UsageError(f"There is no part {name!r} to leave out: choose one of {', '.join(MENDS)}.")
     return evolve(Mends(), **{name.replace("-", "_"): False})

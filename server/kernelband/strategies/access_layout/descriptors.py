@@ -166,7 +166,7 @@ def _described(at: At, tiles: list[Tile]) -> Proposal | None:
 
 
 def _tile_text(tile: Tile) -> str:
-    return f"{tile.sides[0].block} x {tile.sides[1].block}"
+    return f"{tile.sides[0].block} × {tile.sides[1].block}"
 
 
 def _make(view: View, tile: Tile, name: str) -> list[str]:

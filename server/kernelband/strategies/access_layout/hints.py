@@ -64,7 +64,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             _marked(view, uses.once, FIRST) + keep,
             "exact",
             f"Data that is read once is loaded with evict_first{kept}.",
-            "Each element of these loads is used by one program, once: keeping it in the cache helps nobody.",
+            "Each element of these loads is used by one program, once: there is no use in keeping it in the cache.",
         )
     if uses.stored:
         yield at.proposal(
@@ -88,7 +88,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             _marked(view, uses.once, PAST_L1) + keep + _marked(view, uses.stored, STREAMING),
             "exact",
             f"Data that is read once is loaded past L1 (.cg){kept}{', and results are stored with .cs' if uses.stored else ''}.",
-            "L1 serves those who come back: what one program reads once only takes room in it.",
+            "L1 helps where data is read again: what one program reads once only takes room in it.",
         )
 
 

@@ -86,7 +86,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         numerics,
         f"{' and '.join(told)} {'collect' if len(told) > 1 else 'collects'} whole blocks and {'are' if len(told) > 1 else 'is'} reduced "
         "once, behind the loop.",
-        "A reduction inside the loop makes all warps meet at each of its steps.",
+        "A reduction inside the loop makes all warps wait for each other at each step.",
     )
 
 

@@ -76,7 +76,7 @@ def _group_sizes(at: At) -> Iterator[Proposal | None]:
                 {"group": group},
                 [e for k in knobs for e in k.edit(group)],
                 "exact",
-                f"{name} {knobs[0].value} -> {group}.",
+                f"{name} {knobs[0].value}→{group}.",
                 "How many rows of tiles share operands in L2 depends on the tile and the cache: other group sizes are worth a try.",
             )
 

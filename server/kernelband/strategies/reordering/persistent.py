@@ -78,7 +78,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             {"per_multiprocessor": each},
             edits,
             "exact",
-            f"At most {sms} x {each} programs walk over the tiles in a loop, instead of one program per tile.",
+            f"At most {sms} × {each} programs walk over the tiles in a loop, instead of one program per tile.",
             f"{programs} programs are {programs / sms:.0f} for each of {sms} multiprocessors, each started and drained for one tile.",
         )
 

@@ -53,8 +53,8 @@ def _propose(at: At) -> Iterator[Proposal | None]:
                 {"per_multiprocessor": each, "num_stages": stages},
                 _edits(view, shape, steady, Plan(count[0], count[1], each, stages)),
                 "exact",
-                f"At most {sms} x {each} programs walk over the rows in a loop.{hoisted}{ahead}",
-                f"{programs(view)} programs are {programs(view) / (sms * resident):.0f} waves of the {sms} x {resident} that run at once, "
+                f"At most {sms} × {each} programs walk over the rows in a loop.{hoisted}{ahead}",
+                f"{programs(view)} programs are {programs(view) / (sms * resident):.0f} waves of the {sms} × {resident} that run at once, "
                 f"{reason}.",
             )
 

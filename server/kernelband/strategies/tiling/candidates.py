@@ -155,7 +155,7 @@ def make(
         ("num_warps", options[0], tile.num_warps),
         ("num_stages", options[1], stages),
     ]
-    told = [f"{n} {a} -> {b}" for n, a, b in changes if a != b]
+    told = [f"{n} {a}→{b}" for n, a, b in changes if a != b]
     beside = ", with the grid" if in_grid else ", as one more configuration to choose from" if where.get("config") == ADDED else ""
     what = f"{' and '.join([', '.join(told[:-1]), told[-1]] if len(told) > 1 else told)}{beside}."
     parameters = {
@@ -179,7 +179,7 @@ def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
             new = m * n / (m + n) / product.itemsize * 2
             shared = (tile.num_stages or 0) * (m + n) * k * product.itemsize / 1024
             return (
-                f"A {m}x{n} tile does {new:.0f} operations for each byte that it fetches, {old:.0f} before, "
+                f"A {m}×{n} tile does {new:.0f} operations for each byte that it fetches, {old:.0f} before, "
                 f"with {shared:.0f} KB of operands in flight of {device.shared_per_program // 1024} KB."
             )
     attention = _attention(view, present) if dots and len(tile.blocks) == 2 else None
@@ -187,8 +187,8 @@ def _why(view: View, tile: Tile, present: dict[str, int]) -> str:
         rows, columns = tile.blocks[attention.outer], tile.blocks[attention.inner]
         registers = space.attention_registers(attention, rows, columns, tile.num_warps)
         return (
-            f"Each element of the inner operands is fetched for {rows} rows, {present[attention.outer]} before, and the {rows}x{columns} "
-            f"and {rows}x{attention.depth} accumulators take {registers} registers of a thread."
+            f"Each element of the inner operands is fetched for {rows} rows, {present[attention.outer]} before, and the {rows}×{columns} "
+            f"and {rows}×{attention.depth} accumulators take {registers} registers of a thread."
         )
     block = prod(tile.blocks.values()) * view.beside(set(tile.blocks)) if tile.blocks else view.widest
     if not block or dots:

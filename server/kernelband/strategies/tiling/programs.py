@@ -45,12 +45,12 @@ def _propose(at: At) -> Iterator[Proposal | None]:
                 continue
             fewer = max(1, warps // shrink)
             options = launch.set_options({"num_warps": fewer}) if fewer != warps else []
-            also = f" and num_warps {warps} -> {fewer}" if fewer != warps else ""
+            also = f" and num_warps {warps}→{fewer}" if fewer != warps else ""
             yield at.proposal(
                 {knob.name: size, "num_warps": fewer},
                 None if options is None else knob.edit(size) + options,
                 view.summation(),
-                f"{knob.name} {knob.value} -> {size}{also}, with the grid.",
+                f"{knob.name} {knob.value}→{size}{also}, with the grid.",
                 f"{programs} programs leave {multiprocessors - programs} of {multiprocessors} multiprocessors idle; "
                 f"there are {programs * shrink} with blocks of {size}.",
             )

@@ -119,7 +119,7 @@ def test_edits_that_make_another_text(measured: Proof, tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(TEXT)
     (file,) = measured.files
     other = evolve(file.edits[0], new="4096")
-    with pytest.raises(SourceError, match="don't make the text"):
+    with pytest.raises(SourceError, match="don't produce the text"):
         ground(evolve(measured, files=(evolve(file, edits=(other, *file.edits[1:])),)), str(tmp_path))
     with pytest.raises(SourceError, match=r"no file k\.py"):
         ground(measured, str(tmp_path.parent))
