@@ -1,5 +1,7 @@
 /** What the items of the language status do when they are clicked. */
 import * as vscode from "vscode";
+import { Refusal } from "../refusals/remedies.ts";
+import { showRefusal } from "../refusals/show.ts";
 import { registering } from "../registering.ts";
 import type { Server } from "../server/server.ts";
 import type { HealthItems } from "./health.ts";
@@ -9,17 +11,15 @@ export function registerStatusActions(context: vscode.ExtensionContext, server: 
   const on = registering(context);
   on("environment", async () => {
     const uri = vscode.window.activeTextEditor?.document.uri ?? vscode.workspace.workspaceFolders?.[0]?.uri;
-    if (!uri) {
-      void vscode.window.showInformationMessage(vscode.l10n.t("No file or folder is open: open one, since its Python is what is looked at."));
-      return;
-    }
+    if (!uri) throw new Refusal(vscode.l10n.t("No file or folder is open: open one, since its Python is what is looked at."), ["file"]);
     if (!(await server.mayRun(uri.toString()))) return;
     const location = vscode.ProgressLocation.Window;
     const title = vscode.l10n.t("Looking at Python, torch, Triton and GPU");
     const found = environmentWords(await vscode.window.withProgress({ location, title }, () => health.look(uri.toString(), true)));
     const said = [found.packages, found.broken ? found.aboutPackages : "", found.broken ? "" : found.gpu, found.broken ? "" : found.aboutGpu];
     const text = said.filter(Boolean).join(" · ");
-    void (found.broken ? vscode.window.showWarningMessage(text) : vscode.window.showInformationMessage(text));
+    if (!found.broken) void vscode.window.showInformationMessage(text);
+    else showRefusal({ message: text, remedies: ["python", "worker"], warning: true, uri: uri.toString(), kernel: "", run: "" });
   });
   on("serverActions", async () => {
     const items = [
