@@ -134,15 +134,14 @@ def test_a_run_that_fails_says_what_helps() -> None:
 
     error = {"event": "error", "message": "python3 has no torch: name another with --python.", "detail": "", "exit_code": 5}
     live = failed(error)
-    assert live.error == "python3 has no torch: name another file with --python.".replace(
-        "file with --python", "in the setting kernelband.python"
-    )
+    assert live.error == "python3 has no torch: name another in the setting kernelband.python."
     assert live.remedies == ("python",)
     trial = {"event": "trial_ended", "number": 1, "best": 0, "variant": 1, "outcome": "unclear", "score": None}
     assert failed(trial, error).remedies == ("python", "resume")
     assert failed(end=Exit(None, "There is no program x.")).remedies == ("search",)
     assert failed(end=Exit(1)).remedies == ("log",)
-    ended = failed({"event": "run_ended", "state": "interrupted", "reason": "stopped: `kernelband optimize --resume 0123abcd` continues it", "best": None, "verified": [], "counts": {}})  # fmt: skip
+    reason = "stopped: `kernelband optimize --resume 0123abcd` continues it"
+    ended = failed({"event": "run_ended", "state": "interrupted", "reason": reason, "best": None, "verified": [], "counts": {}})
     assert ended.reason == "stopped: it can be resumed"
 
 
