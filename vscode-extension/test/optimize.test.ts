@@ -29,7 +29,7 @@ function environment(gpu?: string, torch: "ok" | "missing" = "ok"): Environment 
 }
 
 function known(change: Partial<Known> = {}): Known {
-  return { plan: PLAN, environment: environment(), mayRun: true, python: "/usr/bin/python3", budget: BUDGET, ...change };
+  return { plan: PLAN, environment: environment(), mayRun: true, isFile: true, python: "/usr/bin/python3", budget: BUDGET, ...change };
 }
 
 function row(does: Does, change: Partial<Known> = {}): Row {
@@ -68,6 +68,7 @@ test("what is missing is said first, and Enter leads to it", () => {
   assert.equal(obstacle(known(untrusted)), "trust");
   assert.equal(rows(known(untrusted))[1]?.does, "trust");
   assert.match(row("python", untrusted).detail, /not looked at/);
+  assert.equal(row("start", { ...untrusted, isFile: false }).description, "save the file first");
 });
 
 test("where it runs is said as it is known", () => {
@@ -85,6 +86,8 @@ test("how the entry was come by is said", () => {
   const how = (how: Plan["entry"]["how"], others = 0): string => row("entry", { plan: { ...PLAN, entry: { entry: "t.py::t", how, others, why: "" } } }).detail;
   assert.deepEqual([how("chosen"), how("settings"), how("repository")], ["chosen by you", "from the setting kernelband.entry", "from pyproject.toml"]);
   assert.notEqual(how("found"), how("found", 2));
+  const gone = { plan: { ...PLAN, entry: { entry: null, how: "chosen" as const, others: 0, why: "There is no x in y.py." } } };
+  assert.equal(row("entry", gone).detail, "There is no x in y.py.");
 });
 
 test("an estimate comes from the last run; seconds of a budget hold its verification", () => {

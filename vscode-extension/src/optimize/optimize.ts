@@ -77,7 +77,7 @@ export class Optimizer {
   /** What shows a kernel at work: one of those that lead to it, or the user's own setting where none does. Whether no page was opened for it. */
   async chooseEntry({ uri, kernel }: Target): Promise<boolean> {
     const { entry } = await this.server.command<Plan>("plan", uri, kernel);
-    if (entry.entry !== null) {
+    if (entry.how !== "none") {
       await this.server.command("chooseEntry", uri, kernel);
       return true;
     }
@@ -121,7 +121,7 @@ export class Optimizer {
   async #list({ uri, kernel }: Target, budget: Budget, at: Does): Promise<{ does: Does; plan: Plan | undefined } | undefined> {
     const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(uri))?.uri;
     const python = (await this.interpreters.choose(folder)).path || "python3";
-    const known: Known = { plan: undefined, environment: undefined, mayRun: this.server.allows(uri), python, budget };
+    const known: Known = { plan: undefined, environment: undefined, mayRun: this.server.allows(uri), isFile: this.server.isFile(uri), python, budget };
     const pick = vscode.window.createQuickPick<RowItem>();
     pick.title = vscode.l10n.t("Optimize {0}", kernel);
     pick.placeholder = vscode.l10n.t("Enter starts; choose a line to change it");

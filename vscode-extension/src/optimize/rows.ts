@@ -19,6 +19,7 @@ export interface Known {
   plan: Plan | undefined;
   environment: Environment | string | undefined;
   mayRun: boolean;
+  isFile: boolean;
   python: string;
   budget: Budget;
 }
@@ -39,13 +40,16 @@ export function rows(known: Known): Row[] {
   const entry: Row = { does: "entry", label: l10n.t("Shown by"), description: plan?.entry.entry ?? ofNoEntry(plan), detail: ofEntry(plan) };
   const device: Row = { does: "device", label: l10n.t("Device"), description: ofDevice(plan, found), detail: "" };
   const spent: Row = { does: "budget", label: l10n.t("Budget"), description: words(budget), detail: because(budget, pace) };
-  const trust: Row[] = known.mayRun ? [] : [{ does: "trust", label: l10n.t("Trust"), description: l10n.t("nothing of this folder runs yet"), detail: "" }];
-  return [start(known, found), ...trust, python, entry, device, spent];
+  const trust: Row = known.isFile
+    ? { does: "trust", label: l10n.t("Trust"), description: l10n.t("nothing of this folder runs yet"), detail: "" }
+    : { does: "trust", label: l10n.t("File"), description: l10n.t("not saved: nothing of it runs yet"), detail: "" };
+  return [start(known, found), ...(known.mayRun ? [] : [trust]), python, entry, device, spent];
 }
 
 function start(known: Known, found: EnvironmentWords | undefined): Row {
   const { plan, budget } = known;
-  const missing = { trust: l10n.t("trust the folder first"), python: l10n.t("choose a Python first"), entry: l10n.t("choose what shows it at work first") };
+  const trust = known.isFile ? l10n.t("trust the folder first") : l10n.t("save the file first");
+  const missing = { trust, python: l10n.t("choose a Python first"), entry: l10n.t("choose what shows it at work first") };
   const stands = obstacle(known) as keyof typeof missing | undefined;
   const sum = [words(budget), about(estimate(budget, plan?.pace ?? null))].filter(Boolean).join(" · ");
   const where = found && !found.broken ? [found.aboutPackages, found.packages, ofDevice(plan, found)].filter(Boolean).join(" · ") : "";
@@ -66,6 +70,7 @@ function ofNoEntry(plan: Plan | undefined): string {
 function ofEntry(plan: Plan | undefined): string {
   if (!plan) return "";
   const { how, others, why } = plan.entry;
+  if (plan.entry.entry === null) return why.replace(/(?<=\.)\s.*$/s, ""); // the rest says how to name one
   switch (how) {
     case "chosen":
       return l10n.t("chosen by you");
@@ -76,7 +81,7 @@ function ofEntry(plan: Plan | undefined): string {
     case "found":
       return others ? l10n.t("the nearest one that was found; others are tried where it doesn't do") : l10n.t("the one that was found");
     default:
-      return why.replace(/(?<=\.)\s.*$/s, ""); // the rest says how to name one
+      return "";
   }
 }
 

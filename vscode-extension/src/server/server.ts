@@ -231,6 +231,11 @@ export class Server implements vscode.Disposable {
     return !this.#trust.refuses(uri) && this.#trust.unasked(uri) === undefined;
   }
 
+  /** Whether a document, or a cell's notebook, is a file. */
+  isFile(uri: string): boolean {
+    return this.#trust.isFile(uri);
+  }
+
   /** Whether the server refuses to run something of a document, whatever else there is. */
   refuses(uri: string): boolean {
     return this.#trust.refuses(uri);

@@ -28,7 +28,8 @@ BEFORE = ("start", "capture", "baseline")  # the first trial; spans of a run's c
 @frozen
 class ShownBy:
     """What shows the kernel at work: ``entry`` as a person reads it, None where there is none, and ``why``. ``how``: ``chosen`` by a
-    person, by the ``settings``, by the ``repository``, or ``found``, with so many ``others`` that are tried where it doesn't do.
+    person, by the ``settings``, by the ``repository``, or ``found``, with so many ``others`` that are tried where it doesn't do; ``none``
+    where nobody said one and none was found.
     """
 
     entry: str | None
@@ -73,13 +74,13 @@ async def plan(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any
 
 def shown_by(path: str, kernel: str, texts: Mapping[str, str], named: str | None, *, chosen: bool, measured: bool) -> ShownBy:
     """As the run itself chooses, by reading: for a thread. ``named``: by its user, of whom ``chosen`` says how."""
+    own = named or configuration_of(path).entry
+    how = "chosen" if chosen else "settings" if named else "repository" if own else "found"
     try:
-        own = named or configuration_of(path).entry
         workspace = Workspace.for_file(path, texts)
         found = choose(workspace, find_program(workspace, path, kernel), own, measured=measured)
     except KernelBandError as error:  # the run would say the same
-        return ShownBy(None, "none", why=words(error.message))
-    how = "chosen" if chosen else "settings" if named else "repository" if own else "found"
+        return ShownBy(None, how if own else "none", why=words(error.message))
     file, name = os.path.relpath(found.entry["path"], os.path.dirname(path)), found.entry["name"]
     return ShownBy(f"{file}::{name}", how, len(found.others))
 
