@@ -1,7 +1,7 @@
 /** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
 import * as vscode from "vscode";
 import type { Menu, Reproduced, Shown } from "./protocol.ts";
-import { pickKernel, remembered, type Optimizer, type Target } from "./optimize/optimize.ts";
+import { pickKernel, type Optimizer, type Target } from "./optimize/optimize.ts";
 import { registering } from "./registering.ts";
 import type { Reviews } from "./review/reviews.ts";
 import type { LiveRuns } from "./runs/live.ts";
@@ -64,11 +64,10 @@ export function register(
     const before = base ?? reviews.baseOf(uri as string, kernel as string);
     return (await ready(server, search, uri as string)) ? server.command("verify", uri, kernel, ...(before ? [before] : [])) : undefined;
   });
-  // A lens takes the budget of last time; the command's own question has it as an argument.
+  // A lens and a lightbulb open the list as the command does; it comes back here with the budget.
   server.intercept("optimize", async ([uri, kernel, budget]) => {
-    if (!(await ready(server, search, uri as string))) return undefined;
-    const spend = budget ?? remembered(context.workspaceState, uri as string);
-    return server.command("optimize", uri, kernel, ...(spend ? [spend] : []));
+    if (!budget) return optimizer.optimize({ uri: uri as string, kernel: kernel as string });
+    return (await ready(server, search, uri as string)) ? server.command("optimize", uri, kernel, budget) : undefined;
   });
   server.intercept("more", async ([uri, kernel]) => {
     const { items } = await server.command<Menu>("more", uri, kernel);

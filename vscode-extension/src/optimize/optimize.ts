@@ -33,7 +33,7 @@ export async function pickKernel(server: Server, place = "" as string): Promise<
 }
 
 /** The budget that was used last; undefined where the settings count: none was used, or they have changed since. */
-export function remembered(state: vscode.Memento, uri: string): Budget | undefined {
+function remembered(state: vscode.Memento, uri: string): Budget | undefined {
   return last(state.get<Remembered>(REMEMBERED), settingsOf(uri));
 }
 
@@ -58,11 +58,9 @@ export class Optimizer {
     const { uri, kernel } = target;
     this.server.mustRun();
     let [{ budget }] = offers(remembered(this.state, uri), settingsOf(uri));
-    let at: Does = "start";
     for (;;) {
-      const chosen = await this.#list(target, budget, at);
+      const chosen = await this.#list(target, budget);
       if (!chosen) return;
-      at = chosen.does;
       if (chosen.does === "start") {
         await this.state.update(REMEMBERED, { budget, settings: settingsOf(uri) ?? null } satisfies Remembered);
         // The server's command as any lens gives it: what must be there for a search is looked after on that way.
@@ -93,7 +91,7 @@ export class Optimizer {
 
   /** The Python of a document's folder; behind a worker it is a setting, since there is nothing to look through. Whether no page was opened. */
   async choosePython(uri: string): Promise<boolean> {
-    const folder = uri ? vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(uri))?.uri : undefined;
+    const folder = uri ? this.server.folder(uri) : undefined;
     const worker = vscode.workspace.getConfiguration("kernelband").get<string>("worker");
     const chosen = worker ? "setting" : await choosePython(this.interpreters, folder);
     if (chosen === "setting") await openSetting("kernelband.python");
@@ -118,9 +116,8 @@ export class Optimizer {
   }
 
   /** What was chosen in the list, with the plan as it was known then; undefined where it was closed. */
-  async #list({ uri, kernel }: Target, budget: Budget, at: Does): Promise<{ does: Does; plan: Plan | undefined } | undefined> {
-    const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(uri))?.uri;
-    const python = (await this.interpreters.choose(folder)).path || "python3";
+  async #list({ uri, kernel }: Target, budget: Budget): Promise<{ does: Does; plan: Plan | undefined } | undefined> {
+    const python = (await this.interpreters.choose(this.server.folder(uri))).path || "python3";
     const known: Known = { plan: undefined, environment: undefined, mayRun: this.server.allows(uri), isFile: this.server.isFile(uri), python, budget };
     const pick = vscode.window.createQuickPick<RowItem>();
     pick.title = vscode.l10n.t("Optimize {0}", kernel);
@@ -129,7 +126,7 @@ export class Optimizer {
     let open = true;
     const draw = (): void => {
       if (!open) return;
-      const active = pick.activeItems[0]?.does ?? at;
+      const active = pick.activeItems[0]?.does ?? "start";
       const drawn: RowItem[] = rows(known).map((row) => ({ ...row, alwaysShow: true }));
       drawn.splice(1, 0, { label: "", kind: vscode.QuickPickItemKind.Separator });
       pick.items = drawn;

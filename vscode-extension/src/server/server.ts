@@ -231,6 +231,11 @@ export class Server implements vscode.Disposable {
     return !this.#trust.refuses(uri) && this.#trust.unasked(uri) === undefined;
   }
 
+  /** The open folder of a document. */
+  folder(uri: string): vscode.Uri | undefined {
+    return this.#trust.folder(uri);
+  }
+
   /** Whether a document, or a cell's notebook, is a file. */
   isFile(uri: string): boolean {
     return this.#trust.isFile(uri);

@@ -24,6 +24,10 @@ export class Trust {
     return [...this.#others].some((folder) => within(real(file.fsPath), real(folder)));
   }
 
+  folder(uri: string): vscode.Uri | undefined {
+    return vscode.workspace.getWorkspaceFolder(fileOf(uri))?.uri;
+  }
+
   isFile(uri: string): boolean {
     return fileOf(uri).scheme === "file";
   }
