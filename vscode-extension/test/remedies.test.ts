@@ -16,7 +16,7 @@ test("a newer server's word is passed over, and buttons are few and short", () =
   assert.deepEqual([...buttons(["something new", "db"], ALL).values()], ["db"]);
   const many = buttons(["trust", "save", "entry", "python", "worker"], ALL);
   assert.equal(many.size, 3);
-  for (const remedy of ["trust", "save", "entry", "python", "worker", "device", "budget", "db", "search", "model", "key", "resume", "log", "restart", "interpreter", "wheelhouse", "searchPython", "file"]) {
+  for (const remedy of ["trust", "save", "entry", "python", "worker", "device", "budget", "db", "search", "model", "key", "resume", "optimize", "cancel", "verify", "variants", "accept", "reject", "log", "restart", "interpreter", "wheelhouse", "searchPython", "file"]) {
     const [label] = buttons([remedy], ALL).keys();
     assert.ok(label && label.length <= 28, remedy);
   }

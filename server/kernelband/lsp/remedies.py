@@ -10,7 +10,7 @@ from attrs import frozen
 from kernelband.errors import HardwareError, KernelBandError, ModelError, WorkerError, WorkloadError
 
 #: What a client of ours has a button for (docs/lsp.md).
-REMEDIES = ("trust", "save", "entry", "python", "worker", "device", "budget", "db", "search", "model", "key", "resume", "log")
+REMEDIES = ("trust", "save", "entry", "python", "worker", "device", "budget", "db", "search", "model", "key", "resume", "optimize", "cancel", "log")
 
 #: What the command line says, what an editor says instead, and the remedy; in this order, since the first ones are whole phrases.
 _PHRASES: tuple[tuple[str, str, str], ...] = (
@@ -50,6 +50,8 @@ _ALSO: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bis no file\b.*\bsave it first\b"), "save"),
     (re.compile(r"kernelband\[search\]"), "search"),
     (re.compile(r"^There is no key for "), "key"),
+    (re.compile(r"\boptimize it first\b"), "optimize"),
+    (re.compile(r"\bwait for its end, or cancel it\b"), "cancel"),
     (re.compile(r"\bwrite one that calls it\b"), "entry"),
     (re.compile(r"`kernelband (?:optimize|inspect|doctor)` (?:in a terminal )?(?:may show|didn't|ended)"), "log"),
 )

@@ -26,15 +26,21 @@ export function registerRefusals(context: vscode.ExtensionContext, server: Serve
       case "device":
         return server.command("chooseDevice", uri);
       case "budget":
+      case "optimize":
         return optimizer.optimize({ uri, kernel });
+      case "verify":
+        return server.execute("verify", uri, kernel);
       case "resume":
         return server.execute("resume", uri, kernel, run);
       case "search":
         return search.ready === "interpreter" ? openSetting("kernelband.search.interpreter") : vscode.commands.executeCommand("kernelband.installSearch");
       case "key":
-        return vscode.commands.executeCommand("kernelband.setModelKey");
       case "log":
-        return vscode.commands.executeCommand("kernelband.showLog");
+      case "cancel":
+      case "variants":
+      case "accept":
+      case "reject":
+        return vscode.commands.executeCommand(`kernelband.${COMMANDS[remedy]}`);
       case "restart":
         return server.restart();
       case "file":
@@ -44,6 +50,8 @@ export function registerRefusals(context: vscode.ExtensionContext, server: Serve
     }
   });
 }
+
+const COMMANDS = { key: "setModelKey", log: "showLog", cancel: "cancel", variants: "variants", accept: "review.accept", reject: "review.reject" } as const;
 
 const SETTINGS = {
   worker: "kernelband.worker",

@@ -2,8 +2,8 @@
 import * as l10n from "@vscode/l10n";
 
 /** The server's (docs/lsp.md), then those of this editor alone. */
-const SERVERS = ["trust", "save", "entry", "python", "worker", "device", "budget", "db", "search", "model", "key", "resume", "log"] as const;
-const OWN = ["restart", "interpreter", "wheelhouse", "searchPython", "file"] as const;
+const SERVERS = ["trust", "save", "entry", "python", "worker", "device", "budget", "db", "search", "model", "key", "resume", "optimize", "cancel", "log"] as const;
+const OWN = ["verify", "variants", "accept", "reject", "restart", "interpreter", "wheelhouse", "searchPython", "file"] as const;
 const KNOWN: readonly string[] = [...SERVERS, ...OWN];
 const MOST = 3; // more buttons don't stand side by side in a notification
 
@@ -21,6 +21,7 @@ export class Refusal extends Error {
   constructor(
     message: string,
     readonly remedies: readonly Remedy[],
+    readonly about: About = { uri: "", kernel: "", run: "" },
   ) {
     super(message);
   }
@@ -35,7 +36,7 @@ export function buttons(remedies: readonly string[], about: About): Map<string, 
 /** Whether enough is known to do it. */
 function possible(remedy: Remedy, { uri, kernel, run }: About): boolean {
   if (remedy === "resume") return Boolean(uri && kernel && run);
-  return remedy === "entry" || remedy === "budget" ? Boolean(uri && kernel) : remedy === "device" || remedy === "trust" ? Boolean(uri) : true;
+  return ["entry", "budget", "optimize", "verify"].includes(remedy) ? Boolean(uri && kernel) : remedy === "device" || remedy === "trust" ? Boolean(uri) : true;
 }
 
 /** Short: a notification cuts off what is longer. */
@@ -65,6 +66,18 @@ function label(remedy: Remedy): string {
       return l10n.t("Set the key");
     case "resume":
       return l10n.t("Resume");
+    case "optimize":
+      return l10n.t("Optimize");
+    case "cancel":
+      return l10n.t("Stop it");
+    case "verify":
+      return l10n.t("Verify this version");
+    case "variants":
+      return l10n.t("Show variants");
+    case "accept":
+      return l10n.t("Accept");
+    case "reject":
+      return l10n.t("Reject");
     case "log":
       return l10n.t("Show the log");
     case "restart":

@@ -4,13 +4,11 @@ import type { Refused } from "../protocol.ts";
 import { told } from "../server/told.ts";
 import { buttons, Refusal, type About } from "./remedies.ts";
 
-const NOTHING: About = { uri: "", kernel: "", run: "" };
-
 /** Of an error that nobody has told the user of. */
 export function showError(error: unknown): void {
   if (told(error)) return;
-  const remedies = error instanceof Refusal ? error.remedies : ["log"];
-  showRefusal({ message: error instanceof Error ? error.message : String(error), remedies: [...remedies], warning: false, ...NOTHING });
+  const refusal = error instanceof Refusal ? error : new Refusal(error instanceof Error ? error.message : String(error), ["log"]);
+  showRefusal({ message: refusal.message, remedies: [...refusal.remedies], warning: false, ...refusal.about });
 }
 
 export function showRefusal({ message, remedies, warning, uri, kernel, run }: Refused): void {

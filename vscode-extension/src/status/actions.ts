@@ -15,11 +15,15 @@ export function registerStatusActions(context: vscode.ExtensionContext, server: 
     if (!(await server.mayRun(uri.toString()))) return;
     const location = vscode.ProgressLocation.Window;
     const title = vscode.l10n.t("Looking at Python, torch, Triton and GPU");
-    const found = environmentWords(await vscode.window.withProgress({ location, title }, () => health.look(uri.toString(), true)));
+    const about = { uri: uri.toString(), kernel: "", run: "" };
+    const environment = await vscode.window.withProgress({ location, title }, async () => health.look(about.uri, true)).then(undefined, (error: unknown) => {
+      throw new Refusal(error instanceof Error ? error.message : String(error), ["python", "log"], about); // the server leaves it to us to say it
+    });
+    const found = environmentWords(environment);
     const said = [found.packages, found.broken ? found.aboutPackages : "", found.broken ? "" : found.gpu, found.broken ? "" : found.aboutGpu];
     const text = said.filter(Boolean).join(" · ");
     if (!found.broken) void vscode.window.showInformationMessage(text);
-    else showRefusal({ message: text, remedies: ["python", "worker"], warning: true, uri: uri.toString(), kernel: "", run: "" });
+    else showRefusal({ message: text, remedies: ["python", "worker"], warning: true, ...about });
   });
   on("serverActions", async () => {
     const items = [
