@@ -49,7 +49,7 @@ test("the first line begins, and sums up what will be done", () => {
 test("what isn't known yet is said to be looked for", () => {
   const asked = { plan: undefined, environment: undefined };
   assert.equal(row("start", asked).description, "20 trials");
-  assert.match(row("python", asked).detail, /looking for torch/);
+  assert.match(row("python", asked).detail, /Looking for torch/);
   assert.match(row("entry", asked).description, /looking for a test/);
   assert.equal(obstacle(known(asked)), undefined, "who is quick begins");
   assert.equal(row("python", { environment: "The command says nothing." }).detail, "The command says nothing.");
@@ -67,7 +67,7 @@ test("what is missing is said first, and Enter leads to it", () => {
   const untrusted = { ...broken, mayRun: false, environment: undefined };
   assert.equal(obstacle(known(untrusted)), "trust");
   assert.equal(rows(known(untrusted))[1]?.does, "trust");
-  assert.match(row("python", untrusted).detail, /not looked at/);
+  assert.match(row("python", untrusted).detail, /Not looked at/);
   assert.equal(row("start", { ...untrusted, isFile: false }).description, "save the file first");
 });
 
@@ -84,7 +84,7 @@ test("where it runs is said as it is known", () => {
 
 test("how the entry was come by is said", () => {
   const how = (how: Plan["entry"]["how"], others = 0): string => row("entry", { plan: { ...PLAN, entry: { entry: "t.py::t", how, others, why: "" } } }).detail;
-  assert.deepEqual([how("chosen"), how("settings"), how("repository")], ["chosen by you", "from the setting kernelband.entry", "from pyproject.toml"]);
+  assert.deepEqual([how("chosen"), how("settings"), how("repository")], ["Chosen by you", "From the setting kernelband.entry", "From pyproject.toml"]);
   assert.notEqual(how("found"), how("found", 2));
   const gone = { plan: { ...PLAN, entry: { entry: null, how: "chosen" as const, others: 0, why: "There is no x in y.py." } } };
   assert.equal(row("entry", gone).detail, "There is no x in y.py.");
@@ -98,7 +98,7 @@ test("an estimate comes from the last run; seconds of a budget hold its verifica
   assert.equal(estimate({ trials: 100, seconds: 60 }, PACE), 70, "whichever ends first");
   assert.equal(estimate({ trials: 100, seconds: 60 }, null), 60);
   assert.deepEqual([about(undefined), about(1), about(61), about(119), about(300)], ["", "about 5 s", "about 65 s", "about 2 min", "about 5 min"]);
-  assert.equal(because(BUDGET, PACE), "from the last run: 10 s to begin, 2 s a trial, 30 s to verify");
+  assert.equal(because(BUDGET, PACE), "From the last run: 10 s to begin, 2 s a trial, 30 s to verify");
   assert.match(because(BUDGET, null), /after a first run/);
 });
 

@@ -144,8 +144,8 @@ class Findings:
                 self._view = self._read(before)
             except HistoryError as error:
                 self._close()
-                if error.message != before.problem:
-                    self._view = evolve(before, problem=words(error.message))
+                if (said := words(error.message)) != before.problem:
+                    self._view = evolve(before, problem=said)
             return self._view is not before
 
     def load(self, run: str, numbers: Iterable[int]) -> Applicable:

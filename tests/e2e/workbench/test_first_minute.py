@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from playwright.sync_api import Locator
+
 from tests.e2e.cli_world import Home
 from tests.e2e.workbench.reports import charts, drawn
 from tests.e2e.workbench.screen import Screen
@@ -41,7 +43,7 @@ def optimize(screen: Screen, budget: str) -> None:
 
 def begin(screen: Screen, budget: str) -> None:
     """From the list that *Optimize* opens: another budget, then Enter."""
-    screen.pick("Budget")
+    line_of(screen, "Budget").click()
     assert screen.picks("Another budget…")[0] == "60 s"
     screen.pick("Another budget…")
     screen.answer(budget)
@@ -51,8 +53,14 @@ def begin(screen: Screen, budget: str) -> None:
 
 def line(screen: Screen, label: str) -> str:
     """What a line of the open list says."""
-    row = screen.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=label).first
+    row = line_of(screen, label)
     return row.inner_text().replace("\n", " ") if row.count() else ""
+
+
+def line_of(screen: Screen, label: str) -> Locator:
+    """By its label; an icon may stand before it."""
+    name = screen.page.locator(".label-name", has_text=re.compile(rf"^\W*{label}$"))
+    return screen.page.locator(".quick-input-widget .monaco-list-row").filter(has=name).first
 
 
 def runs(screen: Screen) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 
 from tests.e2e.cli_world import KERNEL, Home
 from tests.e2e.workbench.screen import Screen
-from tests.e2e.workbench.test_first_minute import begin, has_variants, line, until_the_end
+from tests.e2e.workbench.test_first_minute import begin, has_variants, line, line_of, until_the_end
 from tests.e2e.workbench.workbench import Workbench
 
 LINES = ["Start", "Python", "Shown by", "Device", "Budget"]
@@ -28,22 +28,22 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
     screen.eventually(lambda: line(screen, "Python"), lambda found: re.search(r"…/\.worker/bin/python.*torch \d.* · Triton \d", found))
     screen.eventually(
         lambda: line(screen, "Start"),
-        lambda found: re.search(r"60 s · about 60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found),
+        lambda found: re.search(r"60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found),
     )
     assert "scale.py::bench" in line(screen, "Shown by")
     assert "no GPU: predicted for H100" in line(screen, "Device")
     assert "60 s" in line(screen, "Budget")
 
     # each line opens its own choice and comes back
-    screen.pick("Device")
+    line_of(screen, "Device").click()
     screen.picks("As the settings say")
     screen.pick(re.compile("No GPU: predicted for .*A100"))
     screen.eventually(lambda: line(screen, "Device"), lambda found: "A100" in found)
-    screen.pick("Shown by")
+    line_of(screen, "Shown by").click()
     screen.picks("The best one by itself")
     screen.pick("bench (scale.py)")
-    screen.eventually(lambda: line(screen, "Shown by"), lambda found: "chosen by you" in found)
-    screen.pick("Python")
+    screen.eventually(lambda: line(screen, "Shown by"), lambda found: "Chosen by you" in found)
+    line_of(screen, "Python").click()
     assert {"Browse…", "Open the setting"} <= set(screen.picks("Browse…"))
     screen.press("Escape")
     screen.eventually(lambda: line(screen, "Start"), lambda found: "60 s" in found)
@@ -55,7 +55,7 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
     # the next time it is known how long a trial takes
     assert asked(screen) == LINES
     screen.eventually(lambda: line(screen, "Start"), lambda found: re.search(r"2 trials · about \d+ (s|min)", found))
-    assert "from the last run" in line(screen, "Budget")
+    assert "From the last run" in line(screen, "Budget")
     screen.press("Escape")
     assert screen.notifications() == []
 

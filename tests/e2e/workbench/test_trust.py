@@ -20,7 +20,7 @@ REFUSED = "that folder isn't trusted"
 def is_not_begun(screen: Screen) -> None:
     """The list says what is missing, and Enter would lead there."""
     assert "trust the folder first" in screen.eventually(lambda: line(screen, "Start"))
-    assert "not looked at" in line(screen, "Python")
+    assert "Not looked at" in line(screen, "Python")
     screen.press("Escape")
     screen.page.locator(".quick-input-widget").wait_for(state="hidden")
 

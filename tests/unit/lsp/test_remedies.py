@@ -21,6 +21,7 @@ from kernelband.lsp.trust import Trust
 
 ENGINE = Path(__file__).parents[3] / "server" / "kernelband"
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+ONLY_OPTIONS = re.compile(rf"{OPTION.pattern}(?: or {OPTION.pattern})*")  # put into a sentence: those are tested below
 #: Of the command line only what an editor starts says something to it: doctor, and what fails in `optimize`, `verify` and `inspect`.
 HEARD = ("probes.py", "where.py", "target.py", "capturing.py", "inspection.py", "proving.py", "failure.py", "verify.py")
 
@@ -50,7 +51,7 @@ def sentences(path: Path) -> Iterator[str]:
             passed |= set(ast.walk(node)) - {node}
     for node in ast.walk(tree):
         text = text_of(node) if node not in passed else None
-        if text and " " in text.strip() and OPTION.search(text) and not text.startswith("diff --git"):
+        if text and " " in text.strip() and OPTION.search(text) and not ONLY_OPTIONS.fullmatch(text) and not text.startswith("diff --git"):
             yield text
 
 
@@ -143,6 +144,11 @@ def test_a_run_that_fails_says_what_helps() -> None:
     reason = "stopped: `kernelband optimize --resume 0123abcd` continues it"
     ended = failed({"event": "run_ended", "state": "interrupted", "reason": reason, "best": None, "verified": [], "counts": {}})
     assert ended.reason == "stopped: it can be resumed"
+
+
+def test_options_of_the_user_s_own_program_stay() -> None:
+    theirs = "t.py fails: SystemExit: unrecognized arguments: --worker 2 --db x --model y --python --entry a"
+    assert of_error(WorkloadError(theirs)).message == theirs
 
 
 @given(st.text())

@@ -22,10 +22,10 @@ export function about(seconds: number | undefined): string {
 }
 
 /** Where an estimate comes from. */
-export function because({ trials, seconds }: Budget, pace: Pace | null): string {
-  if (pace) return l10n.t("from the last run: {0} s to begin, {1} s a trial, {2} s to verify", rounded(pace.before_s), rounded(pace.trial_s), rounded(pace.final_s));
-  if (seconds === null) return l10n.t("how long a trial takes is known after a first run");
-  return trials === null ? l10n.t("and what is done before the first trial") : l10n.t("at most, and what is done before the first trial");
+export function because({ seconds }: Budget, pace: Pace | null): string {
+  if (pace) return l10n.t("From the last run: {0} s to begin, {1} s a trial, {2} s to verify", rounded(pace.before_s), rounded(pace.trial_s), rounded(pace.final_s));
+  if (seconds === null) return l10n.t("How long a trial takes is known after a first run");
+  return l10n.t("For the search and its final verification; starting comes before that");
 }
 
 function rounded(seconds: number): string {

@@ -167,7 +167,7 @@ export class Optimizer {
     const items: (vscode.QuickPickItem & { budget?: Budget })[] = offered.map(({ budget, of }) => ({
       label: words(budget),
       budget,
-      description: [about(estimate(budget, plan?.pace ?? null)), from[of]].filter(Boolean).join(" · "),
+      description: [plan?.pace ? about(estimate(budget, plan.pace)) : "", from[of]].filter(Boolean).join(" · "),
     }));
     items.push({ label: vscode.l10n.t("Another budget…") });
     const title = vscode.l10n.t("Optimize {0}", target.kernel);

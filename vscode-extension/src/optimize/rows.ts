@@ -51,15 +51,15 @@ function start(known: Known, found: EnvironmentWords | undefined): Row {
   const trust = known.isFile ? l10n.t("trust the folder first") : l10n.t("save the file first");
   const missing = { trust, python: l10n.t("choose a Python first"), entry: l10n.t("choose what shows it at work first") };
   const stands = obstacle(known) as keyof typeof missing | undefined;
-  const sum = [words(budget), about(estimate(budget, plan?.pace ?? null))].filter(Boolean).join(" · ");
+  const sum = [words(budget), plan?.pace ? about(estimate(budget, plan.pace)) : ""].filter(Boolean).join(" · ");
   const where = found && !found.broken ? [found.aboutPackages, found.packages, ofDevice(plan, found)].filter(Boolean).join(" · ") : "";
   return { does: "start", label: l10n.t("$(rocket) Start"), description: stands ? missing[stands] : sum, detail: where };
 }
 
 function ofPython({ environment, mayRun }: Known, found: EnvironmentWords | undefined): string {
-  if (!mayRun) return l10n.t("not looked at: this runs it");
+  if (!mayRun) return l10n.t("Not looked at: this runs it");
   if (typeof environment === "string") return environment;
-  if (!found) return l10n.t("$(loading~spin) looking for torch, Triton and a GPU");
+  if (!found) return l10n.t("$(loading~spin) Looking for torch, Triton and a GPU");
   return found.broken ? l10n.t("$(warning) {0}: choose one that has torch and Triton", found.packages) : [found.packages, found.aboutPackages].filter(Boolean).join(" · ");
 }
 
@@ -73,13 +73,13 @@ function ofEntry(plan: Plan | undefined): string {
   if (plan.entry.entry === null) return why.replace(/(?<=\.)\s.*$/s, ""); // the rest says how to name one
   switch (how) {
     case "chosen":
-      return l10n.t("chosen by you");
+      return l10n.t("Chosen by you");
     case "settings":
-      return l10n.t("from the setting kernelband.entry");
+      return l10n.t("From the setting kernelband.entry");
     case "repository":
-      return l10n.t("from pyproject.toml");
+      return l10n.t("From pyproject.toml");
     case "found":
-      return others ? l10n.t("the nearest one that was found; others are tried where it doesn't do") : l10n.t("the one that was found");
+      return others ? l10n.t("The nearest one that was found; others are tried where it doesn't do") : l10n.t("The one that was found");
     default:
       return "";
   }
