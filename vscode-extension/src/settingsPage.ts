@@ -1,5 +1,6 @@
 /** The settings' page, at one setting. */
 import * as vscode from "vscode";
+import { page, type Settings } from "./settingsQuery.ts";
 
 /**
  * In a remote window what belongs to the machine stands on a page of its own: the user's has it in no search.
@@ -7,19 +8,11 @@ import * as vscode from "vscode";
  * @param name such as `kernelband.python`, or the beginning of several names
  */
 export async function openSetting(name: string): Promise<void> {
-  const own = vscode.workspace.getConfiguration().inspect(name) !== undefined && !name.endsWith(".");
-  const query = own ? `@id:${name}` : name;
-  const page = vscode.env.remoteName !== undefined && isOfTheMachine(name) ? "workbench.action.openRemoteSettings" : "workbench.action.openSettings";
-  await vscode.commands.executeCommand(page, { query });
-}
-
-/** As package.json says, which the editor reads, too. */
-function isOfTheMachine(name: string): boolean {
   const manifest = vscode.extensions.getExtension("kernelband.kernelband")?.packageJSON as Manifest | undefined;
-  const settings = Object.entries(manifest?.contributes.configuration.properties ?? {}).filter(([key]) => key === name || key.startsWith(`${name}.`));
-  return settings.length > 0 && settings.every(([, { scope }]) => scope === "machine");
+  const { command, query } = page(name, manifest?.contributes.configuration.properties ?? {}, vscode.env.remoteName !== undefined);
+  await vscode.commands.executeCommand(command, { query });
 }
 
 interface Manifest {
-  contributes: { configuration: { properties: Record<string, { scope: string }> } };
+  contributes: { configuration: { properties: Settings } };
 }

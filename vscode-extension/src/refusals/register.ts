@@ -33,7 +33,7 @@ export function registerRefusals(context: vscode.ExtensionContext, server: Serve
       case "resume":
         return server.execute("resume", uri, kernel, run);
       case "search":
-        return search.ready === "interpreter" ? openSetting("kernelband.search.interpreter") : vscode.commands.executeCommand("kernelband.installSearch");
+        return search.ready === "missing" ? vscode.commands.executeCommand("kernelband.installSearch") : openSetting("kernelband.search.interpreter");
       case "key":
       case "log":
       case "cancel":
