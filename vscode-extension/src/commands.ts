@@ -1,7 +1,7 @@
 /** What the palette, menus and keys call, and what takes the place of the server's own commands in VS Code. */
 import * as vscode from "vscode";
 import type { Menu, Reproduced, Shown } from "./protocol.ts";
-import { optimize, pickKernel, remembered, type Target } from "./optimize/optimize.ts";
+import { pickKernel, type Optimizer, type Target } from "./optimize/optimize.ts";
 import { registering } from "./registering.ts";
 import type { Reviews } from "./review/reviews.ts";
 import type { LiveRuns } from "./runs/live.ts";
@@ -9,12 +9,13 @@ import type { SearchEnvironment } from "./search/environment.ts";
 import { MODEL_KEY, type Server } from "./server/server.ts";
 
 /** Those that are given a kernel, or ask for the one at the cursor. */
-const OF_A_KERNEL = { verify: "verify", variants: "choose", inspect: "inspect", chooseEntry: "chooseEntry" } as const;
+const OF_A_KERNEL = { verify: "verify", variants: "choose", inspect: "inspect" } as const;
 
 export function register(
   context: vscode.ExtensionContext,
   server: Server,
   search: SearchEnvironment,
+  optimizer: Optimizer,
   runs: LiveRuns,
   reviews: Reviews,
   log: vscode.LogOutputChannel,
@@ -24,7 +25,7 @@ export function register(
   // From the side bar it is given the kernel's row.
   on("optimize", async (row?: Target) => {
     const target = row?.kernel ? row : await pickKernel(server);
-    if (target) await optimize(server, context.workspaceState, target);
+    if (target) await optimizer.optimize(target);
   });
   for (const [name, command] of Object.entries(OF_A_KERNEL)) {
     on(name, async () => {
@@ -32,6 +33,11 @@ export function register(
       if (target) await server.execute(command, target.uri, target.kernel);
     });
   }
+  on("chooseEntry", async () => {
+    const target = await pickKernel(server);
+    if (target) await optimizer.chooseEntry(target);
+  });
+  on("choosePython", () => optimizer.choosePython(vscode.window.activeTextEditor?.document.uri.toString() ?? ""));
   on("optimizeChanged", async () => {
     const prompt = vscode.l10n.t("Kernels whose program isn't what it was at this commit are optimized, one after the other.");
     const ref = await vscode.window.showInputBox({ prompt, value: "HEAD" });
@@ -58,11 +64,10 @@ export function register(
     const before = base ?? reviews.baseOf(uri as string, kernel as string);
     return (await ready(server, search, uri as string)) ? server.command("verify", uri, kernel, ...(before ? [before] : [])) : undefined;
   });
-  // A lens takes the budget of last time; the command's own question has it as an argument.
+  // A lens and a lightbulb open the list as the command does; it comes back here with the budget.
   server.intercept("optimize", async ([uri, kernel, budget]) => {
-    if (!(await ready(server, search, uri as string))) return undefined;
-    const spend = budget ?? remembered(context.workspaceState, uri as string);
-    return server.command("optimize", uri, kernel, ...(spend ? [spend] : []));
+    if (!budget) return optimizer.optimize({ uri: uri as string, kernel: kernel as string });
+    return (await ready(server, search, uri as string)) ? server.command("optimize", uri, kernel, budget) : undefined;
   });
   server.intercept("more", async ([uri, kernel]) => {
     const { items } = await server.command<Menu>("more", uri, kernel);

@@ -4,6 +4,8 @@ import * as vscode from "vscode";
 import { register } from "./commands.ts";
 import { registerDemo } from "./demo/demo.ts";
 import { Interpreters } from "./python/interpreters.ts";
+import { Optimizer } from "./optimize/optimize.ts";
+import { registerRefusals } from "./refusals/register.ts";
 import { registerReports } from "./report/register.ts";
 import { registerReview } from "./review/register.ts";
 import { LiveRuns } from "./runs/live.ts";
@@ -43,11 +45,13 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(sideBar, new KernelContext(server, log));
   const reviews = registerReview(context, server, log);
   context.subscriptions.push(reviews.onDidChange(() => sideBar.refresh())); // what is put in, taken back, edited or accepted has another standing in the rows
-  register(context, server, search, runs, reviews, log);
+  const optimizer = new Optimizer(server, interpreters, context.workspaceState, (uri, again) => health.look(uri, again));
+  register(context, server, search, optimizer, runs, reviews, log);
+  registerRefusals(context, server, search, optimizer);
   registerActions(context, server, sideBar, reviews);
   registerStatusActions(context, server, health);
   registerReports(context, server);
-  registerDemo(context, server);
+  registerDemo(context, server, optimizer);
   void server.start(); // it says itself how that goes
 }
 

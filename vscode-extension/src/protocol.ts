@@ -20,6 +20,43 @@ export interface RunChanged {
   error: string;
 }
 
+/** Parameters of `kernelband/refused`: a sentence, and what helps (refusals/remedies.ts), the best first. */
+export interface Refused {
+  message: string;
+  remedies: string[];
+  warning: boolean;
+  uri: string;
+  kernel: string;
+  run: string;
+}
+
+/** What the next run of a kernel does. `refusal`: why nothing may run there; `predicts`: the GPU where none is in reach. */
+export interface Plan {
+  refusal: string;
+  entry: ShownBy;
+  worker: string | null;
+  python: string | null;
+  gpu: string | null;
+  predicts: string;
+  pace: Pace | null;
+}
+
+/** What shows the kernel at work; null with `why`. `others` are tried where it doesn't do. */
+export interface ShownBy {
+  entry: string | null;
+  how: "chosen" | "settings" | "repository" | "found" | "none";
+  others: number;
+  why: string;
+}
+
+/** Seconds of the kernel's last run. */
+export interface Pace {
+  run: string;
+  trial_s: number;
+  before_s: number;
+  final_s: number;
+}
+
 /** Kernels of a document: those at a position (its own lines, or a launch), and all. */
 export interface KernelsAt {
   here: string[];

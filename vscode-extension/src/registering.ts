@@ -1,6 +1,6 @@
 /** Commands of ours: what goes wrong in one is said in one sentence, once. */
 import * as vscode from "vscode";
-import { told } from "./server/server.ts";
+import { showError } from "./refusals/show.ts";
 
 export type Register = (name: string, work: (...args: never[]) => unknown) => void;
 
@@ -11,7 +11,7 @@ export function registering(context: vscode.ExtensionContext): Register {
       try {
         return await work(...args);
       } catch (error) {
-        if (!told(error)) void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+        showError(error);
         return undefined;
       }
     };

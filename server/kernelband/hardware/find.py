@@ -38,6 +38,9 @@ class Ceilings:
     launch_us: float | None = None
 
 
+DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
+
+
 def find_device(name: str) -> Device:
     """The device of that name: ``h100``, ``H100 SXM``, ``NVIDIA GeForce RTX 4090``.
 

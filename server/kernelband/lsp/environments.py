@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from kernelband.errors import UsageError, WorkerError
 from kernelband.lsp.child import Child, Event
+from kernelband.lsp.remedies import words
 
 LIMIT_S = 60.0  # the command itself ends after 45 s
 
@@ -105,7 +106,7 @@ class Environments:
             shutil.rmtree(folder, ignore_errors=True)
         last: dict[str, Any] = found[-1] if found else {}
         if last.get("event") == "checked":
-            told = Environment(asked.worker or None, asked.python, time.time(), list(last["checks"]), dict(last["works"]))
+            told = Environment(asked.worker or None, asked.python, time.time(), [_worded(c) for c in last["checks"]], dict(last["works"]))
             self._known[asked] = told
             return told
         if end is None:
@@ -114,7 +115,16 @@ class Environments:
         silent = f"`kernelband doctor` ended with exit code {end.code} and said nothing: try it in a terminal."
         raise WorkerError(next(filter(None, said), silent))
 
+    def known(self, asked: Asked) -> Environment | None:
+        """What is remembered; nothing is started."""
+        return self._known.get(asked)
+
     def _prepare(self) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="kernelband-doctor-"))  # 0700
         self._folders.add(folder)
         return folder
+
+
+def _worded(check: dict[str, str]) -> dict[str, str]:
+    """In an editor's words."""
+    return {**check, "found": words(check["found"]), "means": words(check["means"])}

@@ -20,6 +20,7 @@ from kernelband.history.records import RunRow, from_row
 from kernelband.lsp.material import read_material
 from kernelband.lsp.original import Original, read_original
 from kernelband.lsp.ranking import VariantFinding, read_variant
+from kernelband.lsp.remedies import words
 from kernelband.lsp.run_finding import RunFinding, about, filled
 from kernelband.source import patch_from_json
 from kernelband.source.model import Patch
@@ -143,8 +144,8 @@ class Findings:
                 self._view = self._read(before)
             except HistoryError as error:
                 self._close()
-                if error.message != before.problem:
-                    self._view = evolve(before, problem=error.message)
+                if (said := words(error.message)) != before.problem:
+                    self._view = evolve(before, problem=said)
             return self._view is not before
 
     def load(self, run: str, numbers: Iterable[int]) -> Applicable:
@@ -307,7 +308,7 @@ class Findings:
             if kept.row.state == "running":
                 is_now = runs.effective(kept.row, now)
                 if is_now.state != kept.found.state:
-                    changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=is_now.reason))
+                    changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=words(is_now.reason)))
         return evolve(view, kept={**view.kept, **changed}) if changed else view
 
 

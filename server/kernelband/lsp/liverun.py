@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from attrs import Factory, define, field, frozen
 
 from kernelband.lsp.child import Event, Exit
+from kernelband.lsp.remedies import Said, said, words
 
 INTERRUPTED = 130  # the exit code of a search that was stopped before it had a row
 SEARCH_SHARE = 0.8  # of the whole; the rest is the final verification
@@ -77,6 +78,7 @@ class LiveRun:
     counts: dict[str, int] = field(factory=dict[str, int])
     reason: str = ""
     error: str = ""
+    remedies: tuple[str, ...] = ()  # what helps against the error (``remedies``)
     detail: str = ""
     exit_code: int | None = None  # with which error it ended, as it said
     started: float = field(init=False, default=Factory(lambda self: self.now(), takes_self=True))
@@ -178,7 +180,7 @@ class LiveRun:
                     self._searching = self.now()
                 self._final = self._final or self.phase == "final"
             case "noted":
-                self.notes = [*self.notes, event["text"]][-NOTES:]
+                self.notes = [*self.notes, words(event["text"])][-NOTES:]
             case "candidates_compiled":
                 # As the run counts at its end: what the event calls compiled are the candidates that wait for the device now.
                 new = {name: int(event[name]) for name in ("proposed", "failed", "duplicates")}
@@ -189,11 +191,11 @@ class LiveRun:
             case "final_ended":
                 self._final_ended(event)
             case "run_ended":
-                self._end_state, self.reason, self.best = event["state"], event["reason"], event["best"]
+                self._end_state, self.reason, self.best = event["state"], words(event["reason"]), event["best"]
                 self.verified, self.counts = tuple(event["verified"]), dict(event["counts"])
             case "error":
-                self._end_state, self.error, self.detail = "failed", event["message"], event["detail"]
-                self.exit_code = event.get("exit_code")
+                self._end_state, self.detail, self.exit_code = "failed", event["detail"], event.get("exit_code")
+                self._refused(said(event["message"], self.exit_code))
             case _:
                 return False
         return True
@@ -207,8 +209,14 @@ class LiveRun:
             self.reason = "stopped by you" if stopped else ""
             if not stopped:
                 silent = f"The search ended with exit code {exit_.code} and said nothing: `kernelband optimize` in a terminal may show why."
-                self.error = exit_.problem or last_words or silent
+                # A search that can't even be started lacks its own Python; one that only says so on stderr may have been anything.
+                self._refused(Said(exit_.problem, ("search",)) if exit_.problem else said(last_words or silent))
         self.state = self._end_state
+
+    def _refused(self, why: Said) -> None:
+        self.error, remedies = why.message, why.remedies
+        # What was found is kept once there is a trial: another Python or a GPU that is back can go on with it.
+        self.remedies = tuple(dict.fromkeys((*remedies, *(("resume",) if self.done and not self.request.judges else ()))))
 
     def _trial_ended(self, event: Event) -> None:
         self.done, self.leader = event["number"], event["best"]

@@ -14,6 +14,7 @@ from kernelband.history import Store, trials
 from kernelband.history.records import RunRow, VariantRow
 from kernelband.judge.result import Ratio
 from kernelband.lsp.markdown import as_code, escaped
+from kernelband.lsp.remedies import words
 
 
 def report(store: Store, run: RunRow, variant: VariantRow, commands: Sequence[str], remarks: Sequence[str]) -> str:
@@ -55,7 +56,7 @@ def _circumstances(run: RunRow, variant: VariantRow, decision: str) -> str:
     versions = [f"{name} {known[key]}" for name, key in (("Triton", "triton"), ("torch", "torch"), ("driver", "driver")) if known.get(key)]
     facts = {
         "file": as_code(run.path),
-        "run": f"{run.id}, {run.state}" + (f": {escaped(run.reason)}" if run.reason else ""),
+        "run": f"{run.id}, {run.state}" + (f": {escaped(words(run.reason))}" if run.reason else ""),
         "device": escaped(device),
         "date": time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
         "versions": escaped(", ".join([f"KernelBand {run.version}", *versions])),

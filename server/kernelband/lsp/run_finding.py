@@ -9,12 +9,13 @@ from attrs import evolve, field, frozen
 from kernelband.history import Store, runs
 from kernelband.history.records import RunRow
 from kernelband.lsp.ranking import VariantFinding, read_variants
+from kernelband.lsp.remedies import words
 
 
 @frozen
 class RunFinding:
     """A run. ``gpu`` is the name that the driver gave, "" where nothing ran on one; ``created`` seconds since the epoch; ``policy`` is
-    ``given`` where one edit was judged.
+    ``given`` where one edit was judged. ``clock``: seconds by what they went on (``search.budget.SPANS``).
     """
 
     id: str
@@ -33,6 +34,7 @@ class RunFinding:
     torch: str
     variants: tuple[VariantFinding, ...] = ()  # in the order of ``kernelband show``
     policy: str = ""
+    clock: Mapping[str, float] = field(factory=dict[str, float], repr=False)
     files: tuple[str, ...] = ()  # that it started from
     forms: Mapping[str, int] = field(factory=dict[str, int], repr=False)  # the variant (0: the original) by the form of its program
 
@@ -68,11 +70,12 @@ def about(row: RunRow, now: float, trials: int) -> RunFinding:
         device=row.device,
         gpu=gpus[0] if len(gpus) == 1 else "",
         state=is_now.state,
-        reason=is_now.reason,
+        reason=words(is_now.reason),
         objective=row.objective,
         seconds=row.seconds_used,
         trials=trials,
         triton=str(row.environment.get("triton") or ""),
         torch=str(row.environment.get("torch") or ""),
         policy=row.policy,
+        clock=row.clock,
     )

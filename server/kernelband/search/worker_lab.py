@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kernelband.errors import KernelBandError, WorkerError
-from kernelband.hardware import Device, driver_properties, find_device, from_gpu
+from kernelband.hardware import DEFAULT_DEVICE, Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
 from kernelband.search.building import Build
 from kernelband.source import Workspace
@@ -30,7 +30,6 @@ from kernelband_worker.wire import (
     VariantFiles,
 )
 
-DEFAULT_DEVICE = "h100"  # predicted for, where there is no GPU and none is named
 IMPORT_S = 120.0  # a cold torch
 MOST_COUNTERS = 8
 GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on a busy machine they would wait for all others

@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.cli_world import Home
 from tests.e2e.workbench.conftest import ROOT, StartWorkbench
-from tests.e2e.workbench.test_first_minute import LIKELY, goes_on, has_variants, optimize, until_the_end
+from tests.e2e.workbench.test_first_minute import LIKELY, goes_on, has_variants, line, optimize, until_the_end
 
 #: Whoever asks for anything outside of this machine is told at once that there is nothing.
 NOTHING = "http://127.0.0.1:9"
@@ -55,10 +55,12 @@ def test_all_but_the_search_works_and_the_search_from_a_wheelhouse(
     screen.eventually(screen.text, lambda found: found == before)
 
     screen.lens("Optimize").click()
-    said = screen.dialog().inner_text()
-    assert "The search needs numpy, scikit-learn and openai" in said
-    assert re.search(r"about \d+ MB", said)
-    screen.dialog().get_by_role("button", name="Install").click()
+    screen.eventually(lambda: line(screen, "Start"))
+    screen.press("Enter")
+    assert screen.picks("Install") == ["Install", "Use another Python…", "Install from a folder of wheels…"]
+    assert "The search needs numpy, scikit-learn and openai" in screen.page.locator(".quick-input-widget").inner_text()
+    assert re.search(r"about \d+ MB", line(screen, "Install"))
+    screen.pick("Install")
     refused = screen.notification("The package index can't be reached")
     refused.wait_for()
     assert "kernelband.search.wheelhouse" in refused.inner_text()
@@ -67,8 +69,9 @@ def test_all_but_the_search_works_and_the_search_from_a_wheelhouse(
     workbench.configure({"kernelband.search.wheelhouse": str(wheelhouse)}, screen)
     screen.eventually(screen.lenses, lambda found: found == lenses)
     optimize(screen, "2 trials")
-    assert str(wheelhouse) in screen.dialog().inner_text()
-    screen.dialog().get_by_role("button", name="Install").click()
+    screen.picks("Install")
+    assert "once, from" in line(screen, "Install")
+    screen.pick("Install")
     screen.eventually(screen.lenses, goes_on, seconds=300)
     until_the_end(screen)
     assert screen.eventually(screen.lenses, has_variants)

@@ -8,12 +8,21 @@ from tests.e2e.cli_world import Home
 from tests.e2e.lsp.test_trust import Traps, no_children
 from tests.e2e.workbench.conftest import Lend, ready_to_search
 from tests.e2e.workbench.screen import Screen
+from tests.e2e.workbench.test_first_minute import line
 from tests.e2e.workbench.test_server import servers
 from tests.e2e.workbench.test_view import welcome
 
 #: What runs, by its title in the palette, and how the editor says that it doesn't here.
 RUNS = ("KernelBand: Verify my edit", "KernelBand: Compile the kernel and show hints")
 REFUSED = "that folder isn't trusted"
+
+
+def is_not_begun(screen: Screen) -> None:
+    """The list says what is missing, and Enter would lead there."""
+    assert "trust the folder first" in screen.eventually(lambda: line(screen, "Start"))
+    assert "Not looked at" in line(screen, "Python")
+    screen.press("Escape")
+    screen.page.locator(".quick-input-widget").wait_for(state="hidden")
 
 
 def is_refused(screen: Screen) -> None:
@@ -35,14 +44,13 @@ def test_nothing_runs_until_the_folder_is_trusted(lend: Lend, searched: Home, tm
         assert any("predicted" in title for title in screen.actions("tl.store"))
         screen.press("Escape")
         screen.lens("Optimize").click()
-        is_refused(screen)
+        is_not_begun(screen)
         for title in RUNS:
             screen.click("scale_kernel")
             screen.palette(title)
             is_refused(screen)
         screen.menu("scale_kernel", "Optimize kernel")
-        screen.pick("20 trials")
-        is_refused(screen)
+        is_not_begun(screen)
         screen.side_bar("KernelBand")
         screen.eventually(screen.rows, lambda found: any("scale_kernel" in row for row in found))
         assert looks() > 20
@@ -52,10 +60,13 @@ def test_nothing_runs_until_the_folder_is_trusted(lend: Lend, searched: Home, tm
 
     # and so that all this can fail
     traps.unshadow()
-    screen.palette("Workspaces: Manage Workspace Trust")
+    screen.palette(RUNS[0])
+    screen.notification(REFUSED).get_by_role("button", name="Trust the folder").click()  # what helps
     screen.page.get_by_role("button", name="Trust", exact=True).first.click()
     screen.open("scale.py")
     screen.lens("Optimize").click()
+    screen.eventually(lambda: line(screen, "Start"), lambda found: "trials" in found or " s" in found)
+    screen.press("Enter")
     screen.eventually(lambda: traps.sung, lambda found: "module" in found, seconds=300)
     # what only the user may name is not taken from the repository, also where it is trusted
     assert not {"interpreter", "worker", "db"} & set(traps.sung)
@@ -76,5 +87,5 @@ def test_a_folder_that_is_not_trusted(lend: Lend, home: Home) -> None:
     screen.open("scale.py")
     screen.eventually(screen.lenses)
     screen.lens("Optimize").click()
-    screen.notification("that folder isn't trusted").wait_for()
+    is_not_begun(screen)
     assert screen.dialog().count() == 0

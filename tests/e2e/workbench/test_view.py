@@ -10,7 +10,7 @@ from playwright.sync_api import Locator
 from tests.e2e.cli_world import Home
 from tests.e2e.workbench.conftest import Lend, ready_to_search
 from tests.e2e.workbench.screen import Screen
-from tests.e2e.workbench.test_first_minute import has_variants
+from tests.e2e.workbench.test_first_minute import begin, has_variants, line
 from tests.e2e.workbench.test_first_minute import runs as in_the_status_bar
 from tests.e2e.workbench.workbench import Workbench
 
@@ -104,8 +104,7 @@ def test_a_run_from_the_side_bar_is_stopped_and_resumed(workbench: Workbench, ho
     screen.eventually(lambda: screen.rows("Kernels"), lambda found: len(found) == 2)
     row(screen, "Kernels", 1).hover()
     row(screen, "Kernels", 1).get_by_role("button", name="Optimize kernel").click()
-    screen.pick("Another budget…")
-    screen.answer("100 trials")
+    begin(screen, "100 trials")
     (run,) = screen.eventually(lambda: screen.rows("Runs"))
     assert run.startswith("scale_kernel ")
     counted = re.compile(r"\b\d+/100\b")
@@ -155,6 +154,8 @@ def test_the_walkthrough_and_its_demo(workbench: Workbench, home: Home) -> None:
     screen.eventually(screen.lenses, lambda found: "Optimize" in found)
 
     screen.lens("Optimize").click()
+    screen.eventually(lambda: line(screen, "Start"), lambda found: "60 s" in found)
+    screen.press("Enter")
     screen.side_bar("KernelBand")
     going = screen.eventually(lambda: screen.rows("Runs"), lambda found: bool(found) and "starting" not in found[0])
     assert going[0].startswith("_layer_norm_fwd_kernel"), "the demo's runs are there, though its folder isn't open"

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
-import { optimize, type Target } from "../optimize/optimize.ts";
+import type { Optimizer, Target } from "../optimize/optimize.ts";
 import { registering } from "../registering.ts";
 import type { Server } from "../server/server.ts";
 
@@ -10,12 +10,12 @@ const FILE = "layer_norm.py";
 const KERNEL = "_layer_norm_fwd_kernel";
 const ALLOWED = "kernelband.demo.allowed";
 
-export function registerDemo(context: vscode.ExtensionContext, server: Server): void {
+export function registerDemo(context: vscode.ExtensionContext, server: Server, optimizer: Optimizer): void {
   const on = registering(context);
   const demo = new Demo(context, server);
   on("demo.open", () => demo.open());
   on("demo.optimize", async () => {
-    if (await demo.mayRun()) await optimize(server, context.workspaceState, await demo.show());
+    if (await demo.mayRun()) await optimizer.optimize(await demo.show());
   });
   on("demo.review", async () => {
     const { uri, kernel } = await demo.show();

@@ -70,11 +70,11 @@ export interface Offer {
 }
 
 /** What is offered, each once: what a run without a question would have, then what the settings say, then ours. */
-export function offers(last: Budget | undefined, settings: Budget | undefined): Offer[] {
+export function offers(last: Budget | undefined, settings: Budget | undefined): [Offer, ...Offer[]] {
   const all: Offer[] = OFFERED.map((budget) => ({ budget, of: "us" }));
   if (settings) all.unshift({ budget: settings, of: "settings" });
   if (last) all.unshift({ budget: last, of: settings && same(last, settings) ? "settings" : "last" });
-  return all.filter(({ budget }, at) => all.findIndex((other) => same(other.budget, budget)) === at);
+  return all.filter(({ budget }, at) => all.findIndex((other) => same(other.budget, budget)) === at) as [Offer, ...Offer[]];
 }
 
 function same(one: Budget, other: Budget): boolean {

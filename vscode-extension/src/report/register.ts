@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import { pickKernel } from "../optimize/optimize.ts";
 import type { Runs, WorkspaceRun } from "../protocol.ts";
+import { Refusal } from "../refusals/remedies.ts";
 import { registering } from "../registering.ts";
 import type { Server } from "../server/server.ts";
 import { date } from "./format.ts";
@@ -47,20 +48,17 @@ async function which(server: Server, meant?: Meant): Promise<string | undefined>
   return pickRun(server);
 }
 
-/** The kernel's run that goes on, or its latest; undefined, with a sentence said, where there is none. */
-async function latest(server: Server, uri: string, kernel: string): Promise<string | undefined> {
+/** The kernel's run that goes on, or its latest. */
+async function latest(server: Server, uri: string, kernel: string): Promise<string> {
   const { live, runs } = await server.command<Runs>("report", uri, kernel);
   const run = live?.run ?? runs[0]?.id;
-  if (!run) void vscode.window.showInformationMessage(vscode.l10n.t("There is no run of {0} yet: optimize it, then its report can be shown.", kernel));
-  return run;
+  if (run) return run;
+  throw new Refusal(vscode.l10n.t("There is no run of {0} yet: optimize it, then its report can be shown.", kernel), ["optimize"], { uri, kernel, run: "" });
 }
 
 async function pickRun(server: Server): Promise<string | undefined> {
   const { runs } = await server.command<{ runs: WorkspaceRun[] }>("runs", MOST);
-  if (!runs.length) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There is no run yet: open a file with a Triton kernel and optimize it."));
-    return undefined;
-  }
+  if (!runs.length) throw new Refusal(vscode.l10n.t("There is no run yet: open a file with a Triton kernel and optimize it."), ["file"]);
   const items = runs.map(({ run, kernel, headline, created, device }) => ({ label: kernel, description: headline, detail: [date(created), device ?? ""].filter(Boolean).join(" · "), run }));
   return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t("Which run?"), matchOnDescription: true }))?.run;
 }

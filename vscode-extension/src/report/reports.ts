@@ -1,5 +1,6 @@
 /** All reports that are open, one for each run; they come back with the window. */
 import * as vscode from "vscode";
+import { showError } from "../refusals/show.ts";
 import type { Server } from "../server/server.ts";
 import { save, type Format } from "./export.ts";
 import type { FromPage } from "./messages.ts";
@@ -77,7 +78,7 @@ export class Reports implements vscode.Disposable, vscode.WebviewPanelSerializer
       else if (message.type === "run" && message.does === "exportJson") await this.export(run, "json");
       else if (report) await inEditor(this.server, report, message);
     } catch (error) {
-      void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+      showError(error);
     }
   }
 }

@@ -1,6 +1,8 @@
 /** The list of a kernel's variants: the best first, each with what it changes and what that is worth. */
 import * as vscode from "vscode";
 import type { Runs } from "../protocol.ts";
+import { Refusal } from "../refusals/remedies.ts";
+import { showError } from "../refusals/show.ts";
 import type { Server } from "../server/server.ts";
 import { offers, type Offer } from "./runs.ts";
 
@@ -9,9 +11,10 @@ type Item = vscode.QuickPickItem & { offer?: Offer };
 /** The one that a person picks; "revert" for the original; undefined for none. `isInFile`: a variant is there, of whichever run, or under review. */
 export async function pickVariant(server: Server, uri: string, kernel: string, isInFile: boolean): Promise<Offer | "revert" | undefined> {
   const known = await server.command<Runs>("report", uri, kernel);
-  if (known.stale && !isInFile) throw new Error(known.stale);
+  const about = { uri, kernel, run: "" };
+  if (known.stale && !isInFile) throw new Refusal(known.stale, ["verify", "optimize"], about);
   const list = offers(known);
-  if (!list.length && !isInFile) throw new Error(vscode.l10n.t("There is no variant of {0} to apply: optimize it first.", kernel));
+  if (!list.length && !isInFile) throw new Refusal(vscode.l10n.t("There is no variant of {0} to apply: optimize it first.", kernel), ["optimize"], about);
   const pick = vscode.window.createQuickPick<Item>();
   pick.title = vscode.l10n.t("Variants of {0}", kernel);
   pick.placeholder = vscode.l10n.t("Choose the variant to review in the file");
@@ -34,7 +37,7 @@ export async function pickVariant(server: Server, uri: string, kernel: string, i
       pick.onDidTriggerItemButton(({ item: { offer }, button }) => {
         if (!offer) return;
         const command = button === buttons[0] ? "compare" : "explain";
-        server.execute(command, uri, kernel, offer.run, offer.number).catch((error: unknown) => void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error)));
+        server.execute(command, uri, kernel, offer.run, offer.number).catch(showError);
       });
       pick.onDidAccept(() => {
         const [item] = pick.selectedItems;

@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import { InOrder } from "../inOrder.ts";
 import type { Runs } from "../protocol.ts";
+import { Refusal } from "../refusals/remedies.ts";
 import { registering } from "../registering.ts";
 import type { Server } from "../server/server.ts";
 import { Baselines } from "./baseline.ts";
@@ -55,7 +56,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   /** Undefined: it ended before this click. */
   const given = (by: unknown): Review | undefined => {
     const found = meantNow(by);
-    if (!found && typeof by !== "string") throw new Error(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."));
+    if (!found && typeof by !== "string") throw new Refusal(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."), ["variants"]);
     return found;
   };
   const go = async (review: Review, step: 1 | -1): Promise<void> => {
@@ -75,13 +76,13 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     const editor = vscode.window.activeTextEditor;
     const place = typeof of === "number" ? undefined : review.at(editor?.document.uri.toString() ?? "", line ?? editor?.selection.active.line ?? 0);
     const found = typeof of === "number" ? of : place?.step;
-    if (found === undefined) throw new Error(vscode.l10n.t("No change that could be kept or undone is left in this file."));
+    if (found === undefined) throw new Refusal(vscode.l10n.t("No change that could be kept or undone is left in this file."), []);
     return found;
   };
   const nextVariant = async (review: Review): Promise<void> => {
     const { uri, kernel, run, variant } = review.told;
     const next = after(offers(await server.command<Runs>("report", uri, kernel), run), variant);
-    if (!next) throw new Error(vscode.l10n.t("There is no other variant of {0} to look at.", kernel));
+    if (!next) throw new Refusal(vscode.l10n.t("There is no other variant of {0} to look at.", kernel), []);
     if (await reviews.reject(review)) await start({ uri, kernel, run, number: next.number });
   };
 
@@ -130,7 +131,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   const shown = async (address: unknown): Promise<Meant> => {
     const uri = address instanceof vscode.Uri ? address : vscode.window.activeTextEditor?.document.uri;
     const found = uri && (await meant(server, uri));
-    if (!found) throw new Error(vscode.l10n.t("This document isn't a variant of a kernel."));
+    if (!found) throw new Refusal(vscode.l10n.t("This document isn't a variant of a kernel."), []);
     return found;
   };
   const startShown = async (address: unknown): Promise<Review | undefined> => {
@@ -148,7 +149,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   on("compare.next", async (address: unknown) => {
     const found = await shown(address);
     const next = await following(server, found);
-    if (!next) throw new Error(vscode.l10n.t("There is no other variant of {0} to look at.", found.kernel));
+    if (!next) throw new Refusal(vscode.l10n.t("There is no other variant of {0} to look at.", found.kernel), []);
     await compare(server, next);
   });
   on("compare.explain", async (address: unknown) => {

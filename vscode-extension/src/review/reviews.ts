@@ -1,6 +1,7 @@
 /** The reviews of this window: begun, followed through every edit, taken in part, ended, kept over a reload. */
 import * as vscode from "vscode";
 import type { Reviewed, Runs } from "../protocol.ts";
+import { Refusal } from "../refusals/remedies.ts";
 import type { Server } from "../server/server.ts";
 import { Asking } from "./asking.ts";
 import { Disk } from "./disk.ts";
@@ -77,7 +78,7 @@ export class Reviews implements vscode.Disposable {
   async start(uri: string, kernel: string, run: string, variant: number): Promise<Review | "applied" | undefined> {
     const before = this.of(vscode.Uri.parse(uri));
     if (before && before.told.kernel !== kernel) {
-      throw new Error(vscode.l10n.t("A variant of {0} is under review in this file: accept or reject it first.", before.told.kernel));
+      throw new Refusal(vscode.l10n.t("A variant of {0} is under review in this file: accept or reject it first.", before.told.kernel), ["accept", "reject"]);
     }
     if (before && !(await this.reject(before))) return undefined;
     const isBook = inNotebook(uri);
@@ -114,16 +115,16 @@ export class Reviews implements vscode.Disposable {
       const answer = named(await this.server.command<Reviewed>("review", uri, kernel, run, variant));
       const documents = await Promise.all(answer.files.map((file) => vscode.workspace.openTextDocument(vscode.Uri.parse(file.uri))));
       const busy = documents.map((document) => this.of(document.uri)).find((review) => review);
-      if (busy) throw new Error(vscode.l10n.t("A variant of {0} is under review in a file that this one changes, too: accept or reject it first.", busy.told.kernel));
+      if (busy) throw new Refusal(vscode.l10n.t("A variant of {0} is under review in a file that this one changes, too: accept or reject it first.", busy.told.kernel), []);
       if (documents.every((document, at) => document.version === answer.files[at]?.version)) return this.#put(answer, documents);
     }
-    throw new Error(vscode.l10n.t("The text changed while the variant was applied, so nothing was edited: try again."));
+    throw new Refusal(vscode.l10n.t("The text changed while the variant was applied, so nothing was edited: try again."), []);
   }
 
   async #put(answer: Reviewed, documents: readonly vscode.TextDocument[]): Promise<Review> {
     const review = Review.of(answer, new Map(documents.map((document) => [document.uri.toString(), document.getText()])));
     const edits = answer.files.map(({ uri, hunks }) => [uri, hunks.map((h) => ({ at: h.start, removed: h.end - h.start, lines: h.lines }))] as const);
-    if (!(await apply(new Map(edits)))) throw new Error(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."));
+    if (!(await apply(new Map(edits)))) throw new Refusal(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."), []);
     if (!documents.every((document) => isAt(review, document))) {
       throw new AlreadyIn(vscode.l10n.t("The text changed right after the variant was applied, so it isn't under review: undo removes it."));
     }
@@ -160,9 +161,9 @@ export class Reviews implements vscode.Disposable {
   /** A step, and what was made on it. */
   async undo(review: Review, step: number): Promise<void> {
     if (review.isLostFrom(step)) {
-      throw new Error(vscode.l10n.t("An edit goes across the border of this change, so it can't be undone by itself: undo that edit, or reject the variant."));
+      throw new Refusal(vscode.l10n.t("An edit goes across the border of this change, so it can't be undone by itself: undo that edit, or reject the variant."), []);
     }
-    if (!(await apply(review.undo(step)))) throw new Error(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."));
+    if (!(await apply(review.undo(step)))) throw new Refusal(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."), []);
   }
 
   /**
@@ -183,7 +184,7 @@ export class Reviews implements vscode.Disposable {
   async reject(review: Review): Promise<boolean> {
     if (review.isLost && !(await this.#mayRestore(review))) return false;
     const edits = review.isLost ? new Map(review.files.map(({ uri, baseline, text }) => [uri, [{ at: 0, removed: text.lines.length, lines: linesOf(baseline) }]])) : review.undo();
-    if (!(await apply(edits))) throw new Error(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."));
+    if (!(await apply(edits))) throw new Refusal(vscode.l10n.t("The editor did not accept the edit, so nothing was changed: try again."), []);
     this.#end(review);
     return true;
   }

@@ -3,6 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
 import { probe, serves, type Python } from "../python/probe.ts";
+import { Refusal } from "../refusals/remedies.ts";
+import { showError } from "../refusals/show.ts";
+import { openSetting } from "../settingsPage.ts";
 import { install } from "./install.ts";
 import { command, folder } from "./plan.ts";
 
@@ -53,18 +56,20 @@ export class SearchEnvironment {
     if (!python || !target) return true; // the server says what is missing
     const wheelhouse = this.#setting("wheelhouse");
     const { megabytes } = JSON.parse(readFileSync(path.join(this.root, "bundled", "search.json"), "utf8")) as { megabytes: number };
-    const said = wheelhouse
-      ? vscode.l10n.t("The search needs numpy, scikit-learn and openai. They are installed once, from {0}, into the extension's own folder.", wheelhouse)
-      : vscode.l10n.t("The search needs numpy, scikit-learn and openai. They are downloaded once (about {0} MB, from the package index of your pip) into the extension's own folder.", megabytes);
-    const yes = vscode.l10n.t("Install");
-    const other = vscode.l10n.t("Use another Python…");
-    const answer = await vscode.window.showInformationMessage(said, { modal: true }, yes, other);
-    if (answer === other) await vscode.commands.executeCommand("workbench.action.openSettings", "kernelband.search");
-    if (answer !== yes) return false;
+    const from = wheelhouse ? vscode.l10n.t("once, from {0}", wheelhouse) : vscode.l10n.t("once, about {0} MB, from the package index of your pip", megabytes);
+    const items = [
+      { label: vscode.l10n.t("Install"), description: from, detail: vscode.l10n.t("Into the extension's own folder; nothing else is changed"), setting: "" },
+      { label: vscode.l10n.t("Use another Python…"), detail: vscode.l10n.t("One that has numpy, scikit-learn and openai"), setting: "kernelband.search.interpreter" },
+      { label: vscode.l10n.t("Install from a folder of wheels…"), detail: vscode.l10n.t("For a machine without internet"), setting: "kernelband.search.wheelhouse" },
+    ];
+    const title = vscode.l10n.t("The search needs numpy, scikit-learn and openai");
+    const answer = await vscode.window.showQuickPick(items, { title, ignoreFocusOut: true });
+    if (answer?.setting) await openSetting(answer.setting);
+    if (!answer || answer.setting) return false;
     const able = await probe(python.path);
     if (!able || !serves(able) || able.pip === "none") {
       const why = vscode.l10n.t("{0} has no pip, so nothing can be installed with it: install its pip (python3-pip on Debian), or set kernelband.search.interpreter to a Python that has numpy, scikit-learn and openai.", python.path);
-      void vscode.window.showErrorMessage(why);
+      showError(new Refusal(why, ["searchPython"]));
       return false;
     }
     return this.#install(able, target, wheelhouse);
@@ -81,7 +86,7 @@ export class SearchEnvironment {
         await install({ python, lockFile, target, wheelhouse }, (message) => progress.report({ message }), (line) => this.log.debug(line), cancelled.signal);
       });
     } catch (error) {
-      void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+      showError(new Refusal(error instanceof Error ? error.message : String(error), ["wheelhouse", "searchPython", "log"]));
       return false;
     }
     this.#changed.fire();

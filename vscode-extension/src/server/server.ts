@@ -7,15 +7,16 @@ import {
   DidChangeConfigurationNotification,
   ErrorAction,
   ExecuteCommandRequest,
-  ResponseError,
   State,
   type LanguageClientOptions,
   ShowMessageRequest,
 } from "vscode-languageclient/node";
-import type { RunChanged } from "../protocol.ts";
+import type { Refused, RunChanged } from "../protocol.ts";
 import type { Interpreters } from "../python/interpreters.ts";
 import { NAMES, programs } from "../python/path.ts";
 import { firstThatServes, type Python } from "../python/probe.ts";
+import { Refusal, type Remedy } from "../refusals/remedies.ts";
+import { showError } from "../refusals/show.ts";
 import type { SearchEnvironment } from "../search/environment.ts";
 import { Late, within } from "../within.ts";
 import { Client } from "./client.ts";
@@ -26,12 +27,11 @@ import { settings } from "./settings.ts";
 import { Starts } from "./starts.ts";
 import { asked, Trust } from "./trust.ts";
 
-const REFUSED = -32803; // it has told the user why, in a message of its own
 const START_MS = 30_000;
 const END_MS = 2000;
 
-/** `problem`: one sentence on why there is no server. */
-export type Health = { state: "starting" | "running" | "stopped"; problem: string };
+/** `problem`: one sentence on why there is no server, and what helps. */
+export type Health = { state: "starting" | "running" | "stopped"; problem: string; remedies: readonly Remedy[] };
 
 /** Does something of ours in place of a command of the server's, or around it. */
 export type Intercept = (args: unknown[], next: () => Promise<unknown>) => Promise<unknown>;
@@ -45,8 +45,11 @@ export class Server implements vscode.Disposable {
   readonly #trust = new Trust();
   #client: Client | undefined;
   #python: Python | undefined;
-  #health: Health = { state: "starting", problem: "" };
+  #health: Health = { state: "starting", problem: "", remedies: [] };
+  readonly #refused = new vscode.EventEmitter<Refused>();
   readonly onRunChanged = this.#runChanged.event;
+  /** Something can't be done, or has failed: a sentence for the user, with what helps. */
+  readonly onRefused = this.#refused.event;
   readonly onHealthChanged = this.#healthChanged.event;
 
   constructor(
@@ -111,7 +114,10 @@ export class Server implements vscode.Disposable {
   /** @throws Error with the sentence on why there is none */
   mustRun(): Client {
     const client = this.#client;
-    if (!client?.isRunning()) throw new Error(this.#health.problem || vscode.l10n.t("KernelBand's language server is still starting: try again in a moment."));
+    if (!client?.isRunning()) {
+      const starting = vscode.l10n.t("KernelBand's language server is still starting: try again in a moment.");
+      throw new Refusal(this.#health.problem || starting, this.#health.problem ? this.#health.remedies : ["log"]);
+    }
     return client;
   }
 
@@ -127,7 +133,7 @@ export class Server implements vscode.Disposable {
 
   /** End what there is, then start; how that goes is said. */
   async #begin(isCurrent: () => boolean): Promise<void> {
-    this.#say({ state: "starting", problem: "" });
+    this.#say({ state: "starting", problem: "", remedies: [] });
     const old = this.#client;
     this.#client = undefined;
     if (old) await this.#end(old);
@@ -155,7 +161,7 @@ export class Server implements vscode.Disposable {
     if (!isCurrent()) return undefined;
     this.#python = python;
     if (!python) {
-      this.#stopped(noPython());
+      this.#stopped(noPython(), ["interpreter", "restart"]);
       return undefined;
     }
     const options = await this.#options(() => this.#aside(this.#ended(client)));
@@ -168,6 +174,7 @@ export class Server implements vscode.Disposable {
     });
     client.onRequest(ShowMessageRequest.type, picked); // in place of a toast, which cuts its buttons off
     client.onNotification("kernelband/runChanged", (changed: RunChanged) => this.#runChanged.fire(changed));
+    client.onNotification("kernelband/refused", (refused: Refused) => this.#refused.fire(refused));
     return client;
   }
 
@@ -219,6 +226,21 @@ export class Server implements vscode.Disposable {
     return true;
   }
 
+  /** Whether something of a document may run as it is, without a question. */
+  allows(uri: string): boolean {
+    return !this.#trust.refuses(uri) && this.#trust.unasked(uri) === undefined;
+  }
+
+  /** The open folder of a document. */
+  folder(uri: string): vscode.Uri | undefined {
+    return this.#trust.folder(uri);
+  }
+
+  /** Whether a document, or a cell's notebook, is a file. */
+  isFile(uri: string): boolean {
+    return this.#trust.isFile(uri);
+  }
+
   /** Whether the server refuses to run something of a document, whatever else there is. */
   refuses(uri: string): boolean {
     return this.#trust.refuses(uri);
@@ -232,7 +254,7 @@ export class Server implements vscode.Disposable {
   /** It runs: what else it has to know. */
   #greet(client: Client): void {
     if (this.#client !== client) return;
-    this.#say({ state: "running", problem: "" });
+    this.#say({ state: "running", problem: "", remedies: [] });
     this.#aside(this.#trusted().then(() => this.tellKey()));
   }
 
@@ -245,8 +267,8 @@ export class Server implements vscode.Disposable {
     return settings(vscode.workspace.getConfiguration("kernelband"), await this.interpreters.all(), this.search().command);
   }
 
-  #stopped(problem: string): void {
-    this.#say({ state: "stopped", problem });
+  #stopped(problem: string, remedies: readonly Remedy[] = ["restart", "log"]): void {
+    this.#say({ state: "stopped", problem, remedies });
   }
 
   #say(health: Health): void {
@@ -285,7 +307,7 @@ export class Server implements vscode.Disposable {
     try {
       return await (this.#intercepts.get(command)?.(args, next) ?? next());
     } catch (error) {
-      if (!told(error)) void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+      showError(error);
       return undefined;
     }
   }
@@ -305,8 +327,3 @@ function noPython(): string {
 
 /** The name of the model's key in the editor's store of secrets. */
 export const MODEL_KEY = "kernelband.model.key";
-
-/** Whether the server has shown the user this error itself. */
-export function told(error: unknown): boolean {
-  return error instanceof ResponseError && error.code === REFUSED;
-}

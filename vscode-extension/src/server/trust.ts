@@ -24,6 +24,14 @@ export class Trust {
     return [...this.#others].some((folder) => within(real(file.fsPath), real(folder)));
   }
 
+  folder(uri: string): vscode.Uri | undefined {
+    return vscode.workspace.getWorkspaceFolder(fileOf(uri))?.uri;
+  }
+
+  isFile(uri: string): boolean {
+    return fileOf(uri).scheme === "file";
+  }
+
   /** Whether the server surely refuses: nothing of the window may run, or it is no file. Of other files there may be a word in its own list. */
   refuses(uri: string): boolean {
     const file = fileOf(uri);

@@ -106,8 +106,8 @@ export class HealthItems implements vscode.Disposable {
     this.#worker.text = worker ? worker : shortPath(path || "python3");
     this.#worker.detail = worker ? vscode.l10n.t("runs kernels (kernelband.worker)") : vscode.l10n.t("runs kernels (from {0})", from);
     this.#worker.accessibilityInformation = { label: `${worker || path || "python3"}, ${this.#worker.detail}` };
-    const setting = worker ? "kernelband.worker" : "kernelband.python";
-    this.#worker.command = { command: "workbench.action.openSettings", title: vscode.l10n.t("Change"), arguments: [setting] };
+    const title = vscode.l10n.t("Change");
+    this.#worker.command = worker ? { command: "kernelband.openSetting", title, arguments: ["kernelband.worker"] } : { command: "kernelband.choosePython", title };
   }
 
   /** Where kernels of the active file run, by choice or by settings. What is there is only known once somebody has looked. */
@@ -140,7 +140,7 @@ export class HealthItems implements vscode.Disposable {
     this.#search.command =
       this.search.ready === "missing"
         ? { command: "kernelband.installSearch", title: vscode.l10n.t("Install") }
-        : { command: "workbench.action.openSettings", title: vscode.l10n.t("Change"), arguments: ["kernelband.search"] };
+        : { command: "kernelband.openSetting", title: vscode.l10n.t("Change"), arguments: ["kernelband.search"] };
   }
 
   /** What the environment depends on. */

@@ -1,5 +1,6 @@
 /** What rows of the side bar can do. */
 import * as vscode from "vscode";
+import { Refusal } from "../refusals/remedies.ts";
 import { registering } from "../registering.ts";
 import type { Reviews } from "../review/reviews.ts";
 import type { Server } from "../server/server.ts";
@@ -11,7 +12,7 @@ export function registerActions(context: vscode.ExtensionContext, server: Server
   /** The editor passes nothing where it was reading the tree anew when somebody chose from a row's menu. */
   const on = (name: string, work: (row: never) => unknown): void =>
     register(name, (row: KernelRow | RunRow | VariantRow | undefined) => {
-      if (row === undefined) throw new Error(vscode.l10n.t("The list was being reloaded, so the editor didn't say which row you chose: choose it again."));
+      if (row === undefined) throw new Refusal(vscode.l10n.t("The list was being reloaded, so the editor didn't say which row you chose: choose it again."), []);
       return work(row as never);
     });
   register("view.refresh", () => sideBar.refresh());

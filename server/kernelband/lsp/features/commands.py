@@ -7,13 +7,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import attrs
 from attrs import asdict
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
-from kernelband.lsp.features import lens, pages
+from kernelband.lsp.features import lens, pages, refusals
 from kernelband.lsp.features.actions import of_inspection
 from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of
 from kernelband.lsp.features.cursor import kernels_at
@@ -21,12 +22,14 @@ from kernelband.lsp.features.environment import environment
 from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.listing import forget, kernels, list_runs
 from kernelband.lsp.features.menu import all_of
+from kernelband.lsp.features.plan import plan
 from kernelband.lsp.features.reporting import report, run_report
 from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
 from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.features.verifying import optimize_changed, verify
 from kernelband.lsp.refusal import Refused, can_name
+from kernelband.lsp.remedies import of_error, words
 from kernelband.lsp.run_request import request, with_budget
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.wording import title
@@ -63,12 +66,18 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
             return await handler(server, *(server.documents.program(a) if isinstance(a, str) else a for a in arguments))
         except KernelBandError as error:
             if handler not in QUIET:
-                server.window_show_message(types.ShowMessageParams(types.MessageType.Error, error.message))
-            raise Refused(error.message) from error
+                refusals.tell(server, of_error(error), _about(kinds, arguments))
+            raise Refused(words(error.message)) from error
 
     # pygls asks of the first argument's type whether it is a server: Any is no class before Python 3.11, and every server is an object.
     command.__annotations__.clear()
     return command
+
+
+def _about(kinds: tuple[type, ...], arguments: tuple[Any, ...]) -> refusals.About:
+    """What a command was asked of: those of a kernel take its document, its name and perhaps a run, in this order."""
+    told = [a for a, k in zip(arguments, kinds, strict=False) if k is str]
+    return refusals.About(*told[:3]) if len(kinds) > 1 else refusals.About()
 
 
 async def optimize(server: KernelBandServer, uri: str, kernel: str, budget: dict[str, Any] | None = None) -> dict[str, str]:
@@ -109,8 +118,9 @@ async def apply(server: KernelBandServer, uri: str, kernel: str, run: str, numbe
     try:
         await asyncio.to_thread(decide, server.findings.db, run, number, "accept")
     except KernelBandError as error:  # the text has it all the same
-        said = f"Variant {number} is applied, but the decision was not recorded: {error.message}"
-        server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, said))
+        why = of_error(error)
+        said = attrs.evolve(why, message=f"Variant {number} is applied, but the decision was not recorded: {why.message}")
+        refusals.tell(server, said, refusals.About(uri, kernel, run), types.MessageType.Warning)
     return {"applied": True}
 
 
@@ -232,6 +242,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     choose_entry: (str, str, str),
     choose_device: (str, str),
     device_of: (str,),
+    plan: (str, str),
     verify: (str, str, dict),
     optimize_changed: (str,),
     inspect: (str, str),
@@ -246,7 +257,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     environment: (str, bool),
 }
 #: What views ask by themselves: what can't be done is the request's error only, and no message.
-QUIET: frozenset[Handler] = frozenset({run_report, kernels, list_runs, environment})
+QUIET: frozenset[Handler] = frozenset({run_report, kernels, list_runs, environment, plan})
 #: Those that aren't called like their handlers.
 NAMES: dict[Handler, str] = {
     apply_move: "applyMove",

@@ -19,8 +19,11 @@ async def environment(server: KernelBandServer, uri: str, again: bool = False) -
 
     Remembered for the session; ``again`` looks anew.
     """
-    path = place(uri)
+    return attrs.asdict(await server.environments.of(place(uri), await asked_of(server, uri), again=again))
+
+
+async def asked_of(server: KernelBandServer, uri: str) -> Asked:
+    """What is looked at for runs of that file or folder."""
     chosen = await asyncio.to_thread(choices.read)
-    worker, python, _ = device_of(await settings_of(server, uri), chosen.devices.get(path))
-    asked = Asked(server.runs.command, worker, python, str(server.findings.db))
-    return attrs.asdict(await server.environments.of(path, asked, again=again))
+    worker, python, _ = device_of(await settings_of(server, uri), chosen.devices.get(place(uri)))
+    return Asked(server.runs.command, worker, python, str(server.findings.db))

@@ -14,6 +14,7 @@ from pygls.exceptions import JsonRpcException
 from kernelband.errors import KernelBandError
 from kernelband.lsp.pages import SCHEME, Page, page_of, read
 from kernelband.lsp.refusal import Refused
+from kernelband.lsp.remedies import words
 from kernelband.lsp.server import KernelBandServer
 
 SHOW_S = 5.0  # for a client's word that it shows a document; a command's answer doesn't wait longer
@@ -43,7 +44,7 @@ def register(server: KernelBandServer) -> None:
         try:
             return types.TextDocumentContentResult(await asyncio.to_thread(read, server.findings.db, page_of(params.uri)))
         except KernelBandError as error:
-            raise Refused(error.message) from error
+            raise Refused(words(error.message)) from error
 
 
 async def begin(server: KernelBandServer) -> None:

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from lsprotocol import types
 
+from kernelband.lsp.features import refusals
 from kernelband.lsp.liverun import LiveRun
+from kernelband.lsp.remedies import Said
 from kernelband.lsp.server import KernelBandServer
 
 RUN_CHANGED = "kernelband/runChanged"
@@ -47,7 +49,7 @@ def tell(server: KernelBandServer, live: LiveRun) -> None:
         # Who asked for the run is told: a progress is gone with its end, and some clients show none.
         said = f"{live.request.kernel} was not {'verified' if live.request.judges else 'optimized'}: {live.error}"
         log.error("Run %s: %s", live.id, said)
-        server.window_show_message(types.ShowMessageParams(types.MessageType.Error, said))
+        refusals.tell(server, Said(said, live.remedies), refusals.About(live.request.uri, live.request.kernel, live.id))
     if live.id in server.shown:
         _show(server, live)
 

@@ -12,6 +12,7 @@ from kernelband.history import Store, runs
 from kernelband.lsp.features import pages, progress
 from kernelband.lsp.index import place
 from kernelband.lsp.overview import overview
+from kernelband.lsp.remedies import words
 from kernelband.lsp.server import KernelBandServer
 
 
@@ -38,7 +39,7 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
         "accepted": accepted,
         "stale": stale,
         "told": telling.id if telling is not None else None,
-        "runs": [attrs.asdict(known, filter=lambda field, _: field.name not in ("files", "forms")) for known in finding.runs],
+        "runs": [attrs.asdict(known, filter=lambda field, _: field.name not in ("files", "forms", "clock")) for known in finding.runs],
     }
 
 
@@ -48,6 +49,7 @@ async def run_report(server: KernelBandServer, run: str) -> dict[str, Any]:
     going = live if live is not None and not live.ended else None
     report = await asyncio.to_thread(_read, server.findings.db, run, dict(going.counts) if going is not None else {})
     if report is not None:
+        report["run"]["reason"] = words(report["run"]["reason"])
         return {**report, "live": progress.changed(going) if going is not None else None}
     if going is not None:
         raise UsageError(f"Run {run} has recorded nothing yet: try again in a moment.")

@@ -12,10 +12,12 @@ from lsprotocol import types
 
 from kernelband.errors import KernelBandError, SourceError, UsageError, WorkloadError
 from kernelband.lsp.changed import Changed, changed_kernels
+from kernelband.lsp.features import refusals
 from kernelband.lsp.features.running import start
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun, Request
 from kernelband.lsp.parts import needed
+from kernelband.lsp.remedies import Said, joined, of_error
 from kernelband.lsp.run_request import request, with_base
 from kernelband.lsp.server import KernelBandServer
 from kernelband.source import Workspace
@@ -81,7 +83,9 @@ async def optimize_changed(server: KernelBandServer, ref: str) -> dict[str, Any]
         said = " ".join(dict.fromkeys(e.message for e in left_out))
         if len(left_out) == len(folders):
             raise UsageError(said)
-        server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Some folders are left out. {said}"))
+        remedies = joined([of_error(e) for e in left_out])
+        told = Said(f"Some folders are left out. {said}", remedies)
+        refusals.tell(server, told, refusals.About(Path(folders[0]).as_uri()), types.MessageType.Warning)
     if found:
         task = server.begin(_one_by_one(server, found))
         server.batches.add(task)
@@ -116,10 +120,11 @@ def _changed_in(server: KernelBandServer, folder: str, ref: str, texts: Mapping[
 
 async def _one_by_one(server: KernelBandServer, found: list[Changed]) -> None:
     for changed in found:
+        uri = Path(changed.path).as_uri()
         try:
-            live = start(server, await request(server, Path(changed.path).as_uri(), changed.kernel))
+            live = start(server, await request(server, uri, changed.kernel))
         except KernelBandError as error:  # of this one: the others can run
-            server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, error.message))
+            refusals.tell(server, of_error(error), refusals.About(uri, changed.kernel), types.MessageType.Warning)
             continue
         while not live.ended:
             await asyncio.sleep(0.1)
