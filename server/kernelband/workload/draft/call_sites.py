@@ -1,0 +1,120 @@
+"""Calls of the function elsewhere in the workspace: the numbers and shapes that are written there."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator, Sequence
+
+from kernelband.errors import SourceError
+from kernelband.workload.draft.code import Code
+from kernelband.workload.draft.host import Host
+from kernelband.workload.draft.values import Param, Size
+
+MOST_FILES = 40
+MAKERS = frozenset({"randn", "rand", "empty", "zeros", "ones", "full", "randint"})
+
+
+def apply_calls(code: Code, host: Host, params: Sequence[Param]) -> None:
+    """What calls of it pass as literals, and the shapes of tensors that are made right before them."""
+    for path in _files(code, host):
+        tree = code.tree(path)
+        for scope in _scopes(tree) if tree is not None else ():
+            made = _assigned(scope)
+            for call in ast.walk(scope):
+                if isinstance(call, ast.Call) and ast.unparse(call.func) in (
+                    host.called,
+                    f"{os.path.splitext(os.path.basename(host.function.place.path))[0]}.{host.called}",
+                ):
+                    _apply(call, params, made, f"as {os.path.basename(path)} calls it (line {call.lineno})")
+
+
+def _files(code: Code, host: Host) -> Iterator[str]:
+    own = host.function.place.path
+    yield own
+    count = 0
+    for path in code.workspace.files(own):
+        if path == own or count >= MOST_FILES or not code.workspace.mentions(path, host.name):
+            continue
+        count += 1
+        try:
+            code.text(path)
+        except SourceError:  # then it calls nothing
+            continue
+        yield path
+
+
+def _scopes(tree: ast.Module) -> list[ast.AST]:
+    """Functions, and the file itself without them."""
+    inner = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    top = ast.Module([n for n in tree.body if not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))], [])
+    return [*inner, top]
+
+
+def _assigned(scope: ast.AST) -> dict[str, ast.expr]:
+    """What names are given by plain assignments, the last one of each."""
+    out: dict[str, ast.expr] = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                out[target.id] = node.value
+            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
+                out |= {t.id: v for t, v in zip(target.elts, node.value.elts, strict=True) if isinstance(t, ast.Name)}
+    return out
+
+
+def _apply(call: ast.Call, params: Sequence[Param], made: dict[str, ast.expr], where: str) -> None:
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return
+    given = dict(zip((p.name for p in params if not p.keyword_only), call.args, strict=False))
+    given |= {k.arg: k.value for k in call.keywords if k.arg}
+    for param in params:
+        node = given.get(param.name)
+        while isinstance(node, ast.Name) and node.id in made and made[node.id] is not node:
+            node = made[node.id] if not isinstance(made[node.id], ast.Name) else None
+        if node is None:
+            continue
+        number = _number(node, made)
+        if number is not None and param.kind in (None, "int") and not isinstance(number, (str, bool, float)):
+            param.is_a("int", where)
+            param.size.merge(Size(value=number, exact=True))
+        elif number is not None and param.kind in (None, type(number).__name__) and not param.value:
+            kind = type(number).__name__
+            param.is_a(kind, where)  # pyright: ignore[reportArgumentType]
+            param.value, param.why = repr(number) if kind != "str" else f'"{number}"', where
+        elif isinstance(node, ast.Call):
+            _tensor(node, param, made, where)
+
+
+def _tensor(node: ast.Call, param: Param, made: dict[str, ast.expr], where: str) -> None:
+    """``torch.randn(512, 64, dtype=torch.float16)``, and what is done to it behind that."""
+    while isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if name not in MAKERS or param.kind not in (None, "tensor"):
+        return
+    group = next((a for a in node.args if isinstance(a, (ast.Tuple, ast.List))), None)
+    sizes = [_number(a, made) for a in (group.elts if group is not None else node.args if name != "randint" else [])]
+    param.is_a("tensor", where)
+    whole = [s for s in sizes if type(s) is int and s > 0]
+    if sizes and len(whole) == len(sizes) and param.tensor.shape.set_rank(len(sizes)):
+        param.tensor.why = where
+        for at, size in enumerate(whole):
+            param.tensor.shape.dim(at).merge(Size(value=size, exact=True))
+    dtype = next((ast.unparse(k.value) for k in node.keywords if k.arg == "dtype"), "")
+    if dtype.startswith("torch."):
+        param.tensor.dtype.set(dtype.removeprefix("torch."), where)
+    elif name == "randint":
+        param.tensor.dtype.set("int64", where)
+
+
+def _number(node: ast.expr, made: dict[str, ast.expr], depth: int = 4) -> int | float | str | bool | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _number(node.operand, made, depth)
+        return -inner if isinstance(inner, (int, float)) else None
+    if isinstance(node, ast.Name) and node.id in made and depth:
+        return _number(made[node.id], made, depth - 1)
+    return None

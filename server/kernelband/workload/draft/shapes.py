@@ -1,0 +1,136 @@
+"""From how kernels index to the shapes and dtypes that nothing else says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kernelband.workload.draft import names
+from kernelband.workload.draft.host_body import Launched
+from kernelband.workload.draft.kernel_use import RANGE, Use
+from kernelband.workload.draft.values import Const, Param, Size, Stride, Tensor, Value, size_of
+
+ROWS_BY = 2  # the rank of what a kernel goes over row by row
+
+
+def settle(params: Sequence[Param], launches: Sequence[Launched]) -> None:
+    """Give every tensor among the parameters a rank. What is guessed is said in its ``why``."""
+    for launch in launches:
+        for tensor, use in _pointers(launch):
+            _marks(tensor, use, launch)
+    for _ in range(2):  # one that is like another waits for that one
+        for launch in launches:
+            for tensor, use in _pointers(launch):
+                _by_use(tensor, use, launch)
+    tensors = [p for p in params if p.kind in ("tensor", "tensors")]
+    for param in tensors:
+        _by_least(param)
+    main = _main(tensors)
+    for param in tensors:
+        if param.tensor.shape.root.rank is None:
+            _by_guess(param, main)
+
+
+def _pointers(launch: Launched) -> Iterator[tuple[Tensor, Use]]:
+    for name, value in launch.passed.items():
+        use = launch.uses.get(name, Use())
+        tensor = _tensor(value)
+        if use.pointer and tensor is not None:
+            yield tensor, use
+
+
+def _tensor(value: Value) -> Tensor | None:
+    if isinstance(value, Param):
+        return value.tensor if value.kind in ("tensor", "tensors") else None
+    return value if isinstance(value, Tensor) else None
+
+
+def _marks(tensor: Tensor, use: Use, launch: Launched) -> None:
+    tensor.loaded, tensor.stored = tensor.loaded or use.loaded, tensor.stored or use.stored
+    tensor.integer, tensor.boolean = tensor.integer or use.integer, tensor.boolean or use.boolean
+    tensor.half, tensor.full = tensor.half or use.half, tensor.full or use.full
+    for pointer, times in use.index:
+        other = _tensor(launch.passed.get(pointer))
+        if other is not None and tensor.index_of is None:
+            tensor.index_of = (other, 0 if times else -1)
+
+
+def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
+    """The shape, from what addresses are made of and what masks compare with."""
+    shape, passed = tensor.shape, launch.passed
+    bounds = [size for b in use.bounds if (size := size_of(passed.get(b))) is not None]
+    if shape.root.rank == 1 and len(bounds) == 1 and RANGE in use.parts:
+        _same_length(shape.dim(0), bounds[0], tensor)
+    if shape.known:
+        return
+    values = [passed.get(part) for part in sorted(use.parts)]
+    other = next((v.tensor for v in values if isinstance(v, Stride)), None)
+    counts = [s for v in values if not isinstance(v, Const) and (s := size_of(v)) is not None]
+    grid = [size_of(launch.grid[axis]) if axis < len(launch.grid) else None for axis in use.programs]
+    rows = next((g for g in grid if g is not None), None)
+    if other is not None and other.shape is not shape:
+        shape.merge(other.shape)
+        tensor.why = f"the kernel takes the strides of {other.name or 'another tensor'} for it"
+    elif RANGE in use.parts and len(bounds) >= ROWS_BY:
+        _dims(tensor, bounds)
+    elif RANGE in use.parts and use.programs and counts:
+        _dims(tensor, [rows, bounds[0] if bounds else counts[0]])
+    elif RANGE in use.parts and bounds:
+        if bounds[0].root.numel is not None:
+            shape.merge(bounds[0].root.numel)
+            tensor.why = "the kernel goes over all of it with the same places"
+        else:
+            _dims(tensor, bounds[:1])
+            tensor.flat = bool(use.programs)
+    elif RANGE not in use.parts and use.programs and rows is not None:
+        _dims(tensor, [rows])
+    elif not use.parts:
+        _dims(tensor, [Size(value=1, exact=True)])
+
+
+def _same_length(dim: Size, bound: Size, tensor: Tensor) -> None:
+    if bound.root.numel is not None and bound.root.numel.root is tensor.shape.root:
+        return
+    dim.merge(bound)
+
+
+def _dims(tensor: Tensor, sizes: Sequence[Size | None]) -> None:
+    if not tensor.shape.set_rank(len(sizes)):
+        return
+    tensor.why = "as the kernel indexes it"
+    for at, size in enumerate(sizes):
+        if size is not None:
+            tensor.shape.dim(at).merge(size)
+
+
+def _by_least(param: Param) -> None:
+    """Of ``x.shape[1]`` and ``x.stride(0)`` the rank is at least 2 and 1; ``x.shape[-1]`` speaks of rows."""
+    root = param.tensor.shape.root
+    if root.rank is not None or root.least == 0:
+        return
+    rank = max(root.least, ROWS_BY) if root.from_back or root.least > 1 else root.least
+    param.tensor.shape.set_rank(rank)
+    param.tensor.why = f"guessed: {rank} dimensions"
+
+
+def _main(tensors: Sequence[Param]) -> Param | None:
+    """The one that others are like: the first that has rows."""
+    known = [p for p in tensors if p.tensor.shape.root.rank is not None]
+    return next((p for p in known if (p.tensor.shape.root.rank or 0) >= ROWS_BY), known[0] if known else None)
+
+
+def _by_guess(param: Param, main: Param | None) -> None:
+    tensor, name = param.tensor, param.name
+    if main is None:
+        tensor.shape.set_rank(1)
+        tensor.why = "guessed: 1 dimension"
+        return
+    whole = main.tensor.shape
+    if names.is_vector(name):
+        _dims(tensor, [whole.dim(-1)])
+        tensor.why = f"guessed: as long as the last dimension of {main.name}"
+    elif tensor.integer or names.holds_places(name):
+        _dims(tensor, [whole.dim(0)])
+        tensor.why = f"guessed: as long as the first dimension of {main.name}"
+    else:
+        tensor.shape.merge(whole)
+        tensor.why = f"guessed: the shape of {main.name}"
