@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 from collections.abc import Iterator, Sequence
 
 from kernelband.errors import SourceError
 from kernelband.workload.draft.code import Code
 from kernelband.workload.draft.host import Host
+from kernelband.workload.draft.signature import BY_TYPE
 from kernelband.workload.draft.values import Param, Size
 
 MOST_FILES = 40
@@ -22,11 +24,19 @@ def apply_calls(code: Code, host: Host, params: Sequence[Param]) -> None:
         for scope in _scopes(tree) if tree is not None else ():
             made = _assigned(scope)
             for call in ast.walk(scope):
-                if isinstance(call, ast.Call) and ast.unparse(call.func) in (
-                    host.called,
-                    f"{os.path.splitext(os.path.basename(host.function.place.path))[0]}.{host.called}",
-                ):
+                if isinstance(call, ast.Call) and _is_meant(code, call.func, path, host):
                     _apply(call, params, made, f"as {os.path.basename(path)} calls it (line {call.lineno})")
+
+
+def _is_meant(code: Code, func: ast.expr, path: str, host: Host) -> bool:
+    if not ast.unparse(func).endswith(host.called.rpartition(".")[2]):
+        return False
+    if host.kind == "apply":
+        if isinstance(func, ast.Name):  # an alias of apply
+            return path == host.function.place.path and func.id == host.called
+        func = func.value if isinstance(func, ast.Attribute) else func
+    found = code.meant(func, path)
+    return found is not None and found.place in (host.function.place, host.owner.place if host.kind == "apply" and host.owner else None)
 
 
 def _files(code: Code, host: Host) -> Iterator[str]:
@@ -80,9 +90,8 @@ def _apply(call: ast.Call, params: Sequence[Param], made: dict[str, ast.expr], w
             param.is_a("int", where)
             param.size.merge(Size(value=number, exact=True))
         elif number is not None and param.kind in (None, type(number).__name__) and not param.value:
-            kind = type(number).__name__
-            param.is_a(kind, where)  # pyright: ignore[reportArgumentType]
-            param.value, param.why = repr(number) if kind != "str" else f'"{number}"', where
+            param.is_a(BY_TYPE[type(number)], where)
+            param.value, param.why = json.dumps(number) if isinstance(number, str) else repr(number), where
         elif isinstance(node, ast.Call):
             _tensor(node, param, made, where)
 

@@ -139,6 +139,12 @@ def equal(left: Value, right: Value) -> None:
     if a is not None and b is not None:
         if a.root.numel is not None and b.root.numel is not None:
             a.root.numel.merge(b.root.numel)
+            return
+        for one, other in ((a, b), (b, a)):
+            if one.root.numel is not None and not one.root.numel.known:  # as many as another thing has rows, say: a vector
+                one.root.numel.set_rank(1)
+                one.root.numel.dim(0).merge(other)
+                return
         a.merge(b)
         a.root.exact = a.root.exact or a.root.value is not None
 

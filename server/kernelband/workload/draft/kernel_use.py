@@ -36,6 +36,8 @@ class Use:
     full: bool = False
     fraction: bool = False  # a number that is calculated with
     count: bool = False  # a number that places are compared with, or made of
+    covers: str = ""  # the parameter that it must be as large as: a block of so many elements is all that there is
+    scattered: bool = False  # places that are loaded say where is stored
 
     @property
     def pointer(self) -> bool:
@@ -58,6 +60,7 @@ class _Value:
     cast: bool = False
     compared: bool = False
     constant: object = None
+    span: str = ""  # the parameter up to which tl.arange counts
 
 
 def kernel_uses(code: Code, kernel: Definition) -> dict[str, Use]:
@@ -99,6 +102,8 @@ class _Reader:
             if of != pointer:
                 self.use(of).integer = True
                 self.use(of).index.append((pointer, times))
+                self.use(of).scattered = self.use(of).scattered or stored
+                use.scattered = use.scattered or stored
         for part in value.parts | set(value.bases[1:]) | set(mask.bounds):
             if part in self.uses:
                 self.use(part).count = True
@@ -201,6 +206,8 @@ class _Body:
             if isinstance(op, (ast.Lt, ast.LtE)) and len(right.bases) == 1 and not right.parts and not right.loaded:
                 bounds.append(right.bases[0])
                 self.reader.use(right.bases[0]).count = not left.loaded
+                if left.span and left.parts == frozenset({RANGE}):
+                    self.reader.use(left.span).covers = right.bases[0]
             for one, other in ((left, right), (right, left)):
                 sure = isinstance(other.constant, int) and other.constant < 0
                 places = RANGE in other.parts or any("ignore" in b.lower() or "pad" in b.lower() for b in other.bases)
@@ -240,7 +247,8 @@ class _Body:
             for value in given:
                 for base in value.bases:
                     self.reader.use(base).count = True
-            return _Value(parts=frozenset({RANGE}))
+            end = given[1].bases if len(given) > 1 else ()
+            return _Value(parts=frozenset({RANGE}), span=end[0] if end else "")
         if name == "dot":
             for value in given:
                 for loaded, _ in value.loaded if not value.cast else ():
@@ -305,9 +313,10 @@ def _merged(*values: _Value) -> _Value:
     loading = [v for v in values if v.loaded]
     return _Value(
         tuple(dict.fromkeys(b for v in values for b in v.bases)),
-        frozenset().union(*(v.parts for v in values)),
-        frozenset().union(*(v.loaded for v in values)),
+        frozenset[str]().union(*(v.parts for v in values)),
+        frozenset[tuple[str, bool]]().union(*(v.loaded for v in values)),
         tuple(dict.fromkeys(b for v in values for b in v.bounds)),
         any(v.cast for v in (loading or values)) or any(v.cast for v in values),
         any(v.compared for v in values),
+        span=next((v.span for v in values if v.span), ""),
     )

@@ -24,7 +24,7 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"(groups?|g|n_?groups?|num_?groups?)", 32),
     (r"(experts?|e|n_?experts?|num_?experts?)", 8),
     (r"(bt|m|k|rows?|n_?rows?|num_?rows?|(n_?|num_?)?tokens?|cols?|n_?cols?|n_?columns|hidden(_?(size|dim))?|c|embed(ding)?_?dim)", ROWS),
-    (r"(d_?model|dim|features?|in_?features|out_?features|normalized_?shape|intermediate_?size|d|width|n_?embd|n_?hidden)", ROWS),
+    (r"(d_?model|dim|(\w*_)?features?|normalized_?shape|intermediate_?size|d|width|n_?embd|n_?hidden)", ROWS),
     (r"(n_?elements|num_?elements|numel|size|total)", FLAT),
 )
 _SCALARS: tuple[tuple[str, str], ...] = (

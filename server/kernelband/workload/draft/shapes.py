@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kernelband.workload.draft import names
 from kernelband.workload.draft.host_body import Launched
 from kernelband.workload.draft.kernel_use import RANGE, Use
-from kernelband.workload.draft.values import Const, Param, Size, Stride, Tensor, Value, size_of
+from kernelband.workload.draft.values import POWER, Const, Param, Size, Stride, Tensor, Value, size_of
 
 ROWS_BY = 2  # the rank of what a kernel goes over row by row
 
@@ -22,12 +22,23 @@ def settle(params: Sequence[Param], launches: Sequence[Launched]) -> None:
             for tensor, use in _pointers(launch):
                 _by_use(tensor, use, launch)
     tensors = [p for p in params if p.kind in ("tensor", "tensors")]
+    for launch in launches:
+        _blocks(launch)
     for param in tensors:
         _by_least(param)
     main = _main(tensors)
     for param in tensors:
         if param.tensor.shape.root.rank is None:
             _by_guess(param, main)
+
+
+def _blocks(launch: Launched) -> None:
+    """A block that has to cover a row is as large as the next power of two."""
+    for name, use in launch.uses.items():
+        block, row = launch.passed.get(name), size_of(launch.passed.get(use.covers)) if use.covers else None
+        if isinstance(block, Param) and row is not None and block.size.root.value is None and block.size.root.formula is None:
+            block.is_a("int", "the kernel counts with it")
+            block.size.merge(Size(formula=(POWER, row, row)))
 
 
 def _pointers(launch: Launched) -> Iterator[tuple[Tensor, Use]]:
@@ -48,10 +59,13 @@ def _marks(tensor: Tensor, use: Use, launch: Launched) -> None:
     tensor.loaded, tensor.stored = tensor.loaded or use.loaded, tensor.stored or use.stored
     tensor.integer, tensor.boolean = tensor.integer or use.integer, tensor.boolean or use.boolean
     tensor.half, tensor.full = tensor.half or use.half, tensor.full or use.full
+    tensor.scattered = tensor.scattered or use.scattered
     for pointer, times in use.index:
         other = _tensor(launch.passed.get(pointer))
         if other is not None and tensor.index_of is None:
             tensor.index_of = (other, 0 if times else -1)
+    if tensor.of is not None:
+        _marks(tensor.of, use, launch)
 
 
 def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
@@ -60,30 +74,33 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
     bounds = [size for b in use.bounds if (size := size_of(passed.get(b))) is not None]
     if shape.root.rank == 1 and len(bounds) == 1 and RANGE in use.parts:
         _same_length(shape.dim(0), bounds[0], tensor)
-    if shape.known:
+    if shape.root.rank is not None:
         return
-    values = [passed.get(part) for part in sorted(use.parts)]
-    other = next((v.tensor for v in values if isinstance(v, Stride)), None)
+    values = [passed.get(part) for part in sorted(use.parts - launch.constants)]
+    strides = [v.tensor for v in values if isinstance(v, Stride)]
+    other = next((t for t in strides if t.shape.root is not shape.root), None)
     counts = [s for v in values if not isinstance(v, Const) and (s := size_of(v)) is not None]
     grid = [size_of(launch.grid[axis]) if axis < len(launch.grid) else None for axis in use.programs]
     rows = next((g for g in grid if g is not None), None)
-    if other is not None and other.shape is not shape:
+    if other is not None and not shape.known:
         shape.merge(other.shape)
         tensor.why = f"the kernel takes the strides of {other.name or 'another tensor'} for it"
+    elif len(strides) > ROWS_BY:
+        return
     elif RANGE in use.parts and len(bounds) >= ROWS_BY:
         _dims(tensor, bounds)
-    elif RANGE in use.parts and use.programs and counts:
-        _dims(tensor, [rows, bounds[0] if bounds else counts[0]])
-    elif RANGE in use.parts and bounds:
-        if bounds[0].root.numel is not None:
+    elif RANGE in use.parts and use.programs and (len(counts) == 1 or strides):
+        _dims(tensor, [rows, bounds[0] if bounds else counts[0] if counts else None])
+    elif RANGE in use.parts and len(bounds) == 1 and not counts:
+        if bounds[0].root.numel is not None and not shape.known:
             shape.merge(bounds[0].root.numel)
             tensor.why = "the kernel goes over all of it with the same places"
         else:
-            _dims(tensor, bounds[:1])
+            _dims(tensor, bounds)
             tensor.flat = bool(use.programs)
-    elif RANGE not in use.parts and use.programs and rows is not None:
+    elif RANGE not in use.parts and use.programs and rows is not None and not counts:
         _dims(tensor, [rows])
-    elif not use.parts:
+    elif not use.parts and not use.index:
         _dims(tensor, [Size(value=1, exact=True)])
 
 
@@ -109,7 +126,7 @@ def _by_least(param: Param) -> None:
         return
     rank = max(root.least, ROWS_BY) if root.from_back or root.least > 1 else root.least
     param.tensor.shape.set_rank(rank)
-    param.tensor.why = f"guessed: {rank} dimensions"
+    param.tensor.why = f"guessed: {rank} dimension{'s' if rank > 1 else ''}"
 
 
 def _main(tensors: Sequence[Param]) -> Param | None:
@@ -125,7 +142,10 @@ def _by_guess(param: Param, main: Param | None) -> None:
         tensor.why = "guessed: 1 dimension"
         return
     whole = main.tensor.shape
-    if names.is_vector(name):
+    if tensor.index_of is not None and tensor.index_of[0].shape.root is whole.root:  # looked up there: as many as one likes
+        _dims(tensor, [Size(names=[f"n_{name}"])])
+        tensor.why = "guessed: 1 dimension"
+    elif names.is_vector(name):
         _dims(tensor, [whole.dim(-1)])
         tensor.why = f"guessed: as long as the last dimension of {main.name}"
     elif tensor.integer or names.holds_places(name):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from kernelband.workload.draft.code import Definition, Function
-from kernelband.workload.draft.values import Param, Size, Tensor
+from kernelband.workload.draft.values import Kind, Param, Size, Tensor
 
 _NAMED_DIMS = re.compile(r"""^(\w+)\[.*Tensor\s*,\s*["']([^"']+)["']\s*\]""")  # Float[Tensor, "batch dim"]
 _GROUP = re.compile(r"[(\[]\s*((?:\.\.\.|\*|\w+)(?:\s*[,x×]\s*\w+)*)\s*,?\s*[)\]]")
@@ -19,12 +19,14 @@ _NO_DIMS = frozenset(
 )
 _SAID_DTYPE = re.compile(r"\b(float16|bfloat16|float32|float64|fp16|bf16|fp32|int64|int32|int8|uint8|long|half)\b", re.IGNORECASE)
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "long": "int64", "half": "float16"}
+PLAIN: tuple[Kind, ...] = ("bool", "int", "float", "str", "dtype", "device")
+BY_TYPE: dict[type, Kind] = {bool: "bool", int: "int", float: "float", str: "str"}
 DOCSTRING, COMMENT = "the docstring", "a comment"
 
 
 @frozen
 class Said:
-    """The names of a tensor's dimensions as ``where`` has them; the first may be "..." """
+    """The names of a tensor's dimensions as ``where`` has them; the first may be three dots."""
 
     dims: tuple[str, ...]
     where: str
@@ -46,9 +48,8 @@ def _parameter(arg: ast.arg, default: ast.expr | None, *, keyword_only: bool) ->
     param.size = Size(names=[arg.arg])
     _annotated(param)
     value = default.value if isinstance(default, ast.Constant) else None
-    for kind in (bool, int, float, str):
-        if type(value) is kind:
-            param.is_a(kind.__name__, "its default")  # pyright: ignore[reportArgumentType]
+    if type(value) in BY_TYPE:
+        param.is_a(BY_TYPE[type(value)], "its default")
     return param
 
 
@@ -74,9 +75,9 @@ def _annotated(param: Param) -> None:
         param.choices = tuple(int(s) if s.isdecimal() else s.strip("'") for s in re.findall(r"'[^']*'|\b\d+\b", said))
         param.is_a("str" if param.choices and isinstance(param.choices[0], str) else "int", why)
     else:
-        for kind in ("bool", "int", "float", "str", "dtype", "device"):
+        for kind in PLAIN:
             if kind in words and not words & {"List", "list", "Tuple", "tuple", "Callable"}:
-                param.is_a(kind, why)  # pyright: ignore[reportArgumentType]
+                param.is_a(kind, why)
                 return
 
 

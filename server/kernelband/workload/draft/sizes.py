@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from attrs import define, field
 
 from kernelband.workload.draft import names
-from kernelband.workload.draft.values import Param, Shape, Size
+from kernelband.workload.draft.values import POWER, Param, Shape, Size
 
 MOST_ELEMENTS = 1 << 26  # of a tensor
 PLENTY = 1 << 20  # a size of a kernel that goes over rows is no larger
@@ -35,8 +35,8 @@ class Sizes:
         if root.formula is not None and depth < DEEPEST:
             operator, left, right = root.formula
             a, b = self.number(left, depth + 1), self.number(right, depth + 1)
-            return max(1, {"+": a + b, "-": a - b, "*": a * b, "//": a // max(b, 1)}[operator])
-        if root.numel is not None and depth < DEEPEST and root.numel.root.rank is not None:
+            return max(1, {"+": a + b, "-": a - b, "*": a * b, "//": a // max(b, 1), POWER: 1 << (max(a, 1) - 1).bit_length()}[operator])
+        if root.numel is not None and depth < DEEPEST:
             return math.prod(self.number(d, depth + 1) for d in root.numel.dims())
         return self.choose(root, names.size_of_name(root.names) or names.COLUMNS)
 
@@ -70,8 +70,10 @@ class Sizes:
             return self.labels[root]
         if root.value is None and root.formula is not None and depth < DEEPEST:
             operator, left, right = root.formula
+            if operator == POWER:
+                return f"triton.{POWER}({self.text(left, depth + 1)})"
             return " ".join((self._part(left, operator, depth), operator, self._part(right, operator, depth)))
-        if root.value is None and root.numel is not None and depth < DEEPEST and root.numel.root.rank:
+        if root.value is None and root.numel is not None and depth < DEEPEST:
             return " * ".join(self._part(d, "*", depth) for d in root.numel.dims())
         return str(self.number(root))
 
@@ -109,8 +111,11 @@ def _needed(shapes: Iterable[Shape], counts: Iterable[Size]) -> list[Size]:
         root = queue.pop(0).root
         if root not in out:
             out[root] = None
-            queue += root.formula[1:] if root.formula is not None else ()
-            queue += root.numel.dims() if root.numel is not None and root.numel.root.rank is not None else ()
+            if root.depends_on(root):  # a shape that became known afterwards
+                root.formula = root.numel = None
+            if root.numel is not None and root.numel.root.rank is None:
+                root.numel = None
+            queue += root.parts
     return list(out)
 
 

@@ -95,7 +95,7 @@ class Writer:
         self.guesses[: len(labels)] = reversed(self.guesses[: len(labels)])
         left, right = ", ".join(label for _, label in labels), ", ".join(str(self.sizes.numbers[root]) for root, _ in labels)
         asked = all(label in self.answers for _, label in labels)
-        return [f"{left} = {right}" + ("" if asked else f"  # {GUESSED}: no size is written anywhere")]
+        return [f"{left} = {right}" + ("" if asked else f"  # {GUESSED}: sizes")]
 
     def _dtype(self) -> list[str]:
         if not self._uses_dtype:
@@ -146,6 +146,9 @@ class Writer:
                 return f'torch.empty({dims}, device="cuda", dtype=torch.{dtype or "int64"})'
             if param.name.startswith("cu_seq"):
                 return f'torch.tensor([0, {self._most(tensor)}], device="cuda", dtype=torch.int32)'
+            if tensor.scattered and places:  # no place twice: what is stored there last would be by chance
+                to = "" if dtype in (None, "int64") else f".to(torch.{dtype})"
+                return f'torch.randperm({self._most(tensor)}, device="cuda"){to}[:{dims}]'
             bound = SMALL.get(dtype or "") if not places else None
             return f'torch.randint({bound or f"0, {self._most(tensor)}"}, {group}, device="cuda"{kind})'
         if dtype is not None:
@@ -154,7 +157,7 @@ class Writer:
             kind, self._uses_dtype = DTYPE, True
         if dtype is not None and dtype.startswith("float8"):
             return f'torch.randn({dims}, device="cuda").to({kind})'
-        function = "empty" if tensor.stored and not tensor.loaded else "randn"
+        function = "randn" if tensor.loaded or not tensor.stored else "zeros" if tensor.scattered else "empty"
         grad = ", requires_grad=True" if self.host.backward and function == "randn" else ""
         return f'torch.{function}({dims}, device="cuda", dtype={kind}{grad})'
 
@@ -258,11 +261,13 @@ def _decide(param: Param) -> None:
         param.is_a("float", "the kernel calculates with it")
     elif len(param.size.root.names) > 1 or param.size.root.exact:
         param.is_a("int", "it is a size")
+    elif names.number_of_name(name) is not None:
+        return
     elif names.is_flag(name) and not names.is_vector(name):
         param.is_a("bool", f"{GUESSED}: by its name")
-    elif names.holds_places(name) or (names.is_vector(name) and names.number_of_name(name) is None):
+    elif names.holds_places(name) or names.is_vector(name):
         param.is_a("tensor", f"{GUESSED}: that it is a tensor")
-    elif names.number_of_name(name) is None and names.size_of_name([name]) is not None:
+    elif names.size_of_name([name]) is not None:
         param.is_a("int", f"{GUESSED}: by its name")
 
 

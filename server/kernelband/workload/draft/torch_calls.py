@@ -10,6 +10,7 @@ from kernelband.workload.draft.values import (
     Dims,
     Dtype,
     DtypeOf,
+    Linear,
     Param,
     Rank,
     Several,
@@ -30,6 +31,7 @@ OTHER = frozenset(
     | {"ndimension", "is_cuda", "get_device", "storage_offset", "expand_as", "view_as", "unbind", "index_select", "abs", "max_seqlen"}
 )
 ALIKE = SAME | CAST.keys() | OTHER
+VIEWS = frozenset({"transpose", "permute", "unsqueeze", "squeeze", "expand", "masked_fill", "expand_as", "view_as", "narrow"})
 LIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"})
 MADE = frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "randint", "empty_strided"})
 
@@ -40,7 +42,7 @@ def method(tensor: Tensor, name: str, given: Sequence[Value], nodes: Sequence[as
     if name in SAME:
         return tensor
     if name in CAST:
-        return Tensor(shape=shape)
+        return Tensor(shape=shape, of=tensor)
     first = given[0].value if given and isinstance(given[0], Const) else None
     if name == "size":
         return shape.dim(first) if isinstance(first, int) else Dims(shape) if not given else None
@@ -61,17 +63,17 @@ def method(tensor: Tensor, name: str, given: Sequence[Value], nodes: Sequence[as
         turned.set_rank(2)
         for at in (0, 1):
             turned.dim(at).merge(shape.dim(1 - at))
-        return Tensor(shape=turned, dtype=tensor.dtype)
+        return Tensor(shape=turned, dtype=tensor.dtype, of=tensor)
     if name == "flatten":
         flat = Shape()
         flat.set_rank(1)
         flat.dim(0).merge(numel(shape))
-        return Tensor(shape=flat, dtype=tensor.dtype)
+        return Tensor(shape=flat, dtype=tensor.dtype, of=tensor)
     if name in ("new_empty", "new_zeros"):
         return made("empty", given, {"dtype": DtypeOf(tensor.dtype)})
     if name in ("data_ptr", "element_size", "is_cuda", "get_device", "storage_offset"):
         return None
-    return Tensor(dtype=tensor.dtype)
+    return Tensor(dtype=tensor.dtype, of=tensor if name in VIEWS else None)
 
 
 def numel(shape: Shape) -> Size:
@@ -82,7 +84,7 @@ def numel(shape: Shape) -> Size:
 def _viewed(tensor: Tensor, given: Sequence[Value], nodes: Sequence[ast.expr]) -> Tensor:
     """Of ``x.view(-1, x.shape[-1])`` the last dimension is that of x."""
     if len(given) != len(nodes) and not given:
-        return Tensor(dtype=tensor.dtype)
+        return Tensor(dtype=tensor.dtype, of=tensor)
     viewed = Shape()
     viewed.set_rank(len(given))
     for at, item in enumerate(given):
@@ -91,7 +93,7 @@ def _viewed(tensor: Tensor, given: Sequence[Value], nodes: Sequence[ast.expr]) -
             viewed.dim(at).merge(size)
     if len(given) == 1 and isinstance(given[0], Const):
         viewed.dim(0).merge(numel(tensor.shape))
-    return Tensor(shape=viewed, dtype=tensor.dtype)
+    return Tensor(shape=viewed, dtype=tensor.dtype, of=tensor)
 
 
 def made(name: str, given: Sequence[Value], named: Mapping[str, Value]) -> Value:
@@ -104,6 +106,8 @@ def made(name: str, given: Sequence[Value], named: Mapping[str, Value]) -> Value
         return Tensor(shape=source.shape, dtype=_dtype(named, source.dtype)) if isinstance(source, Tensor) else None
     if name == "Parameter" and given:
         return given[0]
+    if name == "Linear" and len(given) > 1:
+        return Linear(size_of(given[0]), size_of(given[1]))
     if name not in MADE:
         return None
     sizes = given

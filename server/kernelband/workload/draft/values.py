@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 
 from kernelband.workload.draft.code import Definition
 
+POWER = "next_power_of_2"  # in a formula: of its first size
 Kind = Literal["tensor", "tensors", "int", "float", "bool", "str", "dtype", "device", "none"]
 
 
@@ -56,12 +57,16 @@ class Size:
         one.exact = one.exact or two.exact
         two._same = one
 
-    def depends_on(self, other: Size) -> bool:
-        """Whether its formula comes to ``other``."""
+    @property
+    def parts(self) -> list[Size]:
+        """What it is made of, where that is known."""
         here = self.root
-        if here.formula is None:
-            return False
-        return any(part.root is other.root or part.depends_on(other) for part in here.formula[1:])
+        made = list(here.formula[1:]) if here.formula is not None else []
+        return made + (here.numel.dims() if here.numel is not None else [])
+
+    def depends_on(self, other: Size, depth: int = 12) -> bool:
+        """Whether it comes down to ``other``."""
+        return depth > 0 and any(p.root is other.root or p.depends_on(other, depth - 1) for p in self.parts)
 
 
 @define(eq=False)
@@ -181,6 +186,8 @@ class Tensor:
     half: bool = False  # the kernel casts it to float32, or multiplies it as a matrix
     full: bool = False  # the kernel takes it as float32
     flat: bool = False  # the kernel goes over it as over one row
+    scattered: bool = False  # the kernel stores to places that it loads
+    of: Tensor | None = None  # the one that has the same elements, of which it is another view
     why: str = ""  # its shape is as it is
 
 
@@ -260,6 +267,14 @@ class Several:
     items: tuple[Value, ...]
 
 
+@frozen(eq=False)
+class Linear:
+    """A ``torch.nn.Linear``: the last dimension that it takes, and the one that it gives."""
+
+    taken: Size | None
+    given: Size | None
+
+
 @define(eq=False)
 class Instance:
     """An object of a class of the workspace: ``self`` with what ``__init__`` puts there."""
@@ -268,7 +283,9 @@ class Instance:
     of: Definition | None = None  # its class
 
 
-Value: TypeAlias = Param | Tensor | Size | Dims | Rank | Strides | Stride | DtypeOf | Const | Several | Instance | Definition | None
+Value: TypeAlias = (
+    Param | Tensor | Size | Dims | Rank | Strides | Stride | DtypeOf | Const | Several | Linear | Instance | Definition | None
+)
 
 
 def tensor_of(value: Value, why: str = "") -> Tensor | None:
