@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -59,6 +61,7 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
     constructor, called = _followed(code, host)
     writer = Writer(host, (*constructor, *called), answers or {})
     body = writer.body(constructor, called)
+    used = [name for name in ("torch", "triton") if any(re.search(rf"(?<![\w.]){name}\.", line) for line in body)] or ["torch"]
     where, module = _where(workspace, path, out)
     name = _free_name(code, where, f"bench_{host.title}")
     lines = [f"def {name}():", *(f"    {line}" for line in body)]
@@ -66,9 +69,9 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
         about = (
             f'"""Shows {program.kernel.place.name} at work. Drafted from the text of {os.path.basename(path)}: look at what is guessed."""'
         )
-        text = "\n".join([about, "", "import torch", "", f"from {module} import {host.name}", "", "", *lines, ""])
+        text = "\n".join([about, "", *(f"import {m}" for m in used), "", f"from {module} import {host.name}", "", "", *lines, ""])
     else:
-        imports = [] if _imports_torch(code, path) else ["import torch"]
+        imports = [f"import {m}" for m in used if not _imports(code, path, m)]
         text = "\n".join(["", "", *imports, *([""] * 2 if imports else []), *lines, ""])
     return Draft(where, text, module is None, name, host.called, tuple(writer.guesses), host.others)
 
@@ -135,10 +138,8 @@ def _free_name(code: Code, path: str, name: str) -> str:
     return next(n for n in (name, *(f"{name}_{i}" for i in range(2, 1000))) if code.definition(Place(path, n)) is None)
 
 
-def _imports_torch(code: Code, path: str) -> bool:
-    import ast
-
+def _imports(code: Code, path: str, module: str) -> bool:
     tree = code.tree(path)
     return tree is not None and any(
-        isinstance(n, ast.Import) and any(a.name == "torch" and a.asname is None for a in n.names) for n in tree.body
+        isinstance(n, ast.Import) and any(a.name == module and a.asname is None for a in n.names) for n in tree.body
     )

@@ -126,6 +126,9 @@ def _by_least(param: Param) -> None:
         return
     rank = max(root.least, ROWS_BY) if root.from_back or root.least > 1 else root.least
     param.tensor.shape.set_rank(rank)
+    for view in param.tensor.views:  # x.view(-1, x.shape[-1]) is x itself, then
+        if view.shape.root.rank == rank == ROWS_BY and view.shape.dim(-1).root is param.tensor.shape.dim(-1).root:
+            param.tensor.shape.merge(view.shape)
     param.tensor.why = f"guessed: {rank} dimension{'s' if rank > 1 else ''}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import keyword
+import ast
 from collections.abc import Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -223,16 +223,12 @@ def _passed(params: Sequence[Param]) -> str:
 
 
 def _bases(host: Host) -> list[str]:
-    import ast
-
     node = host.owner.node if host.owner is not None else None
     return [ast.unparse(b) for b in node.bases] if isinstance(node, ast.ClassDef) else []
 
 
 def _is_plain(host: Host) -> bool:
     """Whether what it returns is one tensor, as far as that is written."""
-    import ast
-
     returned = [n.value for n in ast.walk(host.function.node) if isinstance(n, ast.Return)]
     return all(isinstance(r, (ast.Name, ast.Call)) for r in returned)
 
@@ -308,10 +304,5 @@ def _shared_dtype(params: Sequence[Param]) -> tuple[str, str]:
     if any(t.full for t in tensors):
         return "float32", "the kernel calculates with what it loads as it is"
     if any(t.half for t in tensors):
-        return "float16", "the kernel casts to float32, or multiplies matrices"
+        return "float16", "half precision, since the kernel calculates in float32"
     return "float32", "any may be meant"
-
-
-def is_name(text: str) -> bool:
-    """Whether a variable can be called so."""
-    return text.isidentifier() and not keyword.iskeyword(text)

@@ -93,7 +93,9 @@ def _viewed(tensor: Tensor, given: Sequence[Value], nodes: Sequence[ast.expr]) -
             viewed.dim(at).merge(size)
     if len(given) == 1 and isinstance(given[0], Const):
         viewed.dim(0).merge(numel(tensor.shape))
-    return Tensor(shape=viewed, dtype=tensor.dtype, of=tensor)
+    out = Tensor(shape=viewed, dtype=tensor.dtype, of=tensor)
+    tensor.views.append(out)
+    return out
 
 
 def made(name: str, given: Sequence[Value], named: Mapping[str, Value]) -> Value:

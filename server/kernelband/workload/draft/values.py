@@ -187,6 +187,7 @@ class Tensor:
     full: bool = False  # the kernel takes it as float32
     flat: bool = False  # the kernel goes over it as over one row
     scattered: bool = False  # the kernel stores to places that it loads
+    views: list[Tensor] = field(factory=list["Tensor"])  # with the same elements
     of: Tensor | None = None  # the one that has the same elements, of which it is another view
     why: str = ""  # its shape is as it is
 
@@ -283,9 +284,8 @@ class Instance:
     of: Definition | None = None  # its class
 
 
-Value: TypeAlias = (
-    Param | Tensor | Size | Dims | Rank | Strides | Stride | DtypeOf | Const | Several | Linear | Instance | Definition | None
-)
+Known: TypeAlias = Param | Tensor | Size | Dims | Rank | Strides | Stride | DtypeOf | Const | Several | Linear | Instance | Definition
+Value: TypeAlias = Known | None
 
 
 def tensor_of(value: Value, why: str = "") -> Tensor | None:
