@@ -79,37 +79,54 @@ def _apply(call: ast.Call, params: Sequence[Param], made: dict[str, ast.expr], w
         return
     given = dict(zip((p.name for p in params if not p.keyword_only), call.args, strict=False))
     given |= {k.arg: k.value for k in call.keywords if k.arg}
+    nodes = {p.name: _behind(given.get(p.name), made) for p in params}
+    whole = all(_sizes(node, made) for p in params if p.kind == "tensor" and p.default is None for node in [nodes[p.name]])
     for param in params:
-        node = given.get(param.name)
-        while isinstance(node, ast.Name) and node.id in made and made[node.id] is not node:
-            node = made[node.id] if not isinstance(made[node.id], ast.Name) else None
+        node = nodes[param.name]
         if node is None:
             continue
         number = _number(node, made)
         if number is not None and param.kind in (None, "int") and not isinstance(number, (str, bool, float)):
+            if not whole:
+                continue
             param.is_a("int", where)
             param.size.merge(Size(value=number, exact=True))
         elif number is not None and param.kind in (None, type(number).__name__) and not param.value:
             param.is_a(BY_TYPE[type(number)], where)
             param.value, param.why = json.dumps(number) if isinstance(number, str) else repr(number), where
         elif isinstance(node, ast.Call):
-            _tensor(node, param, made, where)
+            _tensor(node, param, made, where, whole=whole)
 
 
-def _tensor(node: ast.Call, param: Param, made: dict[str, ast.expr], where: str) -> None:
-    """``torch.randn(512, 64, dtype=torch.float16)``, and what is done to it behind that."""
-    while isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+def _behind(node: ast.expr | None, made: dict[str, ast.expr]) -> ast.expr | None:
+    """What a name is given; of ``torch.randn(512, 64).to(x)`` the first call."""
+    if isinstance(node, ast.Name) and node.id in made:
+        node = made[node.id] if not isinstance(made[node.id], ast.Name) else None
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
         node = node.func.value
+    return node
+
+
+def _sizes(node: ast.expr | None, made: dict[str, ast.expr]) -> list[int]:
+    """The sizes of a tensor that is made with numbers only."""
+    name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+    if not isinstance(node, ast.Call) or name not in MAKERS:
+        return []
+    group = next((a for a in node.args if isinstance(a, (ast.Tuple, ast.List))), None)
+    sizes = [_number(a, made) for a in (group.elts if group is not None else node.args if name != "randint" else [])]
+    return [s for s in sizes if type(s) is int] if all(type(s) is int and s > 0 for s in sizes) else []
+
+
+def _tensor(node: ast.Call, param: Param, made: dict[str, ast.expr], where: str, *, whole: bool) -> None:
+    """``torch.randn(512, 64, dtype=torch.float16)``; ``whole``: the shapes of all tensors are written like that."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     if name not in MAKERS or param.kind not in (None, "tensor"):
         return
-    group = next((a for a in node.args if isinstance(a, (ast.Tuple, ast.List))), None)
-    sizes = [_number(a, made) for a in (group.elts if group is not None else node.args if name != "randint" else [])]
     param.is_a("tensor", where)
-    whole = [s for s in sizes if type(s) is int and s > 0]
-    if sizes and len(whole) == len(sizes) and param.tensor.shape.set_rank(len(sizes)):
+    sizes = _sizes(node, made)
+    if whole and sizes and param.tensor.shape.set_rank(len(sizes)):
         param.tensor.why = where
-        for at, size in enumerate(whole):
+        for at, size in enumerate(sizes):
             param.tensor.shape.dim(at).merge(Size(value=size, exact=True))
     dtype = next((ast.unparse(k.value) for k in node.keywords if k.arg == "dtype"), "")
     if dtype.startswith("torch."):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 from attrs import define, field, frozen
 
@@ -68,7 +69,9 @@ class Code:
         """Of a file; None where it is no Python of this interpreter's."""
         if path not in self._trees:
             try:
-                self._trees[path] = syntax_tree(self.workspace.read(path))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # an invalid escape is the user's business
+                    self._trees[path] = syntax_tree(self.workspace.read(path))
             except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[path] = None
         return self._trees[path]

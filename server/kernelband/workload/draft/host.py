@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from typing import Literal
 
 from attrs import frozen
 
-from kernelband.errors import WorkloadError
+from kernelband.errors import SourceError, WorkloadError
 from kernelband.source.model import Place, Program
 from kernelband.workload.draft.code import Code, Definition
 
@@ -35,7 +36,9 @@ class Host:
     @property
     def title(self) -> str:
         """For the name of the entry: ``liger_rms_norm`` of LigerRMSNormFunction."""
-        name = self.name.strip("_").removesuffix("Function") or self.name.strip("_")
+        inner = self.function.place.name.strip("_")
+        own = self.owner is None or self.kind == "apply" or inner in ("forward", "call")
+        name = self.name.strip("_").removesuffix("Function") or self.name.strip("_") if own else inner
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
         return re.sub("_+", "_", words).lower() if words != words.upper() or len(words) > 3 else name
 
@@ -45,15 +48,20 @@ def find_host(code: Code, program: Program) -> Host:
 
     Raises:
         WorkloadError: what launches it can't be called from outside.
+        SourceError: this Python can't read it.
     """
     kernel = program.kernel.place
+    for path in {h.place.path for h in program.hosts}:
+        if code.tree(path) is None:
+            version = ".".join(map(str, sys.version_info[:2]))
+            raise SourceError(f"{path} is no text that Python {version} reads, so no entry can be drafted for it: write one yourself.")
     reached: list[tuple[int, Host]] = []
     for host in program.hosts:
         qualname = host.place.qualname.partition(LOCALS)[0]
         if host.kind == "module" or qualname.partition(".")[0].lower().startswith(("test", "bench")):
             continue
         found = code.definition(Place(host.place.path, qualname))
-        if found is not None:
+        if found is not None and (qualname == host.place.qualname or _calls_inside(found, host.place.name)):
             reached += _upwards(code, found, backward=host.kind == "backward")
     if not reached:
         raise WorkloadError(_nobody(program), kind="no_entry")
@@ -61,6 +69,11 @@ def find_host(code: Code, program: Program) -> Host:
     best = min(reached, key=lambda r: (_private(r[1]), r[0], r[1].backward, order[r[1].kind], r[1].function.place.path != kernel.path))[1]
     names = dict.fromkeys(h.called for steps, h in reached if steps == 0 and h.called != best.called)
     return Host(best.kind, best.name, best.called, best.function, best.owner, best.backward, tuple(names))
+
+
+def _calls_inside(outer: Definition, name: str) -> bool:
+    """Whether a function calls one that it defines: if it only returns it, somebody else does."""
+    return any(isinstance(n, ast.Call) and ast.unparse(n.func) in (name, f"{name}.apply") for n in ast.walk(outer.node))
 
 
 def _nobody(program: Program) -> str:

@@ -22,12 +22,15 @@ class Use:
     """Of one parameter. ``bounds``: what masks compare the places with that are read or written, in their order.
 
     ``index``: pointers whose addresses are made of what is loaded here, and whether it is multiplied there. ``parts``: what its addresses
-    are made of: parameters, and the words above.
+    are made of: parameters, and the words above; ``strides``: those of them by which places are multiplied; ``around``: those at which
+    they begin anew (``row % seq_len``). A bound may be a part of a parameter: ``head_dim // 2``.
     """
 
     loaded: bool = False
     stored: bool = False
     parts: set[str] = field(factory=set[str])
+    strides: set[str] = field(factory=set[str])
+    around: set[str] = field(factory=set[str])
     bounds: list[str] = field(factory=list[str])
     index: list[tuple[str, bool]] = field(factory=list["tuple[str, bool]"])
     integer: bool = False
@@ -55,11 +58,14 @@ class _Value:
 
     bases: tuple[str, ...] = ()
     parts: frozenset[str] = frozenset()
+    strides: frozenset[str] = frozenset()
+    around: frozenset[str] = frozenset()
     loaded: frozenset[tuple[str, bool]] = frozenset()
     bounds: tuple[str, ...] = ()
     cast: bool = False
     compared: bool = False
     constant: object = None
+    part: str = ""  # it is a parameter divided by a number
     span: str = ""  # the parameter up to which tl.arange counts
 
 
@@ -97,6 +103,8 @@ class _Reader:
         use = self.use(pointer)
         use.stored, use.loaded = use.stored or stored, use.loaded or not stored
         use.parts |= value.parts | set(value.bases[1:])
+        use.strides |= value.strides
+        use.around |= value.around
         use.bounds += [b for b in (*mask.bounds, *value.bounds) if b not in use.bounds]
         for of, times in value.loaded:
             if of != pointer:
@@ -195,15 +203,24 @@ class _Body:
         if isinstance(op, (ast.LShift, ast.RShift)) or (isinstance(op, ast.BitAnd) and isinstance(right.constant, int)):
             for name, _ in left.loaded:
                 self.reader.use(name).integer = True
-        parts = both.parts | set(left.bases) | set(right.bases)
+        bases = frozenset(left.bases) | frozenset(right.bases)
+        if isinstance(op, ast.Mod) and len(right.bases) == 1 and not right.parts and left.parts:
+            return _Value(parts=bases, around=bases, loaded=both.loaded)
         times = isinstance(op, ast.Mult)
-        return evolve(both, bases=(), parts=parts, loaded=frozenset((n, t or times) for n, t in both.loaded), constant=None)
+        part = ""
+        if isinstance(op, ast.FloorDiv) and len(left.bases) == 1 and not left.parts and isinstance(right.constant, int):
+            part = f"{left.bases[0]} // {right.constant}"
+        loaded = frozenset((n, t or times) for n, t in both.loaded)
+        strides = both.strides | bases if times else both.strides
+        return evolve(both, bases=(), parts=both.parts | bases, strides=strides, loaded=loaded, constant=None, part=part)
 
     def compare(self, node: ast.Compare) -> _Value:
         sides = [self.value(node.left), *map(self.value, node.comparators)]
         bounds: list[str] = []
         for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            if isinstance(op, (ast.Lt, ast.LtE)) and len(right.bases) == 1 and not right.parts and not right.loaded:
+            if isinstance(op, (ast.Lt, ast.LtE)) and right.part:
+                bounds.append(right.part)
+            elif isinstance(op, (ast.Lt, ast.LtE)) and len(right.bases) == 1 and not right.parts and not right.loaded:
                 bounds.append(right.bases[0])
                 self.reader.use(right.bases[0]).count = not left.loaded
                 if left.span and left.parts == frozenset({RANGE}):
@@ -295,7 +312,8 @@ class _Body:
         for item in shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else ():
             bounds += self.value(item).bases[:1]
         parts = self.value(strides) if strides is not None else _Value()
-        return _Value(bases=first.bases, parts=first.parts | parts.parts | set(parts.bases) | {RANGE}, bounds=tuple(bounds))
+        every, strides = first.parts | parts.parts | {*parts.bases, RANGE}, first.strides | parts.strides | {*parts.bases}
+        return _Value(bases=first.bases, parts=every, strides=strides, bounds=tuple(bounds))
 
     def helper(self, node: ast.Call, given: list[_Value], named: dict[str, _Value]) -> _Value | None:
         """What a jit function of the workspace returns that is called here."""
@@ -314,6 +332,8 @@ def _merged(*values: _Value) -> _Value:
     return _Value(
         tuple(dict.fromkeys(b for v in values for b in v.bases)),
         frozenset[str]().union(*(v.parts for v in values)),
+        frozenset[str]().union(*(v.strides for v in values)),
+        frozenset[str]().union(*(v.around for v in values)),
         frozenset[tuple[str, bool]]().union(*(v.loaded for v in values)),
         tuple(dict.fromkeys(b for v in values for b in v.bounds)),
         any(v.cast for v in (loading or values)) or any(v.cast for v in values),

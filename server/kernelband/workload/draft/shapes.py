@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kernelband.workload.draft import names
 from kernelband.workload.draft.host_body import Launched
@@ -28,6 +28,9 @@ def settle(params: Sequence[Param], launches: Sequence[Launched]) -> None:
         _by_least(param)
     main = _main(tensors)
     for param in tensors:
+        if main is not None and param is not main and _says_nothing(param, main):
+            param.tensor.shape.merge(main.tensor.shape)
+            param.tensor.why = f"guessed: the shape of {main.name}"
         if param.tensor.shape.root.rank is None:
             _by_guess(param, main)
 
@@ -71,17 +74,22 @@ def _marks(tensor: Tensor, use: Use, launch: Launched) -> None:
 def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
     """The shape, from what addresses are made of and what masks compare with."""
     shape, passed = tensor.shape, launch.passed
-    bounds = [size for b in use.bounds if (size := size_of(passed.get(b))) is not None]
+    bounds = [size for b in use.bounds if (size := _bound(b, passed)) is not None]
     if shape.root.rank == 1 and len(bounds) == 1 and RANGE in use.parts:
         _same_length(shape.dim(0), bounds[0], tensor)
     if shape.root.rank is not None:
+        if len(bounds) == shape.root.rank >= ROWS_BY:
+            for dim, bound in zip(shape.dims(), bounds, strict=True):
+                if not dim.root.names and dim.root.value is None and bound.root.numel is None:
+                    dim.merge(bound)
         return
-    values = [passed.get(part) for part in sorted(use.parts - launch.constants)]
-    strides = [v.tensor for v in values if isinstance(v, Stride)]
+    values = [passed.get(part) for part in sorted(use.strides - launch.constants)]
+    strides = [v.tensor for v in (*values, *(passed.get(p) for p in use.parts)) if isinstance(v, Stride)]
     other = next((t for t in strides if t.shape.root is not shape.root), None)
     counts = [s for v in values if not isinstance(v, Const) and (s := size_of(v)) is not None]
     grid = [size_of(launch.grid[axis]) if axis < len(launch.grid) else None for axis in use.programs]
-    rows = next((g for g in grid if g is not None), None)
+    anew = [size for part in sorted(use.around) if (size := size_of(passed.get(part))) is not None]
+    rows = anew[0] if anew else next((g for g in grid if g is not None), None)
     if other is not None and not shape.known:
         shape.merge(other.shape)
         tensor.why = f"the kernel takes the strides of {other.name or 'another tensor'} for it"
@@ -89,7 +97,7 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
         return
     elif RANGE in use.parts and len(bounds) >= ROWS_BY:
         _dims(tensor, bounds)
-    elif RANGE in use.parts and use.programs and (len(counts) == 1 or strides):
+    elif RANGE in use.parts and (use.programs or anew) and (len(counts) == 1 or strides):
         _dims(tensor, [rows, bounds[0] if bounds else counts[0] if counts else None])
     elif RANGE in use.parts and len(bounds) == 1 and not counts:
         if bounds[0].root.numel is not None and not shape.known:
@@ -102,6 +110,13 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
         _dims(tensor, [rows])
     elif not use.parts and not use.index:
         _dims(tensor, [Size(value=1, exact=True)])
+
+
+def _bound(said: str, passed: Mapping[str, Value]) -> Size | None:
+    """What a mask compares with: an argument, or a part of one."""
+    name, _, by = said.partition(" // ")
+    size = size_of(passed.get(name))
+    return Size(formula=("//", size, Size(value=int(by)))) if size is not None and by else size
 
 
 def _same_length(dim: Size, bound: Size, tensor: Tensor) -> None:
@@ -136,6 +151,15 @@ def _main(tensors: Sequence[Param]) -> Param | None:
     """The one that others are like: the first that has rows."""
     known = [p for p in tensors if p.tensor.shape.root.rank is not None]
     return next((p for p in known if (p.tensor.shape.root.rank or 0) >= ROWS_BY), known[0] if known else None)
+
+
+def _says_nothing(param: Param, main: Param) -> bool:
+    """Whether nothing but the rank is known of it, and that is the other one's."""
+    one, two = param.tensor.shape, main.tensor.shape
+    if one.root is two.root or one.root.rank is None or one.root.rank != two.root.rank or one.root.rank < ROWS_BY:
+        return False
+    known = [d.root for d in two.dims()]
+    return all(not d.root.names and d.root.value is None and not d.root.parts and d.root not in known for d in one.dims())
 
 
 def _by_guess(param: Param, main: Param | None) -> None:

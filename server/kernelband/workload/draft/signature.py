@@ -13,7 +13,12 @@ from kernelband.workload.draft.values import Kind, Param, Size, Tensor
 
 _NAMED_DIMS = re.compile(r"""^(\w+)\[.*Tensor\s*,\s*["']([^"']+)["']\s*\]""")  # Float[Tensor, "batch dim"]
 _GROUP = re.compile(r"[(\[]\s*((?:\.\.\.|\*|\w+)(?:\s*[,x×]\s*\w+)*)\s*,?\s*[)\]]")
-_HEAD = re.compile(r"^\s*(?:[-*]\s+|:param\s+|@param\s+)?[`*]*(\w+(?:\s*,\s*\w+)*)[`*]*\s*(?::|\(|--?\s|–|=)")
+_HEAD = re.compile(
+    r"^\s*(?:[-*]\s+|:param\s+|@param\s+)?[`*]*(\w+(?:\s*(?:,|\band\b)\s*\w+)*?)[`*]*"
+    r"\s*(?::|\(|--?\s|–|=|\bare\b|\bis\b|\bhave\b|\bhas\b|\bof shape\b)"
+)
+    r"^\s*(?:[-*]\s+|:param\s+|@param\s+)?[`*]*(\w+(?:\s*(?:,|\band\b)\s*\w+)*?)[`*]*\s*(?::|\(|--?\s|–|=|\bare\b|\bis\b|\bhave\b|\bhas\b|\bof shape\b)"
+)
 _NO_DIMS = frozenset(
     {"optional", "int", "float", "bool", "str", "tensor", "torch", "default", "in", "out", "required", "none", "list", "scalar"}
 )
@@ -122,7 +127,7 @@ def _parts(doc: str, names: dict[str, Param]) -> list[tuple[str, str]]:
     out: list[tuple[list[str], list[str]]] = []
     for line in doc.splitlines():
         head = _HEAD.match(line)
-        heads = [n for n in re.split(r"\s*,\s*", head[1]) if n in names] if head is not None else []
+        heads = [n for n in re.split(r"\s*(?:,|\band\b)\s*", head[1]) if n in names] if head is not None else []
         if head is not None and heads:
             out.append((heads, [line[head.end(1) :]]))
         elif out and line.strip():

@@ -89,7 +89,7 @@ def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Col
     free = [s for s in _needed(shapes, counts) if s.value is None and s.formula is None and s.numel is None]
     own = {p.size.root: p.name for p in params if p.kind == "int"}
     sizes = Sizes(_labels(free, shapes, own, taken), answers)
-    flat = all((s.root.rank or 0) < 2 for s in shapes)
+    flat = all((s.root.rank or 0) < 2 for s in shapes) and not any(p.tensor.integer for p in params)
     for shape in shapes:
         for at, size in enumerate(shape.dims()):
             root = size.root
@@ -151,6 +151,8 @@ def _guess(shape: Shape, at: int, *, flat: bool) -> int:
     found = names.size_of_name(dims[at].root.names, image=len(dims) == 4 and names.is_image(spoken))
     if found is not None and not (len(dims) == 1 and flat):
         return found if found < PLENTY else names.COLUMNS
+    if len(dims) < 4 and not flat and dims[at].root.names[:1] in (["N"], ["n"]):
+        return names.COLUMNS
     if len(dims) == 1:
         return names.FLAT if flat else names.ROWS
     default = names.UNNAMED.get(len(dims))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -51,7 +52,7 @@ class Writer:
         passed = [p for p in self.params if p.default is None]
         for param in passed:
             _decide(param)
-        taken = {p.name for p in self.params if p.kind != "int"} | {DTYPE, "torch", "module", "result", self.host.name}
+        taken = {p.name for p in self.params if p.kind != "int"} | {DTYPE, "torch", "triton", "module", "result", "out", self.host.name}
         whole = {n: int(v) for n, v in self.answers.items() if v.isdecimal() and int(v) > 0}
         self.sizes = choose_sizes(passed, whole, taken)
         self.dtype = _shared_dtype(passed)
@@ -204,9 +205,9 @@ class Writer:
         if not host.backward:
             self._line(call)
             return
-        self._line(f"result = {call}")
-        first = "result[0] if isinstance(result, tuple) else result"
-        self._line(f"out = {first}" if not _is_plain(host) else "out = result")
+        self._line(f"out = {call}" if _is_plain(host) else f"result = {call}")
+        if not _is_plain(host):
+            self._line("out = result[0] if isinstance(result, tuple) else result")
         self._line("out.backward(torch.randn_like(out))")
 
 
@@ -235,7 +236,9 @@ def _is_plain(host: Host) -> bool:
 
 def _expression(name: str, text: str) -> str:
     try:
-        expression_tree(text.strip())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expression_tree(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{name}={text} is no Python expression: say what the draft shall have there.") from error
     return text.strip()
