@@ -70,7 +70,9 @@ def _pair(item: str) -> tuple[str, str]:
 
 def _require_free(draft: Draft) -> None:
     if not draft.appended and os.path.lexists(draft.path):
-        raise UsageError(f"{os.path.relpath(draft.path)} is there already and stays as it is: name another file with --out.")
+        where = os.path.relpath(draft.path)
+        other = f"{os.path.splitext(where)[0]}_{draft.entry.removeprefix('bench_')}.py"
+        raise UsageError(f"{where} is there already and stays as it is: name another file, as with --out {shlex.quote(other)}.")
 
 
 def _there(workspace: Workspace, program: Program) -> str:
@@ -87,10 +89,9 @@ def _show(draft: Draft, program: Program) -> None:
     click.echo(f"For the end of {where}:" if draft.appended else f"For {where}:", err=True)
     click.echo(draft.text.strip("\n"))
     if draft.others:
-        also = ", ".join(draft.others)
-        click.echo(
-            f"It calls {draft.called}; {also} launch{'' if len(draft.others) > 1 else 'es'} {program.kernel.place.name}, too.", err=True
-        )
+        launch = "launch" if len(draft.others) > 1 else "launches"
+        also = f"{', '.join(draft.others)} {launch} {program.kernel.place.name}, too"
+        click.echo(f"It calls {draft.called}; {also}.", err=True)
     for guess in draft.guesses:
         click.echo(f"  {guess.name} = {guess.value}  ({guess.why})", err=True)
 
@@ -101,12 +102,8 @@ def _ask(workspace: Workspace, program: Program, draft: Draft, answers: Mapping[
         return draft, click.confirm("Write it?", default=True, err=True)
     names = [g.name for g in draft.guesses]
     while True:
-        said: str = click.prompt(
-            f"Enter writes it so; or say {names[0]}=VALUE, several with spaces between; q writes nothing",
-            default="",
-            show_default=False,
-            err=True,
-        )
+        question = f"Enter writes it so; {names[0]}=VALUE changes that, several with spaces between; q writes nothing"
+        said: str = click.prompt(question, default="", show_default=False, err=True)
         if said.strip().lower() in ("q", "n", "no", "quit"):
             return draft, False
         if not said.strip():

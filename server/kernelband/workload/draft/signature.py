@@ -17,8 +17,6 @@ _HEAD = re.compile(
     r"^\s*(?:[-*]\s+|:param\s+|@param\s+)?[`*]*(\w+(?:\s*(?:,|\band\b)\s*\w+)*?)[`*]*"
     r"\s*(?::|\(|--?\s|–|=|\bare\b|\bis\b|\bhave\b|\bhas\b|\bof shape\b)"
 )
-    r"^\s*(?:[-*]\s+|:param\s+|@param\s+)?[`*]*(\w+(?:\s*(?:,|\band\b)\s*\w+)*?)[`*]*\s*(?::|\(|--?\s|–|=|\bare\b|\bis\b|\bhave\b|\bhas\b|\bof shape\b)"
-)
 _NO_DIMS = frozenset(
     {"optional", "int", "float", "bool", "str", "tensor", "torch", "default", "in", "out", "required", "none", "list", "scalar"}
 )
