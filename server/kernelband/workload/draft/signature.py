@@ -41,22 +41,23 @@ def parameters(function: Function, *, bound: bool) -> list[Param]:
     positional = [*args.posonlyargs, *args.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
     pairs = list(zip(positional, defaults, strict=True))[1 if bound else 0 :]
-    out = [_parameter(a, d, keyword_only=False) for a, d in pairs]
-    return out + [_parameter(a, d, keyword_only=True) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    known: dict[str, Size] = {}
+    out = [_parameter(a, d, known, keyword_only=False) for a, d in pairs]
+    return out + [_parameter(a, d, known, keyword_only=True) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
 
 
-def _parameter(arg: ast.arg, default: ast.expr | None, *, keyword_only: bool) -> Param:
+def _parameter(arg: ast.arg, default: ast.expr | None, known: dict[str, Size], *, keyword_only: bool) -> Param:
     param = Param(arg.arg, ast.unparse(arg.annotation) if arg.annotation is not None else "", default, keyword_only)
     param.tensor = Tensor(arg.arg)
     param.size = Size(names=[arg.arg])
-    _annotated(param)
+    _annotated(param, known)
     value = default.value if isinstance(default, ast.Constant) else None
     if type(value) in BY_TYPE:
         param.is_a(BY_TYPE[type(value)], "its default")
     return param
 
 
-def _annotated(param: Param) -> None:
+def _annotated(param: Param, known: dict[str, Size]) -> None:
     said = param.annotation.strip("\"'")
     words = set(re.findall(r"\w+", said))
     param.optional = "Optional" in words or "None" in words
@@ -64,7 +65,7 @@ def _annotated(param: Param) -> None:
     named = _NAMED_DIMS.match(said)
     if named is not None:
         param.is_a("tensor", why)
-        _name_dims(param, Said(tuple(named[2].split()), why), {})
+        _name_dims(param, Said(tuple(named[2].split()), why), known)
         if named[1] in ("Int", "Int64", "Long", "Int32"):
             param.tensor.dtype.set("int32" if named[1] == "Int32" else "int64", why)
         elif named[1] == "Bool":

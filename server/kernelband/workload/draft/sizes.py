@@ -87,7 +87,7 @@ def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Col
     shapes = [p.tensor.shape for p in params if p.kind in ("tensor", "tensors") and p.tensor.shape.root.rank is not None]
     counts = [p.size.root for p in params if p.kind == "int"]
     free = [s for s in _needed(shapes, counts) if s.value is None and s.formula is None and s.numel is None]
-    own = {p.size.root: p.name for p in params if p.kind == "int"}
+    own = {p.size.root: p.label for p in params if p.kind == "int"}
     sizes = Sizes(_labels(free, shapes, own, taken), answers)
     flat = all((s.root.rank or 0) < 2 for s in shapes) and not any(p.tensor.integer for p in params)
     for shape in shapes:

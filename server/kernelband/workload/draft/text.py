@@ -6,14 +6,15 @@ import ast
 import warnings
 from collections.abc import Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from kernelband.errors import UsageError
 from kernelband.source.syntax import expression_tree
 from kernelband.workload.draft import names
+from kernelband.workload.draft.guess import Guess, decide, shared_dtype, value_of
 from kernelband.workload.draft.host import Host
 from kernelband.workload.draft.sizes import Sizes, choose_sizes
-from kernelband.workload.draft.values import Param, Tensor
+from kernelband.workload.draft.values import GUESSED, Param, Tensor
 
 DTYPE = "dtype"
 DTYPES = frozenset(
@@ -21,18 +22,6 @@ DTYPES = frozenset(
 )
 SMALL = {"int8": "-128, 128", "uint8": "0, 256", "int16": "-128, 128"}
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8"})
-UNKNOWN = "1"
-GUESSED = "guessed"
-QUIET = ("return_", "inplace", "in_place", "debug", "verbose", "transpose", "interleaved", "output_")
-
-
-@frozen
-class Guess:
-    """What the program doesn't say: ``value`` stands in the draft under ``name``, because of ``why``."""
-
-    name: str
-    value: str
-    why: str
 
 
 @define
@@ -45,21 +34,30 @@ class Writer:
     sizes: Sizes = field(init=False)
     dtype: tuple[str, str] = field(init=False)  # and why
     guesses: list[Guess] = field(factory=list[Guess])
+    _dtype_name: str = DTYPE
     _lines: list[str] = field(factory=list[str])
     _uses_dtype: bool = False
 
     def __attrs_post_init__(self) -> None:
         passed = [p for p in self.params if p.default is None]
+        own = {"torch", "triton", "module", "result", self.host.name, *(["out"] if self.host.backward else [])}
         for param in passed:
-            _decide(param)
-        taken = {p.name for p in self.params if p.kind != "int"} | {DTYPE, "torch", "triton", "module", "result", "out", self.host.name}
+            decide(param)
+            while param.label in own:  # no name in the draft stands for two things
+                param.label += "_"
+            own.add(param.label)
+        self._dtype_name = next(n for n in (DTYPE, "input_dtype", "dtype_of_all") if n not in own)
+        counts = {p.label for p in passed if p.kind == "int"}
         whole = {n: int(v) for n, v in self.answers.items() if v.isdecimal() and int(v) > 0}
-        self.sizes = choose_sizes(passed, whole, taken)
-        self.dtype = _shared_dtype(passed)
-        if DTYPE in self.answers:
-            name = self.answers[DTYPE].removeprefix("torch.")
+        self.sizes = choose_sizes(passed, whole, (own - counts) | {DTYPE, "out"})
+        for label in self.sizes.labels.values():
+            if label in self.answers and label not in whole:
+                raise UsageError(f"{label}={self.answers[label]} is no size: say a whole number above 0.")
+        self.dtype = shared_dtype(passed)
+        if self._dtype_name in self.answers:
+            name = self.answers[self._dtype_name].removeprefix("torch.")
             if name not in DTYPES:
-                raise UsageError(f"{self.answers[DTYPE]} is no dtype that a draft can have: say one of {', '.join(sorted(DTYPES))}.")
+                raise UsageError(f"{name} is no dtype that a draft can have: say one of {', '.join(sorted(DTYPES))}.")
             self.dtype = (name, "")
 
     def body(self, constructor: Sequence[Param], called: Sequence[Param]) -> list[str]:
@@ -74,10 +72,11 @@ class Writer:
         return self._lines
 
     def _require_known(self) -> None:
-        unknown = [name for name in self.answers if name not in {g.name for g in self.guesses}]
-        if unknown:
-            there = ", ".join(g.name for g in self.guesses) or "nothing"
-            raise UsageError(f"{unknown[0]} is nothing that was guessed: of this draft {there} can be said.")
+        offered = {g.name for g in self.guesses}
+        self.guesses = [g for g in self.guesses if g.name not in self.answers]
+        unknown = next((name for name in self.answers if name not in offered), None)
+        if unknown is not None:
+            raise UsageError(f"{unknown} is nothing that was guessed: of this draft you can say {', '.join(sorted(offered)) or 'nothing'}.")
 
     # ------------------------------------------------------------ lines
 
@@ -86,32 +85,30 @@ class Writer:
 
     def _sizes(self) -> list[str]:
         labels = [(root, label) for root, label in self.sizes.labels.items() if root in self.sizes.numbers]
-        for root, label in labels:
-            why = "a size that keeps a GPU busy"
-            if root.allowed:
-                why = f"one of {', '.join(map(str, root.allowed))}"
-            self.guesses.insert(0, Guess(label, str(self.sizes.numbers[root]), why))
         if not labels:
             return []
-        self.guesses[: len(labels)] = reversed(self.guesses[: len(labels)])
-        left, right = ", ".join(label for _, label in labels), ", ".join(str(self.sizes.numbers[root]) for root, _ in labels)
-        asked = all(label in self.answers for _, label in labels)
-        return [f"{left} = {right}" + ("" if asked else f"  # {GUESSED}: sizes")]
+        found: list[Guess] = []
+        for root, label in labels:
+            why = f"one of {', '.join(map(str, root.allowed))}" if root.allowed else "a size that keeps a GPU busy"
+            found.append(Guess(label, str(self.sizes.numbers[root]), why))
+        self.guesses[:0] = found
+        left, right = ", ".join(g.name for g in found), ", ".join(g.value for g in found)
+        return [f"{left} = {right}" + ("" if all(g.name in self.answers for g in found) else f"  # {GUESSED}: sizes")]
 
     def _dtype(self) -> list[str]:
+        """Where the sizes are noted already."""
         if not self._uses_dtype:
             return []
         name, why = self.dtype
-        self.guesses.insert(
-            len([g for g in self.guesses if g.name in self.sizes.labels.values()]), Guess(DTYPE, name, why or "as you said")
-        )
-        return [f"dtype = torch.{name}" + (f"  # {GUESSED}: {why}" if why else "")]
+        sizes = set(self.sizes.labels.values())
+        self.guesses.insert(sum(g.name in sizes for g in self.guesses), Guess(self._dtype_name, name, why))
+        return [f"{self._dtype_name} = torch.{name}" + (f"  # {GUESSED}: {why}" if why else "")]
 
     def _argument(self, param: Param) -> None:
-        answer = self.answers.get(param.name)
-        if answer is not None and self.sizes.labels.get(param.size.root) != param.name:
-            self._line(f"{param.name} = {_expression(param.name, answer)}")
-            self.guesses.append(Guess(param.name, answer, "as you said"))
+        answer = self.answers.get(param.label)
+        if answer is not None and self.sizes.labels.get(param.size.root) != param.label:
+            self._line(f"{param.label} = {_expression(param.label, answer)}")
+            self.guesses.append(Guess(param.label, answer, ""))
         elif param.kind in ("tensor", "tensors"):
             self._tensor(param)
         else:
@@ -130,8 +127,8 @@ class Writer:
         if guessed:
             whys.append(tensor.why.removeprefix(f"{GUESSED}: "))
         if whys:
-            self.guesses.append(Guess(param.name, code, "; ".join(whys)))
-        self._line(f"{param.name} = {code}", f"{GUESSED}: {'; '.join(whys)}" if whys else tensor.why)
+            self.guesses.append(Guess(param.label, code, "; ".join(whys)))
+        self._line(f"{param.label} = {code}", f"{GUESSED}: {'; '.join(whys)}" if whys else tensor.why)
 
     def _made(self, param: Param) -> str:
         tensor = param.tensor
@@ -155,7 +152,7 @@ class Writer:
         if dtype is not None:
             kind = f"torch.{dtype}"
         else:
-            kind, self._uses_dtype = DTYPE, True
+            kind, self._uses_dtype = self._dtype_name, True
         if dtype is not None and dtype.startswith("float8"):
             return f'torch.randn({dims}, device="cuda").to({kind})'
         function = "randn" if tensor.loaded or not tensor.stored else "zeros" if tensor.scattered else "empty"
@@ -178,24 +175,24 @@ class Writer:
             root in self.sizes.numbers or root.value is not None or root.formula is not None or root.numel is not None
         ):
             text = self.sizes.text(root)
-            if text != param.name:
-                self._line(f"{param.name} = {text}")
+            if text != param.label:
+                self._line(f"{param.label} = {text}")
         else:
-            value, why = _value(param, self.sizes)
+            value, why = value_of(param, self.sizes)
             self._guessed(param, value, why)
 
     def _guessed(self, param: Param, value: str, why: str) -> None:
         if why.startswith("as "):
-            self._line(f"{param.name} = {value}", why)
+            self._line(f"{param.label} = {value}", why)
             return
-        self.guesses.append(Guess(param.name, value, why))
-        self._line(f"{param.name} = {value}", f"{GUESSED}: {why}")
+        self.guesses.append(Guess(param.label, value, why))
+        self._line(f"{param.label} = {value}", f"{GUESSED}: {why}")
 
     def _call(self, constructor: Sequence[Param], called: Sequence[Param]) -> None:
         host = self.host
         function = host.called
         if host.kind == "method":
-            to = ", dtype=dtype" if self._uses_dtype else ""
+            to = f", dtype={self._dtype_name}" if self._uses_dtype else ""
             is_module = host.owner is not None and any(ast_name.endswith("Module") for ast_name in _bases(host))
             made = f"{host.name}({_passed(constructor)})"
             self._line(f"module = {made}" + (f'.to(device="cuda"{to})' if is_module else ""))
@@ -219,7 +216,7 @@ def _passed(params: Sequence[Param]) -> str:
         if param.default is not None:
             by_name = True
         else:
-            out.append(f"{param.name}={param.name}" if by_name or param.keyword_only else param.name)
+            out.append(f"{param.name}={param.label}" if by_name or param.keyword_only else param.label)
     return ", ".join(out)
 
 
@@ -242,70 +239,3 @@ def _expression(name: str, text: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{name}={text} is no Python expression: say what the draft shall have there.") from error
     return text.strip()
-
-
-# ------------------------------------------------------------ what nothing says
-
-
-def _decide(param: Param) -> None:
-    """A kind for a parameter that has none yet."""
-    if param.kind is not None:
-        return
-    name = param.name
-    if param.choices and isinstance(param.choices[0], bool) and names.number_of_name(name) is None:
-        param.is_a("bool", f"{GUESSED}: it is asked whether it is true")
-    elif param.choices and all(type(c) is int for c in param.choices):
-        param.is_a("int", "it is compared with numbers")
-    elif param.fraction:
-        param.is_a("float", "the kernel calculates with it")
-    elif len(param.size.root.names) > 1 or param.size.root.exact:
-        param.is_a("int", "it is a size")
-    elif names.number_of_name(name) is not None:
-        return
-    elif names.is_flag(name) and not names.is_vector(name):
-        param.is_a("bool", f"{GUESSED}: by its name")
-    elif names.holds_places(name) or names.is_vector(name):
-        param.is_a("tensor", f"{GUESSED}: that it is a tensor")
-    elif names.size_of_name([name]) is not None:
-        param.is_a("int", f"{GUESSED}: by its name")
-
-
-def _value(param: Param, sizes: Sizes) -> tuple[str, str]:
-    """A number, word or the like, as it is written, and why."""
-    said = names.number_of_name(param.name)
-    by_name = "by its name"
-    root = param.size.root
-    if param.kind == "bool":
-        return ("False" if param.name.lower().startswith(QUIET) else "True"), "either may be meant"
-    if param.kind == "str":
-        words = [c for c in param.choices if isinstance(c, str) and c] or [c for c in param.choices if isinstance(c, str)]
-        return (f'"{words[0]}"', f"one of {', '.join(map(repr, dict.fromkeys(param.choices)))}") if words else (said or '""', by_name)
-    if param.kind == "dtype":
-        return "torch.float16", by_name
-    if param.kind == "device":
-        return '"cuda"', by_name
-    if param.kind == "float":
-        value = said if said is not None and said.replace("-", "").replace(".", "").replace("e", "").isdigit() else "1.0"
-        return value, by_name if said else "nothing says how large it is"
-    if param.kind == "int":
-        whole = said if said is not None and said.removeprefix("-").isdecimal() else None
-        size = names.size_of_name([param.name])
-        bounded = root.allowed or root.least is not None or root.most is not None or root.divides or root.multiple > 1
-        if whole is not None and not (bounded and int(whole) > 0):
-            return whole, by_name
-        guess = int(whole) if whole is not None else size if size is not None else 1
-        return str(sizes.fitting(root, guess)), by_name if whole or size else "nothing says how large it is"
-    return said or UNKNOWN, by_name if said else f"nothing says what {param.name} is"
-
-
-def _shared_dtype(params: Sequence[Param]) -> tuple[str, str]:
-    """Of all tensors whose dtype nothing says."""
-    tensors = [p.tensor for p in params if p.kind in ("tensor", "tensors")]
-    said = next((t.dtype.root for t in tensors if t.dtype.root.name in ("float16", "bfloat16", "float32")), None)
-    if said is not None and said.name is not None:
-        return said.name, "as that of another tensor"
-    if any(t.full for t in tensors):
-        return "float32", "the kernel calculates with what it loads as it is"
-    if any(t.half for t in tensors):
-        return "float16", "half precision, since the kernel calculates in float32"
-    return "float32", "any may be meant"

@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 
 from kernelband.workload.draft.code import Definition
 
+GUESSED = "guessed"
 POWER = "next_power_of_2"  # in a formula: of its first size
 Kind = Literal["tensor", "tensors", "int", "float", "bool", "str", "dtype", "device", "none"]
 
@@ -208,7 +209,11 @@ class Param:
     size: Size = field(factory=Size)
     choices: tuple[object, ...] = ()  # it is compared with
     value: str = ""  # written at a call
+    label: str = field(init=False)  # what the draft calls it
     fraction: bool = False  # the kernel calculates with it, or something says that it lies between 0 and 1
+
+    def __attrs_post_init__(self) -> None:
+        self.label = self.name
 
     def is_a(self, kind: Kind, why: str) -> None:
         """Where nothing else is known."""
