@@ -46,7 +46,7 @@ def entry(target: str, *, yes: bool, given: tuple[str, ...], out: str | None, as
         there = _there(workspace, program)
         if there:
             click.echo(f"{there} shows {program.kernel.place.name} at work already, so `kernelband optimize` needs no entry.", err=True)
-    asking = not yes and not as_json and sys.stdin.isatty()
+    asking = not yes and not as_json and can_ask()
     if asking:
         draft, yes = _ask(workspace, program, draft, answers, out)
     if yes:
@@ -59,6 +59,11 @@ def entry(target: str, *, yes: bool, given: tuple[str, ...], out: str | None, as
     else:
         why = "." if asking else ": there is no terminal to ask on. --yes writes it, --set NAME=VALUE says what is guessed else."
         click.echo(f"Nothing was written{why}", err=True)
+
+
+def can_ask() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
 
 
 def _pair(item: str) -> tuple[str, str]:
