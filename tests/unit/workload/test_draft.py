@@ -192,7 +192,7 @@ WANTED: dict[tuple[str, str | None], str] = {
         scale_rows(x, w)
     """,
     ("paged_copy", None): """
-        num_tokens, D, num_slots = 4096, 256, 4096
+        num_tokens, D, num_slots = 4096, 256, 8192
         dtype = torch.float32
         src = torch.randn(num_tokens, D, device="cuda", dtype=dtype)
         dst = torch.zeros(num_slots, D, device="cuda", dtype=dtype)
@@ -207,6 +207,85 @@ WANTED: dict[tuple[str, str | None], str] = {
         out = torch.empty(M, N, device="cuda", dtype=dtype)
         block = 128
         geglu(x, gate, out, block)
+    """,
+    ("flash_attention", None): """
+        batch, seqlen_q, nheads, d, seqlen_k = 4, 2048, 16, 64, 2048
+        q = torch.randn(batch, seqlen_q, nheads, d, device="cuda", dtype=torch.float16)
+        k = torch.randn(batch, seqlen_k, nheads, d, device="cuda", dtype=torch.float16)
+        v = torch.randn(batch, seqlen_k, nheads, d, device="cuda", dtype=torch.float16)
+        flash_attn_func(q, k, v)
+    """,
+    ("attorch_softmax", None): """
+        batch_dim, feat_dim = 4096, 4096
+        dtype = torch.float16
+        input = torch.randn(batch_dim, feat_dim, device="cuda", dtype=dtype)
+        neg = False
+        log = False
+        SoftmaxAutoGrad.apply(input, neg, log)
+    """,
+    ("decode_attention", None): """
+        head_num, Lk, n_kv_indices, n = 16, 64, 4096, 4096
+        dtype = torch.float16
+        q = torch.randn(n - 1, head_num, Lk, device="cuda", dtype=dtype)
+        k_buffer = torch.randn(n - 1, head_num, Lk, device="cuda", dtype=dtype)
+        v_buffer = torch.randn(n - 1, head_num, Lk, device="cuda", dtype=dtype)
+        o = torch.empty(n - 1, head_num, Lk, device="cuda", dtype=dtype)
+        kv_indptr = torch.linspace(0, n_kv_indices, n, device="cuda").to(torch.int32)
+        kv_indices = torch.randint(0, n - 1, (n_kv_indices,), device="cuda")
+        sm_scale = 0.125
+        decode_attention_fwd(q, k_buffer, v_buffer, o, kv_indptr, kv_indices, sm_scale)
+    """,
+    ("block_int8", "per_token_group_quant_8bit"): """
+        group_size, rows = 128, 4096
+        dtype = torch.float16
+        x = torch.randn(rows, group_size, device="cuda", dtype=dtype)
+        per_token_group_quant_int8(x, group_size)
+    """,
+    ("block_int8", "_w8a8_block_int8_matmul"): """
+        K, N, rows = 4096, 4096, 4096
+        dtype = torch.float16
+        A = torch.randn(rows, K, device="cuda", dtype=dtype)
+        B = torch.randn(N, K, device="cuda", dtype=dtype)
+        As = torch.randn(rows, triton.cdiv(K, 128), device="cuda", dtype=dtype)
+        Bs = torch.randn(triton.cdiv(N, 128), triton.cdiv(K, 128), device="cuda", dtype=dtype)
+        block_size = [128, 128]
+        w8a8_block_int8_matmul(A, B, As, Bs, block_size)
+    """,
+    ("cache_rows", None): """
+        num_tokens, num_heads, head_size, num_blocks, block_size = 4096, 16, 64, 512, 128
+        dtype = torch.float32
+        key = torch.randn(num_tokens, num_heads, head_size, device="cuda", dtype=dtype)
+        value = torch.randn(num_tokens, num_heads, head_size, device="cuda", dtype=dtype)
+        key_cache = torch.zeros(num_blocks, block_size, num_heads, head_size, device="cuda", dtype=dtype)
+        value_cache = torch.zeros(num_blocks, block_size, num_heads, head_size, device="cuda", dtype=dtype)
+        slot_mapping = torch.randperm(num_blocks, device="cuda")[:num_tokens]
+        triton_reshape_and_cache_flash(key, value, key_cache, value_cache, slot_mapping)
+    """,
+    ("causal_conv", None): """
+        batch, dim, seqlen, width = 4, 4096, 2048, 4
+        dtype = torch.float32
+        x = torch.randn(batch, dim, seqlen, device="cuda", dtype=dtype)
+        weight = torch.randn(dim, width, device="cuda", dtype=dtype)
+        bias = torch.randn(dim, device="cuda", dtype=dtype)
+        causal_conv1d_fn(x, weight, bias)
+    """,
+    ("bias_dropout", None): """
+        M, N = 4096, 4096
+        dtype = torch.float32
+        x = torch.randn(M, N, device="cuda", dtype=dtype)
+        bias = torch.randn(N, device="cuda", dtype=dtype)
+        residual = torch.randn(M, N, device="cuda", dtype=dtype)
+        mask = torch.randint(0, 2, (M, N), device="cuda", dtype=torch.bool)
+        prob = 0.1
+        training = True
+        bias_dropout_add(x, bias, residual, mask, prob, training)
+    """,
+    ("swiglu", None): """
+        batch, seq_len, hd = 4, 2048, 4096
+        dtype = torch.float16
+        e = torch.randn(batch, seq_len, hd, device="cuda", dtype=dtype)
+        g = torch.randn(batch, seq_len, hd, device="cuda", dtype=dtype)
+        swiglu_fg_kernel(e, g)
     """,
 }
 

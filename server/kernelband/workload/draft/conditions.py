@@ -160,6 +160,8 @@ def _same_dims(one: Dims, other: Dims | Several) -> None:
             if rank is not None and one.shape.set_rank(rank) and other.shape.set_rank(rank):
                 for at in range(*slice(one.start, one.stop).indices(rank)):
                     one.shape.dim(at).merge(other.shape.dim(at))
+            elif rank is None:  # until it is known
+                one.shape.root.later.append((one, other))
         return
     if one.start is None and one.stop is None and not one.shape.set_rank(len(other.items)):
         return

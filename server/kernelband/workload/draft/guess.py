@@ -56,6 +56,9 @@ def value_of(param: Param, sizes: Sizes) -> tuple[str, str]:
     if param.kind == "str":
         words = [c for c in param.choices if isinstance(c, str) and c] or [c for c in param.choices if isinstance(c, str)]
         return (f'"{words[0]}"', f"one of {', '.join(map(repr, dict.fromkeys(param.choices)))}") if words else (said or '""', by_name)
+    if param.kind == "ints":
+        count = root.value or 2
+        return f"[{', '.join(['128'] * count)}]", "nothing says which"
     if param.kind == "dtype":
         return "torch.float16", by_name
     if param.kind == "device":

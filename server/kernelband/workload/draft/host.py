@@ -38,7 +38,7 @@ class Host:
         """For the name of the entry: ``liger_rms_norm`` of LigerRMSNormFunction."""
         inner = self.function.place.name.strip("_")
         own = self.owner is None or self.kind == "apply" or inner in ("forward", "call")
-        name = self.name.strip("_").removesuffix("Function") or self.name.strip("_") if own else inner
+        name = re.sub(r"(?<=\w)(Function|AutoGrad|Func)$", "", self.name.strip("_")) if own else inner
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
         return re.sub("_+", "_", words).lower() if words != words.upper() or len(words) > 3 else name
 

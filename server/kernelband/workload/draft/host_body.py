@@ -11,7 +11,8 @@ from kernelband.source.model import Place
 from kernelband.workload.draft.code import Code, Definition
 from kernelband.workload.draft.conditions import require
 from kernelband.workload.draft.expressions import Expressions
-from kernelband.workload.draft.kernel_use import Use, kernel_uses
+from kernelband.workload.draft.kernel_use import kernel_uses
+from kernelband.workload.draft.kernel_value import Use
 from kernelband.workload.draft.values import Param, Several, Value, tensor_of
 
 

@@ -5,68 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from kernelband.workload.draft.code import Code, Definition
+from kernelband.workload.draft.kernel_value import PROGRAM, RANGE, Place, Use, merged
 
 DEEPEST = 4  # helpers in helpers
-RANGE = "range"  # tl.arange, as a part of an address
-PROGRAM = "program"  # tl.program_id(0) is program0
 FLOAT32 = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sin", "cos", "erf", "sigmoid", "softmax", "tanh", "floor"})
 THROUGH = frozenset({"max_contiguous", "multiple_of", "broadcast_to", "expand_dims", "reshape", "view", "trans", "advance", "ravel"})
 REDUCE = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "associative_scan", "reduce", "sort", "cumprod", "xor_sum"})
-
-
-@define
-class Use:
-    """Of one parameter. ``bounds``: what masks compare the places with that are read or written, in their order.
-
-    ``index``: pointers whose addresses are made of what is loaded here, and whether it is multiplied there. ``parts``: what its addresses
-    are made of: parameters, and the words above; ``strides``: those of them by which places are multiplied; ``around``: those at which
-    they begin anew (``row % seq_len``). A bound may be a part of a parameter: ``head_dim // 2``.
-    """
-
-    loaded: bool = False
-    stored: bool = False
-    parts: set[str] = field(factory=set[str])
-    strides: set[str] = field(factory=set[str])
-    around: set[str] = field(factory=set[str])
-    bounds: list[str] = field(factory=list[str])
-    index: list[tuple[str, bool]] = field(factory=list["tuple[str, bool]"])
-    integer: bool = False
-    boolean: bool = False
-    half: bool = False
-    full: bool = False
-    fraction: bool = False  # a number that is calculated with
-    count: bool = False  # a number that places are compared with, or made of
-    covers: str = ""  # the parameter that it must be as large as: a block of so many elements is all that there is
-    scattered: bool = False  # places that are loaded say where is stored
-
-    @property
-    def pointer(self) -> bool:
-        return self.loaded or self.stored
-
-    @property
-    def programs(self) -> list[int]:
-        """The axes of the grid that its addresses depend on."""
-        return sorted(int(p.removeprefix(PROGRAM)) for p in self.parts if p.startswith(PROGRAM))
-
-
-@frozen
-class _Value:
-    """``bases``: parameters that are added up; ``loaded``: the pointers whose contents it is made of, and whether they are multiplied."""
-
-    bases: tuple[str, ...] = ()
-    parts: frozenset[str] = frozenset()
-    strides: frozenset[str] = frozenset()
-    around: frozenset[str] = frozenset()
-    loaded: frozenset[tuple[str, bool]] = frozenset()
-    bounds: tuple[str, ...] = ()
-    cast: bool = False
-    compared: bool = False
-    constant: object = None
-    part: str = ""  # it is a parameter divided by a number
-    span: str = ""  # the parameter up to which tl.arange counts
 
 
 def kernel_uses(code: Code, kernel: Definition) -> dict[str, Use]:
@@ -75,7 +22,7 @@ def kernel_uses(code: Code, kernel: Definition) -> dict[str, Use]:
     assert function is not None
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
     reader = _Reader(code, {name: Use() for name in names})
-    reader.run(kernel, {name: _Value(bases=(name,)) for name in names}, 0)
+    reader.run(kernel, {name: Place(bases=(name,)) for name in names}, 0)
     return reader.uses
 
 
@@ -84,7 +31,7 @@ class _Reader:
     code: Code
     uses: dict[str, Use]
 
-    def run(self, kernel: Definition, names: dict[str, _Value], depth: int) -> _Value:
+    def run(self, kernel: Definition, names: dict[str, Place], depth: int) -> Place:
         """The body of a kernel or helper; what it returns."""
         function = kernel.function
         assert function is not None
@@ -95,16 +42,18 @@ class _Reader:
     def use(self, name: str) -> Use:
         return self.uses.setdefault(name, Use())
 
-    def address(self, value: _Value, mask: _Value, *, stored: bool) -> _Value:
+    def address(self, value: Place, mask: Place, *, stored: bool) -> Place:
         """What is loaded through it."""
         if not value.bases:
-            return _Value()
+            return Place()
         pointer = value.bases[0]
         use = self.use(pointer)
         use.stored, use.loaded = use.stored or stored, use.loaded or not stored
         use.parts |= value.parts | set(value.bases[1:])
         use.strides |= value.strides
         use.around |= value.around
+        use.spans |= value.spans
+        use.steps |= value.steps
         use.bounds += [b for b in (*mask.bounds, *value.bounds) if b not in use.bounds]
         for of, times in value.loaded:
             if of != pointer:
@@ -115,16 +64,16 @@ class _Reader:
         for part in value.parts | set(value.bases[1:]) | set(mask.bounds):
             if part in self.uses:
                 self.use(part).count = True
-        return _Value(loaded=frozenset({(pointer, False)}))
+        return Place(loaded=frozenset({(pointer, False)}))
 
 
 @define
 class _Body:
     reader: _Reader
     kernel: Definition
-    names: dict[str, _Value]
+    names: dict[str, Place]
     depth: int
-    result: _Value = field(factory=_Value)
+    result: Place = field(factory=Place)
 
     # ------------------------------------------------------------ statements
 
@@ -154,7 +103,7 @@ class _Body:
         elif isinstance(node, ast.Expr):
             self.value(node.value)
 
-    def bind(self, target: ast.expr, value: _Value, source: ast.expr | None) -> None:
+    def bind(self, target: ast.expr, value: Place, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
             self.names[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -164,36 +113,36 @@ class _Body:
 
     # ------------------------------------------------------------ expressions
 
-    def value(self, node: ast.expr) -> _Value:
+    def value(self, node: ast.expr) -> Place:
         if isinstance(node, ast.Name):
-            return self.names.get(node.id, _Value())
+            return self.names.get(node.id, Place())
         if isinstance(node, ast.Constant):
-            return _Value(constant=node.value)
+            return Place(constant=node.value)
         if isinstance(node, ast.BinOp):
             return self.binary(node.op, self.value(node.left), self.value(node.right))
         if isinstance(node, ast.UnaryOp):
             inner = self.value(node.operand)
             number = inner.constant
-            return _Value(constant=-number) if isinstance(node.op, ast.USub) and isinstance(number, (int, float)) else inner
+            return Place(constant=-number) if isinstance(node.op, ast.USub) and isinstance(number, (int, float)) else inner
         if isinstance(node, ast.Compare):
             return self.compare(node)
         if isinstance(node, ast.BoolOp):
-            return _merged(*map(self.value, node.values))
+            return merged(*map(self.value, node.values))
         if isinstance(node, ast.IfExp):
             self.value(node.test)
-            return _merged(self.value(node.body), self.value(node.orelse))
+            return merged(self.value(node.body), self.value(node.orelse))
         if isinstance(node, (ast.Tuple, ast.List)):
-            return _merged(*map(self.value, node.elts))
+            return merged(*map(self.value, node.elts))
         if isinstance(node, (ast.Subscript, ast.Starred)):
             return self.value(node.value)
         if isinstance(node, ast.Attribute):
-            return self.value(node.value) if node.attr == "T" else _Value()
+            return self.value(node.value) if node.attr == "T" else Place()
         if isinstance(node, ast.Call):
             return self.call(node)
-        return _Value()
+        return Place()
 
-    def binary(self, op: ast.operator, left: _Value, right: _Value) -> _Value:
-        both = _merged(left, right)
+    def binary(self, op: ast.operator, left: Place, right: Place) -> Place:
+        both = merged(left, right)
         for one, other in ((left, right), (right, left)):
             if one.loaded and other.bases and not isinstance(op, (ast.BitAnd, ast.BitOr)):
                 for name in other.bases:
@@ -205,16 +154,20 @@ class _Body:
                 self.reader.use(name).integer = True
         bases = frozenset(left.bases) | frozenset(right.bases)
         if isinstance(op, ast.Mod) and len(right.bases) == 1 and not right.parts and left.parts:
-            return _Value(parts=bases, around=bases, loaded=both.loaded)
+            return Place(parts=bases, around=bases, loaded=both.loaded)
         times = isinstance(op, ast.Mult)
         part = ""
         if isinstance(op, ast.FloorDiv) and len(left.bases) == 1 and not left.parts and isinstance(right.constant, int):
             part = f"{left.bases[0]} // {right.constant}"
-        loaded = frozenset((n, t or times) for n, t in both.loaded)
         strides = both.strides | bases if times else both.strides
-        return evolve(both, bases=(), parts=both.parts | bases, strides=strides, loaded=loaded, constant=None, part=part)
+        steps, spans = both.steps, frozenset[str]() if times or part else both.spans
+        for one, other in ((left, right), (right, left)):
+            if times and len(one.parts) == 1 and not one.bases and len(other.bases) == 1:
+                steps |= {(other.bases[0], int(p.removeprefix(PROGRAM))) for p in one.parts if p.startswith(PROGRAM)}
+        made = evolve(both, bases=(), parts=both.parts | bases, strides=strides, steps=steps, spans=spans, constant=None, part=part)
+        return evolve(made, loaded=frozenset((n, t or times) for n, t in both.loaded))
 
-    def compare(self, node: ast.Compare) -> _Value:
+    def compare(self, node: ast.Compare) -> Place:
         sides = [self.value(node.left), *map(self.value, node.comparators)]
         bounds: list[str] = []
         for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
@@ -231,17 +184,17 @@ class _Body:
                 if isinstance(op, (ast.Eq, ast.NotEq)) and (sure or places) and not one.cast:
                     for name, _ in one.loaded:
                         self.reader.use(name).integer = True
-        both = _merged(*sides)
+        both = merged(*sides)
         return evolve(both, bases=(), bounds=tuple(bounds), compared=True, constant=None)
 
-    def call(self, node: ast.Call) -> _Value:
+    def call(self, node: ast.Call) -> Place:
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        owner = self.value(func.value) if isinstance(func, ast.Attribute) else _Value()
+        owner = self.value(func.value) if isinstance(func, ast.Attribute) else Place()
         given = [self.value(a) for a in node.args]
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
-        first = given[0] if given else next(iter(named.values()), _Value())
-        mask = named.get("mask", _Value())
+        first = given[0] if given else next(iter(named.values()), Place())
+        mask = named.get("mask", Place())
         if name == "to":
             return self.cast(node, owner)
         if name in ("load", "gather", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg") or name.startswith("load_"):
@@ -254,28 +207,28 @@ class _Body:
         if name == "store" or name.startswith("store_"):
             mask = mask if "mask" in named or owner.bases or len(given) < 3 else given[2]
             self.reader.address(owner if owner.bases else first, mask, stored=True)
-            return _Value()
+            return Place()
         if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
             return self.block(node, first)
         if name == "program_id":
             axis = first.constant if isinstance(first.constant, int) else 0
-            return _Value(parts=frozenset({f"{PROGRAM}{axis}"}))
+            return Place(parts=frozenset({f"{PROGRAM}{axis}"}))
         if name == "arange":
             for value in given:
                 for base in value.bases:
                     self.reader.use(base).count = True
             end = given[1].bases if len(given) > 1 else ()
-            return _Value(parts=frozenset({RANGE}), span=end[0] if end else "")
+            return Place(parts=frozenset({RANGE}), spans=frozenset({end[0] if end else ""}), span=end[0] if end else "")
         if name == "dot":
             for value in given:
                 for loaded, _ in value.loaded if not value.cast else ():
                     self.reader.use(loaded).half = True
-            return _Value(cast=True)
+            return Place(cast=True)
         if name in ("rand", "randn", "randint", "rand4x", "randint4x"):
             if first.bases:
                 self.reader.use(first.bases[0]).count = True
-            return _Value(cast=True)
-        every = _merged(owner, *given, *named.values())
+            return Place(cast=True)
+        every = merged(owner, *given, *named.values())
         if name in FLOAT32:
             for value in (owner, *given):
                 for loaded, _ in value.loaded if not value.cast else ():
@@ -285,14 +238,14 @@ class _Body:
             if not given[0].compared:
                 for loaded, _ in given[0].loaded:
                     self.reader.use(loaded).boolean = True
-            return _merged(*given[1:])
+            return merged(*given[1:])
         if name in ("range", "static_range"):
-            return _Value(parts=every.parts | set(every.bases))
+            return Place(parts=every.parts | set(every.bases))
         if name in THROUGH or name in REDUCE:
             return evolve(owner if owner.bases or owner.loaded else first, constant=None)
         return self.helper(node, given, named) or evolve(every, bases=(), parts=every.parts | set(every.bases), constant=None)
 
-    def cast(self, node: ast.Call, owner: _Value) -> _Value:
+    def cast(self, node: ast.Call, owner: Place) -> Place:
         to = ast.unparse(node.args[0]) if node.args else ""
         if to.endswith(("float32", "float64")):
             for name, _ in owner.loaded:
@@ -303,7 +256,7 @@ class _Body:
                 self.reader.use(name).boolean = True
         return evolve(owner, cast=False) if owner.cast and not to.endswith(("int32", "int64")) else owner
 
-    def block(self, node: ast.Call, first: _Value) -> _Value:
+    def block(self, node: ast.Call, first: Place) -> Place:
         """A block pointer or descriptor: its shape says how many dimensions there are."""
         named = {k.arg: k.value for k in node.keywords}
         shape = named.get("shape", node.args[1] if len(node.args) > 1 else None)
@@ -311,32 +264,16 @@ class _Body:
         bounds: list[str] = []
         for item in shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else ():
             bounds += self.value(item).bases[:1]
-        parts = self.value(strides) if strides is not None else _Value()
+        parts = self.value(strides) if strides is not None else Place()
         every, strides = first.parts | parts.parts | {*parts.bases, RANGE}, first.strides | parts.strides | {*parts.bases}
-        return _Value(bases=first.bases, parts=every, strides=strides, bounds=tuple(bounds))
+        return Place(bases=first.bases, parts=every, strides=strides, bounds=tuple(bounds))
 
-    def helper(self, node: ast.Call, given: list[_Value], named: dict[str, _Value]) -> _Value | None:
+    def helper(self, node: ast.Call, given: list[Place], named: dict[str, Place]) -> Place | None:
         """What a jit function of the workspace returns that is called here."""
         found = self.reader.code.meant(node.func, self.kernel.place.path) if self.depth < DEEPEST else None
         function = found.function if found is not None and found.is_kernel else None
         if found is None or function is None:
             return None
         names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
-        passed = dict.fromkeys(names, _Value()) | dict(zip(names, given, strict=False)) | {k: v for k, v in named.items() if k in names}
+        passed = dict.fromkeys(names, Place()) | dict(zip(names, given, strict=False)) | {k: v for k, v in named.items() if k in names}
         return self.reader.run(found, passed, self.depth + 1)
-
-
-def _merged(*values: _Value) -> _Value:
-    """What is made of several. Half of what is cast and half of what isn't comes out as float32."""
-    loading = [v for v in values if v.loaded]
-    return _Value(
-        tuple(dict.fromkeys(b for v in values for b in v.bases)),
-        frozenset[str]().union(*(v.parts for v in values)),
-        frozenset[str]().union(*(v.strides for v in values)),
-        frozenset[str]().union(*(v.around for v in values)),
-        frozenset[tuple[str, bool]]().union(*(v.loaded for v in values)),
-        tuple(dict.fromkeys(b for v in values for b in v.bounds)),
-        any(v.cast for v in (loading or values)) or any(v.cast for v in values),
-        any(v.compared for v in values),
-        span=next((v.span for v in values if v.span), ""),
-    )

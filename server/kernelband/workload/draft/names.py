@@ -17,19 +17,21 @@ IMAGE = (8, 128, 64, 64)  # of batch, channels, height, width
 _SIZES: tuple[tuple[str, int], ...] = (
     (r"(n_?|num_?)?(kv_?heads?|heads?_?(kv|k)|hkv|h_?kv|hk|kv_head_num)", 4),
     (r"(n_?|num_?)?(q_?heads?|heads?_?q|hq|h_?q|n_?h|heads?|nheads?|h|head_num)", HEADS),
-    (r"(head_?(dim|size)(_?[qkvo])?|dim_?head|d_?head|headdim|d_?[kvq]|dk|dv|hd|lq|lk|lv|block_?dmodel|dhead|head)", WIDTH),
+    (r"(head_?(dim|size)(_?[qkvo])?|dim_?head|d_?head|headdim|d_?[kvq]|dk|dv|lq|lk|lv|block_?dmodel|dhead|head)", WIDTH),
     (r"(vocab(_?size)?|n?_?vocab|v|(n_?|num_?)?(class(es)?|embeddings?))", VOCABULARY),
     (r"(b|bs|bz|z|nb|batch(_?size)?|bsz|n_?batch|num_?batch(es)?)", BATCH),
     (r"(n_?ctx\w*|t|l|seq(_?len(gth)?)?(_?[qkv])?|s|seqlen(_?[qkv])?|len(gth)?|[qk]_?len|max_?seq_?len|max_?len|tokens_per_batch)", LENGTH),
     (r"(groups?|g|n_?groups?|num_?groups?)", 32),
+    (r"(n_?|num_?)(blocks?|pages?)", 1024),
+    (r"(n_?|num_?)slots?", 8192),
     (r"(experts?|e|n_?experts?|num_?experts?)", 8),
     (r"(bt|m|k|rows?|n_?rows?|num_?rows?|(n_?|num_?)?tokens?|cols?|n_?cols?|n_?columns|hidden(_?(size|dim))?|c|embed(ding)?_?dim)", ROWS),
-    (r"(d_?model|dim|(\w*_)?features?|normalized_?shape|intermediate_?size|d|width|n_?embd|n_?hidden)", ROWS),
+    (r"(d_?model|dim|(\w*_)?features?|normalized_?shape|intermediate_?size|d|hd|width|n_?embd|n_?hidden)", ROWS),
     (r"(n_?elements|num_?elements|numel|size|total)", FLAT),
 )
 _SCALARS: tuple[tuple[str, str], ...] = (
     (r"eps(ilon)?|\w*_eps", "1e-5"),
-    (r"p|p_?drop(out)?|drop(out)?(_?(p|rate|prob))?", "0.1"),
+    (r"p|prob|rate|p_?drop(out)?|drop(out)?(_?(p|rate|prob))?", "0.1"),
     (r"\w*seed|\w*offset", "0"),
     (r"ignore_?(index|idx)", "-100"),
     (r"(sm|softmax|attn)?_?scal(e|ing)", "0.125"),
@@ -56,6 +58,7 @@ _BOOLS = re.compile(
     r"(is_|has_|use_|with_|return_|inplace|in_place|causal|training|train|transpose|interleaved|normalize|bias)\w*", re.IGNORECASE
 )
 _VECTOR = re.compile(r"\w*(weight|bias|gamma|beta|scale|shift|ln_w|norm_w)s?", re.IGNORECASE)
+_ENDS = re.compile(r"\w*(cu_?seq_?lens?|indptr|seq_?offsets|cu_lens)\w*", re.IGNORECASE)
 _PLACES = re.compile(
     r"\w*(labels?|targets?|idx|index|indices|ids|positions?|block_tables?|slots?|slot_mapping|cu_seqlens\w*|seq_?lens\w*)", re.IGNORECASE
 )
@@ -92,6 +95,11 @@ def is_vector(name: str) -> bool:
 def holds_places(name: str) -> bool:
     """Whether it sounds like integers."""
     return _PLACES.fullmatch(name) is not None
+
+
+def holds_ends(name: str) -> bool:
+    """Whether it sounds like the places at which one sequence ends and the next one begins."""
+    return _ENDS.fullmatch(name) is not None
 
 
 def is_image(names: list[str]) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kernelband.workload.draft import names
+from kernelband.workload.draft.conditions import equal
 from kernelband.workload.draft.host_body import Launched
-from kernelband.workload.draft.kernel_use import RANGE, Use
-from kernelband.workload.draft.values import POWER, Const, Param, Size, Stride, Tensor, Value, size_of
+from kernelband.workload.draft.kernel_value import RANGE, Use
+from kernelband.workload.draft.values import CEILING, POWER, Const, Param, Size, Stride, Tensor, Value, size_of
 
 ROWS_BY = 2  # the rank of what a kernel goes over row by row
 
@@ -21,11 +22,16 @@ def settle(params: Sequence[Param], launches: Sequence[Launched]) -> None:
         for launch in launches:
             for tensor, use in _pointers(launch):
                 _by_use(tensor, use, launch)
+                _by_span(tensor, use, launch)
+                _by_steps(tensor, use, launch)
     tensors = [p for p in params if p.kind in ("tensor", "tensors")]
     for launch in launches:
         _blocks(launch)
     for param in tensors:
         _by_least(param)
+    for param in tensors:
+        for one, other in param.tensor.shape.root.later:
+            equal(one, other)
     main = _main(tensors)
     for param in tensors:
         if main is not None and param is not main and _says_nothing(param, main):
@@ -86,6 +92,7 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
     values = [passed.get(part) for part in sorted(use.strides - launch.constants)]
     strides = [v.tensor for v in (*values, *(passed.get(p) for p in use.parts)) if isinstance(v, Stride)]
     other = next((t for t in strides if t.shape.root is not shape.root), None)
+    own = sorted({v.index for v in values if isinstance(v, Stride) and v.tensor.shape.root is shape.root})
     counts = [s for v in values if not isinstance(v, Const) and (s := size_of(v)) is not None]
     grid = [size_of(launch.grid[axis]) if axis < len(launch.grid) else None for axis in use.programs]
     anew = [size for part in sorted(use.around) if (size := size_of(passed.get(part))) is not None]
@@ -93,6 +100,9 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
     if other is not None and not shape.known:
         shape.merge(other.shape)
         tensor.why = f"the kernel takes the strides of {other.name or 'another tensor'} for it"
+    elif len(own) > 1 and use.spans and own == list(range(len(own))):  # each but the last dimension has a stride
+        shape.set_rank(len(own) + 1)
+        tensor.why = "as the kernel indexes it"
     elif len(strides) > ROWS_BY:
         return
     elif RANGE in use.parts and len(bounds) >= ROWS_BY:
@@ -110,6 +120,30 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
         _dims(tensor, [rows])
     elif not use.parts and not use.index:
         _dims(tensor, [Size(value=1, exact=True)])
+
+
+def _by_span(tensor: Tensor, use: Use, launch: Launched) -> None:
+    """A row that is gone through at once, up to a size of the host's, is as long as that."""
+    for span in use.spans - use.strides:
+        size = launch.passed.get(span)
+        rounded = isinstance(size, Size) and size.root.formula is not None and size.root.formula[0] == POWER
+        if isinstance(size, Size) and (tensor.shape.root.rank or 0) >= ROWS_BY and not rounded:
+            _if_free(tensor.shape.dim(-1), size)
+
+
+def _by_steps(tensor: Tensor, use: Use, launch: Launched) -> None:
+    """Where an axis of the grid is multiplied by a stride, there are as many as there are programs."""
+    for name, axis in use.steps:
+        stride, size = launch.passed.get(name), size_of(launch.grid[axis]) if axis < len(launch.grid) else None
+        rounded = size is not None and size.root.formula is not None and size.root.formula[0] == CEILING
+        if isinstance(stride, Stride) and stride.tensor.shape.root is tensor.shape.root and size is not None and not rounded:
+            _if_free(tensor.shape.dim(stride.index), size)
+
+
+def _if_free(dim: Size, size: Size) -> None:
+    root = dim.root
+    if not root.names and root.value is None and not root.parts and size.root.numel is None:
+        dim.merge(size)
 
 
 def _bound(said: str, passed: Mapping[str, Value]) -> Size | None:
@@ -158,8 +192,9 @@ def _says_nothing(param: Param, main: Param) -> bool:
     one, two = param.tensor.shape, main.tensor.shape
     if one.root is two.root or one.root.rank is None or one.root.rank != two.root.rank or one.root.rank < ROWS_BY:
         return False
-    known = [d.root for d in two.dims()]
-    return all(not d.root.names and d.root.value is None and not d.root.parts and d.root not in known for d in one.dims())
+    pairs = [(a.root, b.root) for a, b in zip(one.dims(), two.dims(), strict=True)]
+    unknown = [not a.names and a.value is None and not a.parts for a, b in pairs if a is not b]
+    return bool(unknown) and all(unknown)
 
 
 def _by_guess(param: Param, main: Param | None) -> None:

@@ -75,6 +75,8 @@ def _annotated(param: Param, known: dict[str, Size]) -> None:
         param.is_a("tensors" if many else "tensor", why)
         if "LongTensor" in words or "IntTensor" in words:
             param.tensor.dtype.set("int64" if "LongTensor" in words else "int32", why)
+    elif re.match(r"(?:typing\.)?(?:List|list|Sequence|Tuple|tuple)\[\s*int\b", said):
+        param.is_a("ints", why)
     elif "Literal" in words:
         param.choices = tuple(int(s) if s.isdecimal() else s.strip("'") for s in re.findall(r"'[^']*'|\b\d+\b", said))
         param.is_a("str" if param.choices and isinstance(param.choices[0], str) else "int", why)
@@ -106,7 +108,8 @@ def apply_words(definition: Definition, text: str, params: Sequence[Param], name
     alone = _alone(function)
     for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         line = lines[arg.lineno - 1] if arg.lineno <= len(lines) else ""
-        said = line.partition("#")[2]
+        above = lines[arg.lineno - 2].strip() if arg.lineno > 1 else ""
+        said = line.partition("#")[2] or (above.removeprefix("#") if above.startswith("#") else "")
         if arg.arg in by_name and alone.get(arg.lineno) == 1 and said:
             _apply(by_name[arg.arg], said, COMMENT, known)
     doc = ast.get_docstring(function) or ""
@@ -141,7 +144,8 @@ def _apply(param: Param, said: str, where: str, known: dict[str, Size]) -> None:
         return
     for group in _GROUP.finditer(said):
         tokens = re.split(r"\s*[,x×]\s*", group[1])
-        single = len(tokens) == 1 and not ("," in group[0] or re.search(r"shape|size", said, re.IGNORECASE))
+        clear = "," in group[0] or said.strip() == group[0] or re.search(r"shape|size", said, re.IGNORECASE)
+        single = len(tokens) == 1 and not clear
         if any(t.lower() in _NO_DIMS for t in tokens) or single or not any(t[:1].isalpha() or t.isdecimal() for t in tokens):
             continue
         param.is_a("tensor", where)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from attrs import define, field
 
 from kernelband.workload.draft import names
-from kernelband.workload.draft.values import POWER, Param, Shape, Size
+from kernelband.workload.draft.values import CEILING, POWER, Param, Shape, Size
 
 MOST_ELEMENTS = 1 << 26  # of a tensor
 PLENTY = 1 << 20  # a size of a kernel that goes over rows is no larger
@@ -35,7 +35,7 @@ class Sizes:
         if root.formula is not None and depth < DEEPEST:
             operator, left, right = root.formula
             a, b = self.number(left, depth + 1), self.number(right, depth + 1)
-            return max(1, {"+": a + b, "-": a - b, "*": a * b, "//": a // max(b, 1), POWER: 1 << (max(a, 1) - 1).bit_length()}[operator])
+            return max(1, _calculated(operator, a, b))
         if root.numel is not None and depth < DEEPEST:
             return math.prod(self.number(d, depth + 1) for d in root.numel.dims())
         return self.choose(root, names.size_of_name(root.names) or names.COLUMNS)
@@ -72,6 +72,8 @@ class Sizes:
             operator, left, right = root.formula
             if operator == POWER:
                 return f"triton.{POWER}({self.text(left, depth + 1)})"
+            if operator == CEILING:
+                return f"triton.{CEILING}({self.text(left, depth + 1)}, {self.text(right, depth + 1)})"
             return " ".join((self._part(left, operator, depth), operator, self._part(right, operator, depth)))
         if root.value is None and root.numel is not None and depth < DEEPEST:
             return " * ".join(self._part(d, "*", depth) for d in root.numel.dims())
@@ -80,6 +82,11 @@ class Sizes:
     def _part(self, size: Size, operator: str, depth: int) -> str:
         said = self.text(size, depth + 1)
         return f"({said})" if " " in said and (operator != "+" or "//" in said) else said
+
+
+def _calculated(operator: str, a: int, b: int) -> int:
+    rounded = {CEILING: -(-a // max(b, 1)), POWER: 1 << (max(a, 1) - 1).bit_length()}
+    return {"+": a + b, "-": a - b, "*": a * b, "//": a // max(b, 1), **rounded}[operator]
 
 
 def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Collection[str]) -> Sizes:
@@ -150,7 +157,11 @@ def _guess(shape: Shape, at: int, *, flat: bool) -> int:
     spoken = [n for d in dims for n in d.root.names[:1]]
     found = names.size_of_name(dims[at].root.names, image=len(dims) == 4 and names.is_image(spoken))
     if found is not None and not (len(dims) == 1 and flat):
-        return found if found < PLENTY else names.COLUMNS
+        last = len(dims) >= 4 and at == len(dims) - 1
+        return names.WIDTH if last and found >= names.COLUMNS else found if found < PLENTY else names.COLUMNS
+    number = next((n for name in dims[at].root.names if (n := names.number_of_name(name)) is not None and n.isdecimal() and n != "0"), None)
+    if number is not None:
+        return int(number)
     if len(dims) < 4 and not flat and dims[at].root.names[:1] in (["N"], ["n"]):
         return names.COLUMNS
     if len(dims) == 1:

@@ -142,8 +142,8 @@ class Writer:
             kind = "" if dtype in (None, "int64") else f", dtype=torch.{dtype}"
             if not tensor.loaded and tensor.stored:
                 return f'torch.empty({dims}, device="cuda", dtype=torch.{dtype or "int64"})'
-            if param.name.startswith("cu_seq"):
-                return f'torch.tensor([0, {self._most(tensor)}], device="cuda", dtype=torch.int32)'
+            if names.holds_ends(param.name):
+                return f'torch.linspace(0, {self._most(tensor)}, {dims}, device="cuda").to(torch.{dtype or "int32"})'
             if tensor.scattered and places:  # no place twice: what is stored there last would be by chance
                 to = "" if dtype in (None, "int64") else f".to(torch.{dtype})"
                 return f'torch.randperm({self._most(tensor)}, device="cuda"){to}[:{dims}]'

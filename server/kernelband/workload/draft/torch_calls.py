@@ -50,7 +50,7 @@ def method(tensor: Tensor, name: str, given: Sequence[Value], nodes: Sequence[as
         if isinstance(first, int):
             shape.dim(first)
             return Stride(tensor, first)
-        return Strides(shape) if not given else None
+        return Strides(tensor) if not given else None
     if name in ("numel", "nelement"):
         return numel(shape)
     if name in ("dim", "ndimension"):
@@ -64,6 +64,12 @@ def method(tensor: Tensor, name: str, given: Sequence[Value], nodes: Sequence[as
         for at in (0, 1):
             turned.dim(at).merge(shape.dim(1 - at))
         return Tensor(shape=turned, dtype=tensor.dtype, of=tensor)
+    if name == "flatten" and len(given) == 2:  # flatten(0, -2): rows
+        rows = Shape()
+        if first == 0 and isinstance(given[1], Const) and given[1].value == -2:
+            rows.set_rank(2)
+            rows.dim(1).merge(shape.dim(-1))
+        return tensor.view(rows)
     if name == "flatten":
         flat = Shape()
         flat.set_rank(1)
@@ -93,9 +99,7 @@ def _viewed(tensor: Tensor, given: Sequence[Value], nodes: Sequence[ast.expr]) -
             viewed.dim(at).merge(size)
     if len(given) == 1 and isinstance(given[0], Const):
         viewed.dim(0).merge(numel(tensor.shape))
-    out = Tensor(shape=viewed, dtype=tensor.dtype, of=tensor)
-    tensor.views.append(out)
-    return out
+    return tensor.view(viewed)
 
 
 def made(name: str, given: Sequence[Value], named: Mapping[str, Value]) -> Value:

@@ -10,8 +10,9 @@ from attrs import define, field, frozen
 from kernelband.workload.draft.code import Definition
 
 GUESSED = "guessed"
+CEILING = "cdiv"  # in a formula: the first size by the second, rounded up
 POWER = "next_power_of_2"  # in a formula: of its first size
-Kind = Literal["tensor", "tensors", "int", "float", "bool", "str", "dtype", "device", "none"]
+Kind = Literal["tensor", "tensors", "ints", "int", "float", "bool", "str", "dtype", "device", "none"]
 
 
 @define(eq=False)
@@ -76,6 +77,7 @@ class Shape:
 
     rank: int | None = None
     least: int = 0
+    later: list[tuple[Dims, Dims]] = field(factory=list["tuple[Dims, Dims]"])  # parts that are equal
     _front: dict[int, Size] = field(factory=dict[int, Size])
     _same: Shape | None = None
 
@@ -138,6 +140,7 @@ class Shape:
             else:
                 one._front[index] = size
         one.least = max(one.least, two.least)
+        one.later += two.later
         two._same = one
 
 
@@ -192,6 +195,11 @@ class Tensor:
     of: Tensor | None = None  # the one that has the same elements, of which it is another view
     why: str = ""  # its shape is as it is
 
+    def view(self, shape: Shape) -> Tensor:
+        """One of another shape with the same elements."""
+        self.views.append(Tensor(shape=shape, dtype=self.dtype, of=self))
+        return self.views[-1]
+
 
 @define(eq=False)
 class Param:
@@ -241,7 +249,7 @@ class Rank:
 class Strides:
     """``x.stride()``."""
 
-    shape: Shape
+    tensor: Tensor
 
 
 @frozen
