@@ -14,6 +14,7 @@
 
 The message is one clear sentence for the person: what happened, why, what to do. ``detail`` is shown under it (the program's
 own error, say); never a traceback of ours. ``kind`` is a word that code can branch on, empty or one of ``wire.ERROR_KINDS``.
+``terminal`` is what a person can do who types commands: said behind the message there, and nowhere else.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ class KernelBandError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, detail: str = "", kind: str = "") -> None:
+    def __init__(self, message: str, *, detail: str = "", kind: str = "", terminal: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.detail = detail
         self.kind = kind
+        self.terminal = terminal
 
 
 class UsageError(KernelBandError):

@@ -58,7 +58,7 @@ test("what isn't known yet is said to be looked for", () => {
 test("what is missing is said first, and Enter leads to it", () => {
   const none = { plan: { ...PLAN, entry: NOTHING } };
   assert.equal(obstacle(known(none)), "entry");
-  assert.equal(row("start", none).description, "choose what shows it at work first");
+  assert.equal(row("start", none).description, "choose an entry first");
   assert.deepEqual([row("entry", none).description, row("entry", none).detail], ["nothing yet: choose or write one", "No test was found that runs k."]);
   const broken = { ...none, environment: environment(undefined, "missing") };
   assert.equal(obstacle(known(broken)), "python");

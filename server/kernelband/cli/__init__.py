@@ -13,6 +13,7 @@ from kernelband import __version__
 COMMANDS = {
     "kernels": ("kernelband.cli.kernels:kernels", "List the Triton kernels of files and folders."),
     "capture": ("kernelband.cli.capture:capture", "Run the program once and show the cases that it makes of a kernel."),
+    "entry": ("kernelband.cli.entry:entry", "Draft a bench function for a kernel that no test shows at work."),
     "inspect": ("kernelband.cli.inspect:inspect", "Compile a kernel for GPUs, without one, and show what limits it."),
     "optimize": ("kernelband.cli.optimize:optimize", "Search for faster variants of a kernel and verify the best."),
     "verify": ("kernelband.cli.verify:verify", "Judge your own edit of a kernel against the original."),

@@ -54,7 +54,7 @@ def run_and_exit(app: click.Command, arguments: Sequence[str]) -> NoReturn:
 
 def _end(error: KernelBandError, arguments: Sequence[str]) -> NoReturn:
     """Its sentence, as JSON too where that is asked for, and its exit code."""
-    say(error.message)
+    say(f"{error.message} {error.terminal}".rstrip())
     if error.detail:
         say("\n".join("  " + line for line in error.detail.rstrip().splitlines()[-30:]))
     if "--json" in arguments or "--json-lines" in arguments:

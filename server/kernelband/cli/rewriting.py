@@ -44,7 +44,7 @@ def rewrite(store: Store, row: RunRow, patch: Patch, *, back: bool = False, outp
     texts = moved.apply(now)
     new = {f.path: workspace.encode(f.path, texts[f.path]) for f in moved.files}
     if output is None:
-        _write_in_place(new)
+        write_in_place(new, "or use `apply` with --diff or --output DIR")
         return list(new)
     root = os.path.commonpath([os.path.dirname(p) for p in (row.path, *base)])
     elsewhere = {Path(output) / Path(path).relative_to(root): data for path, data in new.items()}
@@ -67,15 +67,17 @@ def _write_elsewhere(new: Mapping[Path, bytes]) -> None:
         raise SourceError(f"{error.filename or 'A file'} can't be written: {error.strerror}.") from error
 
 
-def _write_in_place(new: Mapping[str, bytes]) -> None:
-    """All new contents go to files beside the old ones first, then each is renamed over its file: mode kept, no half-written file."""
+def write_in_place(new: Mapping[str, bytes], otherwise: str) -> None:
+    """All new contents go to files beside the old ones first, then each is renamed over its file: mode kept, no half-written file.
+
+    Raises:
+        SourceError: one can't be written; ``otherwise`` is what to do about a read-only one but making it writable.
+    """
     ready: list[tuple[str, str]] = []
     try:
         for path, data in new.items():
             if not os.stat(path).st_mode & 0o222:  # a rename over it asks for the folder's permission only
-                raise SourceError(
-                    f"{path} is read-only, so it stays as it is: make it writable, or use `apply` with --diff or --output DIR."
-                )
+                raise SourceError(f"{path} is read-only, so it stays as it is: make it writable, {otherwise}.")
             handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".kernelband-")
             ready.append((beside, path))
             with os.fdopen(handle, "wb") as file:

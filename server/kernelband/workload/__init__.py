@@ -6,6 +6,7 @@ choose_sizes    a benchmark beside a test
 choose_proof    a test with asserts for the final check
 capture_cases   run the entry in an executor and get its cases
 capture_first   the same of the first one of a choice that launches the kernel
+draft.draft_entry   an entry where there is none, from text alone
 configuration_of   what the repository around a file says about its runs
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 
 from attrs import field, frozen
 
@@ -15,6 +16,7 @@ from kernelband.workload.permission import require_permission
 from kernelband_worker.wire import Entry
 
 HOW = "Name one with --entry FILE.py::NAME (a test, or a function without arguments that calls it)."
+WRITE = "Write a test, or a function without arguments that calls it and whose name starts with bench_."
 MOST_TRIED = 4
 MOST_NAMED = 3  # of the kernels that call another
 
@@ -42,7 +44,7 @@ def choose(workspace: Workspace, program: Program, named: str | None, *, measure
         return Choice(_named(workspace, program, named), named=True)
     users = _users(workspace, program)
     if users and all(users) and not program.hosts:  # whatever is run, it isn't launched
-        raise WorkloadError(_nothing(workspace, program, None), kind="no_entry")
+        raise _no_entry(workspace, program, None)
     there = there or look(workspace, program)
     path = program.kernel.place.path
     functions = sorted((f for f in there.functions if f.reaches), key=lambda f: (f.report, not f.near, *_rank(f, measured), f.nearness))
@@ -52,7 +54,7 @@ def choose(workspace: Workspace, program: Program, named: str | None, *, measure
     if not found and is_notebook(path):  # its cells run anyway, whoever imports it
         found = [script_of(workspace, path)]
     if not found:
-        raise WorkloadError(_nothing(workspace, program, there.left_out), kind="no_entry")
+        raise _no_entry(workspace, program, there.left_out)
     return Choice(found[0], tuple(_varied(found))[1:MOST_TRIED], there=there)
 
 
@@ -94,21 +96,29 @@ def _proof(there: Entries, entry: Entry) -> Entry:
     return min(tests, key=lambda f: (not f.near, f.entry["kind"] == "pytest")).entry
 
 
-def _nothing(workspace: Workspace, program: Program, left_out: str | None) -> str:
+def _no_entry(workspace: Workspace, program: Program, left_out: str | None) -> WorkloadError:
     """Why there is no entry, and what to do about it."""
     name = program.kernel.place.name
     if left_out:
-        return f"No test or bench function was found in a trusted folder ({left_out} isn't in one) that runs {name}. {HOW}"
-    if program.hosts:
+        said = f"No test or bench function was found in a trusted folder ({left_out} isn't in one) that runs {name}."
+    elif program.hosts:
         copy = _copy(workspace, program)
         other = f" of {program.kernel.place.path}; {copy} has another one of that name" if copy else ""
-        return f"No test or bench function was found that runs {name}{other}. {HOW}"
+        said = f"No test or bench function was found that runs {name}{other}."
+    else:
+        return WorkloadError(_not_launched(workspace, program), kind="no_entry", terminal=HOW)
+    target = f"{os.path.relpath(program.kernel.place.path)}::{program.kernel.place.qualname}"
+    return WorkloadError(f"{said} {WRITE}", kind="no_entry", terminal=f"`kernelband entry {shlex.quote(target)}` drafts one. {HOW}")
+
+
+def _not_launched(workspace: Workspace, program: Program) -> str:
+    name = program.kernel.place.name
     callers = [user for user in _users(workspace, program) if user]
     if callers:
         named = ", ".join(callers[:MOST_NAMED]) + (f", {len(callers) - MOST_NAMED} more" if len(callers) > MOST_NAMED else "")
         call, them = ("call", "one of them") if len(callers) > 1 else ("calls", "that one")
-        return f"No code was found that launches {name}: {named} {call} it, so optimize {them}. {HOW}"
-    return f"No code was found that launches {name}, and no kernel calls it. {HOW}"
+        return f"No code was found that launches {name}: {named} {call} it, so optimize {them}."
+    return f"No code was found that launches {name}, and no kernel calls it. {WRITE}"
 
 
 def _users(workspace: Workspace, program: Program) -> list[str]:

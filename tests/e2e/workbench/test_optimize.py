@@ -10,7 +10,7 @@ from tests.e2e.workbench.screen import Screen
 from tests.e2e.workbench.test_first_minute import begin, has_variants, line, line_of, until_the_end
 from tests.e2e.workbench.workbench import Workbench
 
-LINES = ["Start", "Python", "Shown by", "Device", "Budget"]
+LINES = ["Start", "Python", "Entry", "Device", "Budget"]
 WITHOUT_ENTRY = KERNEL.partition("\n\ndef test_scale")[0] + "\n"
 
 
@@ -30,7 +30,7 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
         lambda: line(screen, "Start"),
         lambda found: re.search(r"60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found),
     )
-    assert "scale.py::bench" in line(screen, "Shown by")
+    assert "scale.py::bench" in line(screen, "Entry")
     assert "no GPU: predicted for H100" in line(screen, "Device")
     assert "60 s" in line(screen, "Budget")
 
@@ -39,10 +39,10 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
     screen.picks("As the settings say")
     screen.pick(re.compile("No GPU: predicted for .*A100"))
     screen.eventually(lambda: line(screen, "Device"), lambda found: "A100" in found)
-    line_of(screen, "Shown by").click()
+    line_of(screen, "Entry").click()
     screen.picks("The best one by itself")
     screen.pick("bench (scale.py)")
-    screen.eventually(lambda: line(screen, "Shown by"), lambda found: "Chosen by you" in found)
+    screen.eventually(lambda: line(screen, "Entry"), lambda found: "Chosen by you" in found)
     line_of(screen, "Python").click()
     assert {"Browse…", "Open the setting"} <= set(screen.picks("Browse…"))
     screen.press("Escape")
@@ -81,8 +81,8 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
     workbench.configure({"kernelband.python": home.python}, screen)
     screen.open("scale.py")
     asked(screen)
-    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose what shows it at work first" in found)
-    assert "nothing yet: choose or write one" in line(screen, "Shown by")
+    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose an entry first" in found)
+    assert "nothing yet: choose or write one" in line(screen, "Entry")
     screen.press("Enter")
     assert screen.picks("Write one") == ["Name one in the settings…", "Write one"]
     screen.pick("Name one in the settings…")

@@ -158,7 +158,7 @@ def test_a_named_file_and_the_main_script(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        (None, "--entry FILE.py::NAME"),
+        (None, "Write a test, or a function without arguments"),
         ("gone.py::x", "doesn't exist"),
         ("bench_ad", "Did you mean bench_add?"),
         ("kernel.py::nothing_here", "no nothing_here"),

@@ -83,7 +83,7 @@ export class Optimizer {
       { label: vscode.l10n.t("Name one in the settings…"), detail: vscode.l10n.t("kernelband.entry: a function without arguments, FILE.py::NAME or a pytest node"), setting: true },
       { label: vscode.l10n.t("Write one"), detail: vscode.l10n.t("A test or a bench function without arguments that calls {0}: beside it, or in a test file", kernel), setting: false },
     ];
-    const picked = await vscode.window.showQuickPick(items, { title: vscode.l10n.t("What shall show {0} at work?", kernel), placeHolder: entry.why, ignoreFocusOut: true });
+    const picked = await vscode.window.showQuickPick(items, { title: vscode.l10n.t("Entry that runs {0}", kernel), placeHolder: entry.why, ignoreFocusOut: true });
     if (picked?.setting) await openSetting("kernelband.entry");
     else if (picked) await vscode.window.showTextDocument(vscode.Uri.parse(uri));
     return picked === undefined;

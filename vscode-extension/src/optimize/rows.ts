@@ -37,7 +37,7 @@ export function rows(known: Known): Row[] {
   const found = typeof environment === "object" ? environmentWords(environment) : undefined;
   const pace = plan?.pace ?? null;
   const python: Row = { does: "python", label: l10n.t("Python"), description: shortPath(plan?.worker ?? known.python), detail: ofPython(known, found) };
-  const entry: Row = { does: "entry", label: l10n.t("Shown by"), description: plan?.entry.entry ?? ofNoEntry(plan), detail: ofEntry(plan) };
+  const entry: Row = { does: "entry", label: l10n.t("Entry"), description: plan?.entry.entry ?? ofNoEntry(plan), detail: ofEntry(plan) };
   const device: Row = { does: "device", label: l10n.t("Device"), description: ofDevice(plan, found), detail: "" };
   const spent: Row = { does: "budget", label: l10n.t("Budget"), description: words(budget), detail: because(budget, pace) };
   const trust: Row = known.isFile
@@ -49,7 +49,7 @@ export function rows(known: Known): Row[] {
 function start(known: Known, found: EnvironmentWords | undefined): Row {
   const { plan, budget } = known;
   const trust = known.isFile ? l10n.t("trust the folder first") : l10n.t("save the file first");
-  const missing = { trust, python: l10n.t("choose a Python first"), entry: l10n.t("choose what shows it at work first") };
+  const missing = { trust, python: l10n.t("choose a Python first"), entry: l10n.t("choose an entry first") };
   const stands = obstacle(known) as keyof typeof missing | undefined;
   const sum = [words(budget), plan?.pace ? about(estimate(budget, plan.pace)) : ""].filter(Boolean).join(" · ");
   const where = found && !found.broken ? [found.aboutPackages, found.packages, ofDevice(plan, found)].filter(Boolean).join(" · ") : "";
