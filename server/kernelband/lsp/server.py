@@ -24,12 +24,12 @@ from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.inspections import Inspections
 from kernelband.lsp.notebooks import SYNC, Notebooks
-from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.runs import COMMAND, LiveRun, Runs
 from kernelband.lsp.settings import Settings, model_environment, read_settings
 from kernelband.lsp.shelf import Shelf
 from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Encoding
+from kernelband.lsp.transport import Protocol
 from kernelband.lsp.trust import Trust
 from kernelband.source import Workspace
 from kernelband.source.model import Span
