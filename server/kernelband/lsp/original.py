@@ -13,7 +13,7 @@ from kernelband.explain.originaltimes import Times, read_times
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
 from kernelband.history import Store, trials
-from kernelband.lsp.material import works
+from kernelband.history.view import works
 
 
 @frozen

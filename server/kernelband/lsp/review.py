@@ -15,9 +15,10 @@ from attrs import frozen
 
 from kernelband.errors import HistoryError
 from kernelband.explain.words import Step, changes
-from kernelband.history import Store, runs, trials
+from kernelband.history import Store, runs, trials, view
 from kernelband.lsp.hunks import Hunk, hunks, lines_of
-from kernelband.lsp.ranking import read_variant, read_variants
+from kernelband.lsp.run_finding import found as findings_of
+from kernelband.lsp.run_finding import variant as finding_of
 from kernelband.lsp.wording import title, worth
 
 
@@ -106,9 +107,9 @@ def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
     with Store.read(db) as store:
         row = runs.find(store, run)
         kept = read(store, row)
-        shown = {v.number: v for v in read_variants(store, row.id, row.mode)}
+        shown = {v.number: v for v in findings_of(row.id, view.variants(store, row.id, row.mode))}
         for number in numbers:
-            found = shown.get(number) or read_variant(store, row.id, number)
+            found = shown.get(number) or finding_of(store, row.id, number)
             if found is None:
                 raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
             variant = kept.variants[number]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelband.errors import UsageError
-from kernelband.history import Store, runs
+from kernelband.history import Store, runs, view
 from kernelband.lsp.features import pages, progress
 from kernelband.lsp.index import place
 from kernelband.lsp.overview import overview
@@ -64,6 +64,4 @@ def _read(db: Path, run: str, counts: Mapping[str, int]) -> dict[str, Any] | Non
     if not db.exists() or not db.stat().st_size:  # none yet, or one that is being made
         return None
     with Store.read(db) as store:
-        if not store.rows("SELECT id FROM runs WHERE id = ?", [run]):
-            return None
-        return to_json(made(store, runs.find(store, run), counts))
+        return to_json(made(store, runs.find(store, run), counts)) if view.run_row(store, run) is not None else None
