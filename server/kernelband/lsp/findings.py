@@ -16,8 +16,7 @@ from kernelband.errors import HistoryError
 from kernelband.explain.hints import Material
 from kernelband.history import Store, runs, view
 from kernelband.history.records import RunRow
-from kernelband.lsp.material import read_material
-from kernelband.lsp.original import Original, read_original
+from kernelband.lsp.original import Original, read_material, read_original
 from kernelband.lsp.run_finding import RunFinding, VariantFinding, about, filled, variant
 from kernelband.source.model import Patch
 
