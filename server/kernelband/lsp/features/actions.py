@@ -14,9 +14,8 @@ from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.fixes import fixes, unverified
 from kernelband.lsp.features.menu import menu
 from kernelband.lsp.inspections import INSPECTION
-from kernelband.lsp.ranking import VariantFinding
 from kernelband.lsp.refusal import Refused, can_name
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel

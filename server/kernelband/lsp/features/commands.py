@@ -22,11 +22,11 @@ from kernelband.lsp.features.environment import environment
 from kernelband.lsp.features.inspecting import inspect
 from kernelband.lsp.features.listing import forget, kernels, list_runs
 from kernelband.lsp.features.menu import all_of
+from kernelband.lsp.features.pages import compare, explain, reproduce
 from kernelband.lsp.features.plan import plan
 from kernelband.lsp.features.reporting import report, run_report
 from kernelband.lsp.features.reviewing import accept, decide, reject, review
 from kernelband.lsp.features.running import start
-from kernelband.lsp.features.showing import compare, explain, reproduce
 from kernelband.lsp.features.verifying import optimize_changed, verify
 from kernelband.lsp.refusal import Refused, can_name
 from kernelband.lsp.remedies import of_error, words
