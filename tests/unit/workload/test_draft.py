@@ -208,6 +208,34 @@ WANTED: dict[tuple[str, str | None], str] = {
         block = 128
         geglu(x, gate, out, block)
     """,
+    ("bare_add", None): """
+        n_elements = 16777216
+        dtype = torch.float32
+        x_ptr = torch.randn(n_elements, device="cuda", dtype=dtype)
+        y_ptr = torch.randn(n_elements, device="cuda", dtype=dtype)
+        out_ptr = torch.empty(n_elements, device="cuda", dtype=dtype)
+        alpha = 1.0
+        BLOCK_SIZE = 1024
+        add_kernel[(triton.cdiv(n_elements, BLOCK_SIZE),)](x_ptr, y_ptr, out_ptr, n_elements, alpha, BLOCK_SIZE)
+    """,
+    ("bare_softmax", None): """
+        rows, n_cols = 4096, 4096
+        dtype = torch.float32
+        output_ptr = torch.empty(rows, n_cols, device="cuda", dtype=dtype)
+        input_ptr = torch.randn(rows, n_cols, device="cuda", dtype=dtype)
+        weight_ptr = torch.randn(n_cols, device="cuda", dtype=dtype)
+        input_row_stride = n_cols
+        output_row_stride = n_cols
+        BLOCK_SIZE = triton.next_power_of_2(n_cols)
+        softmax_kernel[(rows,)](output_ptr, input_ptr, weight_ptr, input_row_stride, output_row_stride, n_cols, BLOCK_SIZE)
+    """,
+    ("bare_copy", None): """
+        n = 16777216
+        dtype = torch.float32
+        x = torch.randn(n, device="cuda", dtype=dtype)
+        y = torch.empty(n, device="cuda", dtype=dtype)
+        copy_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
+    """,
     ("flash_attention", None): """
         batch, seqlen_q, nheads, d, seqlen_k = 4, 2048, 16, 64, 2048
         q = torch.randn(batch, seqlen_q, nheads, d, device="cuda", dtype=torch.float16)
@@ -312,6 +340,7 @@ def require_complete(draft: Draft) -> None:
         used = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         bound = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         local = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.comprehension) and isinstance(n.target, ast.Name)}
+        local |= {a.arg for n in ast.walk(statement) if isinstance(n, ast.Lambda) for a in n.args.args}
         assert used - there - local <= {"range", "isinstance", "tuple"}, ast.unparse(statement)
         there |= bound
     lines = {name: line for line in draft.text.splitlines() if " = " in line for name in line.partition(" = ")[0].strip().split(", ")}
@@ -501,7 +530,14 @@ def test_a_file_that_no_import_can_name_gets_the_entry_itself(tmp_path: Path) ->
 
 
 REFUSED: dict[str, tuple[str, str]] = {
-    "nothing launches it": ("", "No code was found that launches copy_kernel"),
+    "nothing launches it, and it has two axes": (
+        COPY.replace("copy_kernel", "square_kernel").replace("tl.program_id(0) * BLOCK", "tl.program_id(1) * BLOCK + tl.program_id(0)"),
+        "No code was found that launches square_kernel, and its grid can't be told from the kernel alone",
+    ),
+    "another kernel calls it": (
+        "@triton.jit\ndef outer_kernel(x, n):\n    copy_kernel(x, x, n, 64)\n",
+        "No code was found that launches copy_kernel",
+    ),
     "only a test does": ("def test_it():\n    copy_kernel[(1,)](x, y, 3, BLOCK=64)\n", "launched in test_it only"),
     "only a function that is handed out": (
         "def make(y):\n    def inner(x):\n        copy_kernel[(1,)](x, y, 3, BLOCK=64)\n    return inner\n",
@@ -514,7 +550,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 def test_what_is_too_far_is_refused_in_a_sentence(tmp_path: Path, case: str) -> None:
     text, said = REFUSED[case]
     with pytest.raises(WorkloadError, match=said):
-        of_text(tmp_path, COPY + text)
+        of_text(tmp_path, COPY + text, "square_kernel" if "square_kernel" in text else "copy_kernel")
 
 
 # ------------------------------------------------------------ what a person says

@@ -13,6 +13,7 @@ from attrs import frozen
 from kernelband.errors import SourceError, WorkloadError
 from kernelband.source import Workspace, is_notebook
 from kernelband.source.model import Place, Program
+from kernelband.workload.draft.bare_kernel import Grid, read_kernel
 from kernelband.workload.draft.call_sites import apply_calls
 from kernelband.workload.draft.code import Code, Definition
 from kernelband.workload.draft.guess import Guess
@@ -59,8 +60,12 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
     path = host.function.place.path
     if is_notebook(path):
         raise WorkloadError(f"{path} is a notebook: its cells are run as they are, so it needs no entry.", kind="no_entry")
-    constructor, called = _followed(code, host)
-    writer = Writer(host, (*constructor, *called), answers or {})
+    grid: Grid | None = None
+    if host.kind == "kernel":
+        constructor, (called, grid) = [], _launched(code, host, program)
+    else:
+        constructor, called = _followed(code, host)
+    writer = Writer(host, (*constructor, *called), answers or {}, grid)
     body = writer.body(constructor, called)
     used = [name for name in ("torch", "triton") if any(re.search(rf"(?<![\w.]){name}\.", line) for line in body)] or ["torch"]
     where, module = _where(workspace, path, out)
@@ -75,6 +80,19 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
         imports = [f"import {m}" for m in used if not _imports(code, path, m)]
         text = "\n".join(["", "", *imports, *([""] * 2 if imports else []), *lines, ""])
     return Draft(where, text, module is None, name, host.called, tuple(writer.guesses), host.others)
+
+
+def _launched(code: Code, host: Host, program: Program) -> tuple[list[Param], Grid]:
+    kernel = program.kernel
+    chosen = {*kernel.heuristics, *(name for config in kernel.configs for name in config.constants)}
+    found = read_kernel(Followed(code), host.function, chosen)
+    if found is None:
+        raise WorkloadError(
+            f"No code was found that launches {kernel.place.name}, and its grid can't be told from the kernel alone: write a function "
+            "that launches it.",
+            kind="no_entry",
+        )
+    return found
 
 
 def _followed(code: Code, host: Host) -> tuple[list[Param], list[Param]]:

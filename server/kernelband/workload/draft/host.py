@@ -63,6 +63,9 @@ def find_host(code: Code, program: Program) -> Host:
         found = code.definition(Place(host.place.path, qualname))
         if found is not None and (qualname == host.place.qualname or _calls_inside(found, host.place.name)):
             reached += _upwards(code, found, backward=host.kind == "backward")
+    bare = code.definition(kernel) if not program.hosts and not program.handed_on and "." not in kernel.qualname else None
+    if bare is not None:
+        return Host("kernel", kernel.name, kernel.name, bare)
     if not reached:
         raise WorkloadError(_nobody(program), kind="no_entry")
     order = {"function": 0, "apply": 1, "method": 2, "kernel": 3}

@@ -11,6 +11,7 @@ from attrs import define, field
 from kernelband.errors import UsageError
 from kernelband.source.syntax import expression_tree
 from kernelband.workload.draft import names
+from kernelband.workload.draft.bare_kernel import Grid
 from kernelband.workload.draft.guess import Guess, decide, shared_dtype, value_of
 from kernelband.workload.draft.host import Host
 from kernelband.workload.draft.sizes import Sizes, choose_sizes
@@ -31,6 +32,7 @@ class Writer:
     host: Host
     params: Sequence[Param]  # of the constructor and of what is called
     answers: Mapping[str, str]
+    grid: Grid | None = None  # of a kernel that is launched by the draft itself
     sizes: Sizes = field(init=False)
     dtype: tuple[str, str] = field(init=False)  # and why
     guesses: list[Guess] = field(factory=list[Guess])
@@ -188,6 +190,13 @@ class Writer:
         self.guesses.append(Guess(param.label, value, why))
         self._line(f"{param.label} = {value}", f"{GUESSED}: {why}")
 
+    def _grid(self, grid: Grid) -> str:
+        over = self.sizes.text(grid.over)
+        if grid.tuned:
+            return f'lambda meta: (triton.cdiv({over}, meta["{grid.by}"]),)'
+        by = next((p.label for p in self.params if p.name == grid.by), "")
+        return f"(triton.cdiv({over}, {by}),)" if by else f"({over},)"
+
     def _call(self, constructor: Sequence[Param], called: Sequence[Param]) -> None:
         host = self.host
         function = host.called
@@ -198,6 +207,8 @@ class Writer:
             self._line(f"module = {made}" + (f'.to(device="cuda"{to})' if is_module else ""))
             method = host.function.place.name
             function = "module" if is_module and method == "forward" else "module" if method == "__call__" else f"module.{method}"
+        if self.grid is not None:
+            function = f"{host.name}[{self._grid(self.grid)}]"
         call = f"{function}({_passed(called)})"
         if not host.backward:
             self._line(call)
