@@ -441,6 +441,59 @@ def test_a_weight_is_as_long_as_the_mask_that_reads_it(tmp_path: Path) -> None:
     assert commented(draft, "w =") == "as the kernel indexes it"
 
 
+ADDRESSES = """
+@triton.jit
+def at_kernel(x_ptr, y_ptr, at_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    {body}
+"""
+#: what the kernel does: what the lines of x, y and at begin with.
+KERNELS: dict[str, tuple[str, list[str]]] = {
+    "a length for each row": (
+        "tl.store(y_ptr + row * n + cols, tl.load(x_ptr + row * n + cols), mask=cols < tl.load(at_ptr + row))",
+        ["x = torch.randn(n_rows, N", "y = torch.empty(n_rows, N", "at = torch.randint(0, N, (n_rows,)"],
+    ),
+    "rows that are looked up": (
+        "tl.store(y_ptr + row * n + cols, tl.load(x_ptr + tl.load(at_ptr + row) * n + cols, mask=cols < n), mask=cols < n)",
+        ["x = torch.randn(", "y = torch.empty(n_rows, N", "at = torch.randint(0, "],
+    ),
+    "no row twice where it is stored": (
+        "tl.store(y_ptr + tl.load(at_ptr + row) * n + cols, tl.load(x_ptr + row * n + cols, mask=cols < n), mask=cols < n)",
+        ["x = torch.randn(n_rows, N", "y = torch.zeros(", "at = torch.randperm("],
+    ),
+    "any row where it is added": (
+        "tl.atomic_add(y_ptr + tl.load(at_ptr + row) * n + cols, tl.load(x_ptr + row * n + cols, mask=cols < n), mask=cols < n)",
+        ["x = torch.randn(n_rows, N", "y = torch.randn(", "at = torch.randint(0, "],
+    ),
+    "yes or no": (
+        "tl.store(y_ptr + row * n + cols, tl.where(tl.load(at_ptr + row * n + cols), tl.load(x_ptr + row * n + cols, mask=cols < n), 0))",
+        [
+            "x = torch.randn(n_rows, N",
+            "y = torch.empty(n_rows, N",
+            'at = torch.randint(0, 2, (n_rows, N), device="cuda", dtype=torch.bool)',
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KERNELS)
+def test_how_the_kernel_indexes(tmp_path: Path, case: str) -> None:
+    body, wanted = KERNELS[case]
+    host = "def run(x, y, at, n_rows, N):\n    at_kernel[(n_rows,)](x, y, at, N, BLOCK=64)\n"
+    draft = of_text(tmp_path, ADDRESSES.format(body=body) + host)
+    for start in wanted:
+        assert any(line.startswith(start) for line in code(draft)), draft.text
+    require_complete(draft)
+
+
+def test_what_the_function_makes_is_no_larger_than_its_arguments_may_be(tmp_path: Path) -> None:
+    host = "def outer(a, b):\n    out = a.new_empty((a.numel(), b.numel()))\n    copy_kernel[(1,)](a, out, a.numel(), BLOCK=64)\n"
+    lines = code(of_text(tmp_path, COPY + host + "    copy_kernel[(1,)](b, out, b.numel(), BLOCK=64)\n"))
+    sizes = [int(n) for n in lines[0].partition(" = ")[2].split(", ")]
+    assert sizes[0] * sizes[-1] <= 1 << 26
+
+
 def test_sizes_that_are_passed_beside_their_tensors(tmp_path: Path) -> None:
     host = "def scale(x, w, y, n_rows, n_cols):\n    rows_kernel[(n_rows,)](x, w, y, n_cols, n_cols, BLOCK=4096)\n"
     draft = of_text(tmp_path, ROWS + host)

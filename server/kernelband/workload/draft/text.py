@@ -15,7 +15,7 @@ from kernelband.workload.draft.bare_kernel import Grid
 from kernelband.workload.draft.guess import Guess, decide, shared_dtype, value_of
 from kernelband.workload.draft.host import Host
 from kernelband.workload.draft.sizes import Sizes, choose_sizes
-from kernelband.workload.draft.values import GUESSED, Param, Tensor
+from kernelband.workload.draft.values import GUESSED, Param, Shape, Tensor
 
 DTYPE = "dtype"
 DTYPES = frozenset(
@@ -33,6 +33,7 @@ class Writer:
     params: Sequence[Param]  # of the constructor and of what is called
     answers: Mapping[str, str]
     grid: Grid | None = None  # of a kernel that is launched by the draft itself
+    made: Sequence[Shape] = ()  # of what the function makes for the kernel
     sizes: Sizes = field(init=False)
     dtype: tuple[str, str] = field(init=False)  # and why
     guesses: list[Guess] = field(factory=list[Guess])
@@ -51,7 +52,7 @@ class Writer:
         self._dtype_name = next(n for n in (DTYPE, "input_dtype", "dtype_of_all") if n not in own)
         counts = {p.label for p in passed if p.kind == "int"}
         whole = {n: int(v) for n, v in self.answers.items() if v.isdecimal() and int(v) > 0}
-        self.sizes = choose_sizes(passed, whole, (own - counts) | {DTYPE, "out"})
+        self.sizes = choose_sizes(passed, whole, (own - counts) | {DTYPE, "out"}, self.made)
         for label in self.sizes.labels.values():
             if label in self.answers and label not in whole:
                 raise UsageError(f"{label}={self.answers[label]} is no size: say a whole number above 0.")
