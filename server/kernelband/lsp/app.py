@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, notebooks, pages, progress, session, verifying
+from kernelband.lsp.features import actions, commands, diagnostics, documents, hover, lens, notebooks, pages, progress, session, verify
 from kernelband.lsp.server import KernelBandServer
 
-FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verifying)
+FEATURES = (session, documents, notebooks, lens, hover, actions, commands, diagnostics, pages, progress, verify)
 
 
 def make_server(db: str | None) -> KernelBandServer:

@@ -8,9 +8,9 @@ import re
 from lsprotocol import types
 
 from kernelband.errors import HistoryError
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.findings import Finding
-from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
+from kernelband.lsp.hover_text import constexpr_hover, kernel_hover, launch_hover
 from kernelband.lsp.index import place
 from kernelband.lsp.original import Original
 from kernelband.lsp.server import KernelBandServer
