@@ -16,8 +16,8 @@ from kernelband.errors import SourceError
 from kernelband.history import find_place
 from kernelband.lsp.catalog import Catalog
 from kernelband.lsp.diagnoses import Diagnoses
+from kernelband.lsp.document_view import View
 from kernelband.lsp.documents import Document
-from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
 from kernelband.lsp.environments import Environments
 from kernelband.lsp.findings import Findings

@@ -6,7 +6,7 @@ import time
 
 from lsprotocol import types
 
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.index import place
 from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer

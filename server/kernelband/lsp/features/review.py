@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kernelband.errors import SourceError, StaleText, UsageError
 from kernelband.history import Store, runs, trials, view
-from kernelband.lsp.applying import Part, Wanted, edited, parts
 from kernelband.lsp.review import Answer, Version, answered, chain, read_words
 from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.variant_edit import Part, Wanted, edited, parts
 
 
 async def review(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> Answer:
