@@ -8,8 +8,8 @@ export async function putIn({ uri, text, appended, entry }: Draft): Promise<void
   const file = vscode.Uri.parse(uri);
   const edit = new vscode.WorkspaceEdit();
   if (appended) {
-    const { lineCount, lineAt } = await vscode.workspace.openTextDocument(file);
-    edit.insert(file, lineAt(lineCount - 1).range.end, text);
+    const there = await vscode.workspace.openTextDocument(file);
+    edit.insert(file, there.lineAt(there.lineCount - 1).range.end, text);
   } else edit.createFile(file, { contents: Buffer.from(text) });
   if (!(await vscode.workspace.applyEdit(edit))) throw new Refusal(vscode.l10n.t("The editor did not take the edit, so nothing was changed: try again."), []);
   const document = await vscode.workspace.openTextDocument(file);
