@@ -49,6 +49,15 @@ export interface ShownBy {
   why: string;
 }
 
+/** A function that would show a kernel at work: for the end of a document, or as a new file. `guesses`: names of what is guessed in it. */
+export interface Draft {
+  uri: string;
+  text: string;
+  appended: boolean;
+  entry: string;
+  guesses: string[];
+}
+
 /** Seconds of the kernel's last run. */
 export interface Pace {
   run: string;

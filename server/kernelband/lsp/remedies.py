@@ -38,6 +38,8 @@ _PHRASES: tuple[tuple[str, str, str], ...] = (
     (r"\bName (one that does|one|another entry) with --entry(?: FILE\.py::NAME)?", r"Choose \1", "entry"),
     (r"\bname (one that does|one|another entry) with --entry(?: FILE\.py::NAME)?", r"choose \1", "entry"),
     (r"\bcheck --entry .+\.$", "choose another one.", "entry"),
+    (r"`--entry` takes that itself", "choose that itself", "entry"),
+    (r"\bleave --out away\b", "draft it into that file", "entry"),
     (r"\b(?:give --db(?: PATH)?|name another with --db)\b", "name another file in the setting kernelband.db", "db"),
     (r"\b([Nn])ame another file with --db\b", r"\1ame another file in the setting kernelband.db", "db"),
     (r"\b([Cc])orrect --worker or --python\b", r"\1orrect the setting kernelband.worker or kernelband.python", "worker python"),

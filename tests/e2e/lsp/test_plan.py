@@ -63,6 +63,15 @@ async def test_a_kernel_that_nothing_shows_says_why(home: Home) -> None:
         assert "No test or bench function was found that runs scale_kernel. " in entry["why"]
         assert "--" not in entry["why"]
 
+        # one can be drafted, and is taken once it is there
+        draft = await ed.command("draftEntry", ed.uri, "scale_kernel")
+        assert (draft["uri"], draft["appended"], draft["entry"]) == ((home.work / "bench_scale.py").as_uri(), False, "bench_scale")
+        assert not (home.work / "bench_scale.py").exists()
+        (home.work / "bench_scale.py").write_text(draft["text"])
+        assert (await planned(ed))["entry"] == ("bench_scale.py::bench_scale", "found")
+        with pytest.raises(JsonRpcException, match="there already"):
+            await ed.command("draftEntry", ed.uri, "scale_kernel")
+
 
 @pytest.mark.asyncio
 async def test_the_pace_is_that_of_the_last_search(searched: Home, one_search: Searched) -> None:

@@ -40,7 +40,7 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
     screen.pick(re.compile("No GPU: predicted for .*A100"))
     screen.eventually(lambda: line(screen, "Device"), lambda found: "A100" in found)
     line_of(screen, "Entry").click()
-    screen.picks("The best one by itself")
+    screen.picks("The best one that is found")
     screen.pick("bench (scale.py)")
     screen.eventually(lambda: line(screen, "Entry"), lambda found: "Chosen by you" in found)
     line_of(screen, "Python").click()
@@ -87,4 +87,19 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
     assert screen.picks("Write one") == ["Name one in the settings…", "Write one"]
     screen.pick("Name one in the settings…")
     page.locator(".setting-item-label").get_by_text("Entry", exact=True).wait_for()
+    screen.close_tab()
     assert screen.notifications() == []
+
+    screen.open("scale.py")
+    asked(screen)
+    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose what shows it at work first" in found)
+    screen.press("Enter")
+    screen.picks("Write one")
+    screen.pick("Write one")
+    told = screen.notification("was drafted")
+    told.wait_for()
+    assert "bench_scale.py" in screen.tabs()
+    assert "def bench_scale():" in (home.work / "bench_scale.py").read_text()
+    told.get_by_role("button", name="Optimize").click()
+    screen.eventually(lambda: line(screen, "Shown by"), lambda found: "bench_scale.py::bench_scale" in found)
+    screen.press("Escape")

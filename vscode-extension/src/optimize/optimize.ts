@@ -1,6 +1,6 @@
 /** "Optimize kernel": one list with all that the run will do, then the server begins. */
 import * as vscode from "vscode";
-import type { Environment, KernelsAt, Plan } from "../protocol.ts";
+import type { Draft, Environment, KernelsAt, Plan } from "../protocol.ts";
 import { choosePython } from "../python/choose.ts";
 import type { Interpreters } from "../python/interpreters.ts";
 import { Refusal } from "../refusals/remedies.ts";
@@ -9,6 +9,7 @@ import type { Server } from "../server/server.ts";
 import { openSetting } from "../settingsPage.ts";
 import { last, offers, ofSettings, read, words, type Budget, type Remembered } from "./budgets.ts";
 import { about, estimate } from "./estimate.ts";
+import { putIn } from "./draft.ts";
 import { obstacle, rows, type Does, type Known, type Row } from "./rows.ts";
 
 const REMEMBERED = "kernelband.budget";
@@ -81,12 +82,23 @@ export class Optimizer {
     }
     const items = [
       { label: vscode.l10n.t("Name one in the settings…"), detail: vscode.l10n.t("kernelband.entry: a function without arguments, FILE.py::NAME or a pytest node"), setting: true },
-      { label: vscode.l10n.t("Write one"), detail: vscode.l10n.t("A test or a bench function without arguments that calls {0}: beside it, or in a test file", kernel), setting: false },
+      { label: vscode.l10n.t("Write one"), detail: vscode.l10n.t("A bench function that calls it with tensors of guessed sizes, for you to look at"), setting: false },
     ];
     const picked = await vscode.window.showQuickPick(items, { title: vscode.l10n.t("Entry that runs {0}", kernel), placeHolder: entry.why, ignoreFocusOut: true });
     if (picked?.setting) await openSetting("kernelband.entry");
-    else if (picked) await vscode.window.showTextDocument(vscode.Uri.parse(uri));
+    else if (picked) await this.#write({ uri, kernel });
     return picked === undefined;
+  }
+
+  /** Draft one, show it, and offer to go on. */
+  async #write({ uri, kernel }: Target): Promise<void> {
+    const draft = await this.server.command<Draft>("draftEntry", uri, kernel);
+    await putIn(draft);
+    const go = vscode.l10n.t("Optimize");
+    const said = draft.guesses.length
+      ? vscode.l10n.t("{0} was drafted, and some of it is guessed: look at {1}, then optimize {2}.", draft.entry, draft.guesses.join(", "), kernel)
+      : vscode.l10n.t("{0} was drafted: look at it, then optimize {1}.", draft.entry, kernel);
+    void vscode.window.showInformationMessage(said, go).then((picked) => (picked ? this.optimize({ uri, kernel }).catch(showError) : undefined));
   }
 
   /** The Python of a document's folder; behind a worker it is a setting, since there is nothing to look through. Whether no page was opened. */

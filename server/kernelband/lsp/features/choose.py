@@ -51,6 +51,27 @@ async def choose_entry(server: KernelBandServer, uri: str, kernel: str, entry: s
     return {"entry": entry or None, "changed": True}
 
 
+async def draft_entry(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:
+    """A function that would show the kernel at work, drafted by reading, for the client to put in: nothing is written.
+
+    Answers ``{"uri", "text", "appended", "entry", "guesses"}``: where the text belongs, at the end of a file that is there or as a new one;
+    the function's name; and the names of what is guessed in it.
+    """
+    path, texts = place(uri), server.open_texts()
+
+    def draft() -> dict[str, Any]:
+        from kernelband.workload.draft import draft_entry as drafted  # seldom asked for, and much to load
+
+        workspace = Workspace.for_file(path, texts)
+        made = drafted(workspace, find_program(workspace, path, kernel))
+        if not made.appended and os.path.lexists(made.path):
+            raise UsageError(f"{os.path.basename(made.path)} is there already and stays as it is: write {made.entry} into it yourself.")
+        where = Path(made.path).as_uri()
+        return {"uri": where, "text": made.text, "appended": made.appended, "entry": made.entry, "guesses": [g.name for g in made.guesses]}
+
+    return await asyncio.to_thread(draft)
+
+
 async def choose_device(server: KernelBandServer, uri: str, device: str | None = None) -> dict[str, Any]:
     """Where kernels of that file run from now on. ``device``: "here", a worker's command of the settings, a GPU's name to predict for, or
     "" for what the settings say; without it, ask.

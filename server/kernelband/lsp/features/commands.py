@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from kernelband.errors import KernelBandError, StaleText, UsageError
 from kernelband.lsp.features import lens, pages, refusals
 from kernelband.lsp.features.actions import of_inspection
-from kernelband.lsp.features.choose import choose_device, choose_entry, device_of
+from kernelband.lsp.features.choose import choose_device, choose_entry, device_of, draft_entry
 from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.environment import environment
 from kernelband.lsp.features.inspect import inspect
@@ -240,6 +240,7 @@ COMMANDS: dict[Handler, tuple[type, ...]] = {
     choose: (str, str),
     more: (str, str),
     choose_entry: (str, str, str),
+    draft_entry: (str, str),
     choose_device: (str, str),
     device_of: (str,),
     plan: (str, str),
@@ -262,6 +263,7 @@ QUIET: frozenset[Handler] = frozenset({run_report, kernels, list_runs, environme
 NAMES: dict[Handler, str] = {
     apply_move: "applyMove",
     choose_entry: "chooseEntry",
+    draft_entry: "draftEntry",
     choose_device: "chooseDevice",
     optimize_changed: "optimizeChanged",
     kernels_at: "kernelsAt",
