@@ -92,7 +92,7 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
 
     screen.open("scale.py")
     asked(screen)
-    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose what shows it at work first" in found)
+    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose an entry first" in found)
     screen.press("Enter")
     screen.picks("Write one")
     screen.pick("Write one")
@@ -101,5 +101,5 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
     assert "bench_scale.py" in screen.tabs()
     assert "def bench_scale():" in (home.work / "bench_scale.py").read_text()
     told.get_by_role("button", name="Optimize").click()
-    screen.eventually(lambda: line(screen, "Shown by"), lambda found: "bench_scale.py::bench_scale" in found)
+    screen.eventually(lambda: line(screen, "Entry"), lambda found: "bench_scale.py::bench_scale" in found)
     screen.press("Escape")
