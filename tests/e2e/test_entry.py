@@ -22,7 +22,7 @@ from triton.runtime.autotuner import Autotuner
 
 Autotuner._bench = lambda self, *a, config, **k: [1.0]  # there is no driver to time with
 real = torch.Tensor.to
-for name in ("randn", "rand", "randint", "randperm", "empty", "zeros", "tensor", "full"):
+for name in ("randn", "rand", "randint", "randperm", "empty", "zeros", "tensor", "full", "linspace"):
     made = getattr(torch, name)
     setattr(torch, name, lambda *a, made=made, device=None, **k: made(*a, **k))
 torch.Tensor.is_cuda = property(lambda self: True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import socket
 import sys
 
 import click
@@ -20,7 +21,7 @@ def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  
     sys.setswitchinterval(0.001)  # the thread that reads a text must let the loop in between
     gc.disable()
     from kernelband.lsp.app import make_server
-    from kernelband.lsp.connection import serve_stdio, serve_tcp
+    from kernelband.lsp.transport import serve
 
     server = make_server(db)
     gc.freeze()  # modules stay: no collection needs to look at them
@@ -29,6 +30,8 @@ def lsp(stdio: bool, tcp: int | None, log_level: str, db: str | None) -> None:  
     gc.set_threshold(10_000, 20, 5)
     gc.enable()
     if tcp is None:
-        serve_stdio(server)
+        serve(server, server.leave, sys.stdin.buffer, sys.stdout.buffer)
     else:
-        serve_tcp(server, tcp)
+        with socket.create_server(("127.0.0.1", tcp)) as listening:
+            connection = listening.accept()[0]
+        serve(server, server.leave, connection.makefile("rb"), connection.makefile("wb"))

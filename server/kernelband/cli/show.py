@@ -11,9 +11,10 @@ import click
 from kernelband.cli import armtable
 from kernelband.cli.output import console, echo
 from kernelband.cli.target import db_option, find_run, json_option, open_history
-from kernelband.explain.outcome import by_figure, by_tier, final_lines, tier, titles_of, trial_line, verdict, word
+from kernelband.explain.outcome import final_lines, tier, titles_of, trial_line, verdict, word
 from kernelband.history import Store, trials
 from kernelband.history.records import RunRow, TrialRow, VariantRow
+from kernelband.history.view import by_figure, by_tier
 
 
 @click.command()
@@ -112,9 +113,9 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     for column in ("variant", "predicted", "because", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
     said = titles_of(by_id, tried, None)
-    for t in by_tier(tried, by_id, row.summary.get("best")):
-        v = by_id[t.variant]
-        of = tier(t, v)
+    tiers = {t.variant: tier(t, by_id[t.variant]) for t in tried}
+    for t in by_tier(tried, tiers, row.summary.get("best")):
+        v, of = by_id[t.variant], tiers[t.variant]
         why = t.reason if of is None else because(of, str(v.forecast.get("fact", "")), step(v))
         table.add_row(str(t.variant), of or word(t), why, said[v.id])
     console().print(table)

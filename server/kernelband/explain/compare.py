@@ -11,8 +11,6 @@ from kernelband.hardware.changes import Change, changes
 from kernelband.hardware.forecast import forecast
 from kernelband.hardware.work import Work
 
-TIERS = ("likely faster", "unclear", "likely slower")  # of predictions, the best first
-
 
 @frozen
 class Step:

@@ -6,10 +6,10 @@ from typing import Literal
 
 from attrs import frozen
 
-from kernelband.explain.compare import TIERS
 from kernelband.explain.proofshape import Proof, World
 from kernelband.explain.prove import without_paths
 from kernelband.hardware import Device
+from kernelband.history.view import TIERS
 from kernelband.judge.result import Ratio
 from kernelband_worker.wire import Environment
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 from attrs import frozen
 
-from kernelband.explain.compare import TIERS
 from kernelband.explain.kept import Kept
 from kernelband.explain.outcome import tier, word
 from kernelband.history.records import TrialRow
+from kernelband.history.view import TIERS
 
 PAUSED_S = 1.0  # from which on a run was stopped in between: less is rounding, and what a process takes to end
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 
-from kernelband.explain.compare import TIERS
 from kernelband.explain.figures import Figures
 from kernelband.explain.words import Step, changes, titles
 from kernelband.history import Store, trials
@@ -117,20 +116,6 @@ def tier(t: TrialRow, v: VariantRow) -> str | None:
     """Of a variant that was interpreted and is right; None for any other."""
     right = t.correctness == "interpreted" and t.fault == "none"
     return str(v.forecast.get("tier") or "unclear") if right else None
-
-
-def by_figure(tried: Iterable[TrialRow], finals: Mapping[int, FinalRow], best: int | None) -> list[TrialRow]:
-    """Trials of a measured run: the one that the run called ``best``, other verified ones by their final ratio, then as screening liked
-    them.
-    """
-    verified = {n: f.score or 0.0 for n, f in finals.items() if f.verified}
-    return sorted(tried, key=lambda t: (t.variant not in verified, t.variant != best, -verified.get(t.variant, t.score or 0), t.number))
-
-
-def by_tier(tried: Iterable[TrialRow], variants: Mapping[int, VariantRow], best: int | None) -> list[TrialRow]:
-    """Trials of a predicted run: the one that the run would bet on, then the likeliest first, those without a tier last."""
-    rank = {name: i for i, name in enumerate(TIERS)}
-    return sorted(tried, key=lambda t: (t.variant != best, rank.get(tier(t, variants[t.variant]) or "", len(TIERS)), t.number))
 
 
 def titles_of(variants: Mapping[int, VariantRow], tried: Iterable[TrialRow], finals: Mapping[int, FinalRow] | None) -> dict[int, str]:

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from attrs import field, frozen
 
-from kernelband.explain.compare import TIERS
+from kernelband.history.view import TIERS
 from kernelband.judge.comparison import Comparison, compare
 from kernelband.judge.protocol import Measurement, Numerics, Objective, Quantity, Stage
 from kernelband.judge.result import CaseResult, Correctness, Fault, Integrity, Performance, Ratio

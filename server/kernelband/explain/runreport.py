@@ -15,7 +15,7 @@ from kernelband.explain.figures import Figures, figures, method_of, ratio_of, ti
 from kernelband.explain.figurewords import notes, slower
 from kernelband.explain.kept import Kept, read
 from kernelband.explain.originaltimes import original_times
-from kernelband.explain.outcome import by_figure, by_tier, final_lines, state, tier, titles_of, trial_line, word
+from kernelband.explain.outcome import final_lines, state, tier, titles_of, trial_line, word
 from kernelband.explain.reportshape import (
     About,
     ArmLine,
@@ -39,6 +39,7 @@ from kernelband.explain.why import items, lines, patch_of
 from kernelband.history import Store
 from kernelband.history.records import RunRow, TrialRow
 from kernelband.history.values import finite
+from kernelband.history.view import by_figure, by_tier
 from kernelband.judge.protocol import Quantity
 from kernelband.judge.result import CaseResult
 from kernelband.source import Workspace
@@ -64,7 +65,8 @@ def run_report(store: Store, run: RunRow, counts: Mapping[str, int] | None = Non
     """
     kept = read(store, run)
     best = run.summary.get("best")
-    order = by_figure(kept.trials, kept.finals, best) if kept.measured else by_tier(kept.trials, kept.variants, best)
+    tiers = {t.variant: tier(t, kept.variants[t.variant]) for t in kept.trials}
+    order = by_figure(kept.trials, kept.finals, best) if kept.measured else by_tier(kept.trials, tiers, best)
     listed = order[:MOST_VARIANTS]
     view = roofline_view(kept, listed)
     clusters = _clusters(kept, view)

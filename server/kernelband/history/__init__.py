@@ -5,6 +5,7 @@ Public surface (other rooms import from here only, and ``records`` for the row t
     Store                open to write or to read
     examine              whether a database can be used, without writing
     runs, trials         the queries
+    view                 a run's variants, decoded and in order, as far as they are shown
     best_so_far          the variant to look at first, of a run that was cut off
     kernel_key           what must agree for a figure to hold
     this_process         the owner of what this process writes
@@ -12,7 +13,6 @@ Public surface (other rooms import from here only, and ``records`` for the row t
 
 from kernelband.history import runs as runs
 from kernelband.history import trials as trials
-from kernelband.history.best import best_so_far as best_so_far
 from kernelband.history.key import kernel_key as kernel_key
 from kernelband.history.place import Place as Place
 from kernelband.history.place import find_place as find_place
@@ -20,3 +20,4 @@ from kernelband.history.process import Owner as Owner
 from kernelband.history.process import this_process as this_process
 from kernelband.history.store import Store as Store
 from kernelband.history.store import examine as examine
+from kernelband.history.view import best_so_far as best_so_far

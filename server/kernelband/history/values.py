@@ -29,9 +29,13 @@ def works_to_json(works: Sequence[Work]) -> list[dict[str, Any]]:
     return [finite(attrs.asdict(w, filter=lambda a, _: a.name != "facts")) | {"key": w.facts["key"]} for w in works]
 
 
+def works_in(forecast: Mapping[str, Any], facts: Mapping[str, CompileFacts]) -> tuple[Work, ...]:
+    """The launches that were kept with a variant; without those whose code wasn't compiled."""
+    kept: list[dict[str, Any]] = forecast.get("launches") or []
+    return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept if w["key"] in facts)
+
+
 def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, ...] | None:
-    """The inverse; None where they weren't kept, or not all facts."""
+    """The same; None where they weren't kept, or not all facts."""
     kept = row.forecast.get("launches")
-    if kept is None or any(w["key"] not in facts for w in kept):
-        return None
-    return tuple(Work(facts=facts[w["key"]], **{k: v for k, v in w.items() if k != "key"}) for w in kept)
+    return works_in(row.forecast, facts) if kept is not None and all(w["key"] in facts for w in kept) else None

@@ -14,11 +14,11 @@ from kernelband.lsp.features import (
     pages,
     progress,
     session,
-    verifying,
+    verify,
 )
 from kernelband.lsp.server import KernelBandServer
 
-FEATURES = (session, documents, notebooks, lens, hover, actions, commands, costs, diagnostics, pages, progress, verifying)
+FEATURES = (session, documents, notebooks, lens, hover, actions, commands, costs, diagnostics, pages, progress, verify)
 
 
 def make_server(db: str | None) -> KernelBandServer:

@@ -10,7 +10,7 @@ from attrs import define, evolve, field, frozen
 from kernelband.errors import HistoryError
 from kernelband.explain.hints import COST, Hint, Material, costs, hints
 from kernelband.lsp.findings import Applicable, Findings
-from kernelband.lsp.hinting import Placed, placed
+from kernelband.lsp.hint_places import Placed, placed
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.standings import MOST_KEPT, Memory, finding_of, is_original
 from kernelband.source.model import Kernel, Place

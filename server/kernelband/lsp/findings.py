@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -15,14 +14,11 @@ from attrs import evolve, field, frozen
 
 from kernelband.errors import HistoryError
 from kernelband.explain.hints import Material
-from kernelband.history import Store, runs
-from kernelband.history.records import RunRow, from_row
-from kernelband.lsp.material import read_material
-from kernelband.lsp.original import Original, read_original
-from kernelband.lsp.ranking import VariantFinding, read_variant
+from kernelband.history import Store, runs, view
+from kernelband.history.records import RunRow
+from kernelband.lsp.original import Original, read_material, read_original
 from kernelband.lsp.remedies import words
-from kernelband.lsp.run_finding import RunFinding, about, filled
-from kernelband.source import patch_from_json
+from kernelband.lsp.run_finding import RunFinding, VariantFinding, about, filled, variant
 from kernelband.source.model import Patch
 
 MOST_RUNS = 1000  # of the history, the newest
@@ -104,8 +100,8 @@ class Findings:
 
     def find(self, path: str, qualname: str) -> Finding:
         """Of the kernel in that file (a resolved path)."""
-        view = self._view
-        return Finding(path, qualname, tuple(view.kept[run].found for run in view.by_place.get((path, qualname), ())[:MOST_OF_A_KERNEL]))
+        now = self._view
+        return Finding(path, qualname, tuple(now.kept[run].found for run in now.by_place.get((path, qualname), ())[:MOST_OF_A_KERNEL]))
 
     def has_named(self, name: str) -> bool:
         """Whether any run is about a kernel of that bare name: no other has a variant of the form of one that is called so."""
@@ -117,10 +113,9 @@ class Findings:
         Raises:
             HistoryError: it can't be read.
         """
-        sql = "SELECT DISTINCT r.id FROM variants v JOIN runs r ON r.id = v.run WHERE v.form = ? ORDER BY r.created DESC, r.id LIMIT ?"
         with self._lock:
-            found = [str(row["id"]) for row in self._open_store().rows(sql, [form, MOST_OF_A_KERNEL])] if self._view.kept else []
-            return self._whole([run for run in found if run in self._view.kept])
+            of = view.with_form(self._open_store(), form, MOST_OF_A_KERNEL) if self._view.kept else []
+            return self._whole([run for run in of if run in self._view.kept])
 
     def newest(self, limit: int, inside: Callable[[str], bool] = lambda _: True) -> list[RunFinding]:
         """The newest runs of files that ``inside`` takes by their path, each with its variants. Reads the database: for a thread.
@@ -129,8 +124,7 @@ class Findings:
             HistoryError: it can't be read.
         """
         with self._lock:
-            view = self._view
-            return self._whole([run for run, kept in view.kept.items() if inside(kept.found.path)][:limit])
+            return self._whole([run for run, kept in self._view.kept.items() if inside(kept.found.path)][:limit])
 
     def state(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Of the files of the database: another one once somebody has written it. Quick, but it reads the file system."""
@@ -157,12 +151,7 @@ class Findings:
         with self._lock:
             store = self._open_store()
             row = runs.find(store, run)
-            patches: dict[int, Patch] = {}
-            for number in numbers:
-                found = store.rows("SELECT patch FROM variants WHERE run = ? AND id = ?", [row.id, number])
-                if not found:
-                    raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
-                patches[number] = patch_from_json(json.loads(found[0]["patch"]))
+            patches = {number: view.patch(store, row.id, number) for number in numbers}
             if len(self._texts) > MOST_TEXTS:
                 self._texts.clear()
             texts = {path: self._texts.setdefault(text, text) for path, text in runs.base_texts(store, row.id).items()}
@@ -175,7 +164,7 @@ class Findings:
             HistoryError: the database can't be read.
         """
         with self._lock:
-            return read_variant(self._open_store(), run, number)
+            return variant(self._open_store(), run, number)
 
     def tried(self, run: str) -> tuple[RunFinding, tuple[int, ...]]:
         """A run, and the numbers of all its variants, whatever came out of them.
@@ -186,8 +175,7 @@ class Findings:
         with self._lock:
             store = self._open_store()
             row = runs.find(store, run)
-            numbers = store.rows("SELECT id FROM variants WHERE run = ? AND id", [row.id])
-            return filled(store, about(row, time.time(), 0), whatever=True), tuple(int(r["id"]) for r in numbers)
+            return filled(store, about(row, time.time(), 0), whatever=True), view.numbers(store, row.id)
 
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
@@ -250,66 +238,51 @@ class Findings:
         self._file = (stat.st_dev, stat.st_ino)
         version = int(store.rows("PRAGMA data_version")[0]["data_version"])
         changed = version != self._version or before.problem
-        view = self._runs(store, before) if changed else self._aged(before)
+        now = self._runs(store, before) if changed else self._aged(before)
         self._version = version
-        return view
+        return now
 
     # ------------------------------------------------------------ runs
 
     def _whole(self, wanted: Iterable[str]) -> list[RunFinding]:
         """Those runs, each with its variants."""
-        view = self._view
-        lacking = {run: view.kept[run] for run in wanted if not view.kept[run].full}
+        now = self._view
+        lacking = {run: now.kept[run] for run in wanted if not now.kept[run].full}
         if lacking:
             store = self._open_store()
             read = {run: evolve(kept, found=filled(store, kept.found), full=True) for run, kept in lacking.items()}
-            self._view = view = evolve(view, kept={**view.kept, **read})
-        return [view.kept[run].found for run in wanted]
+            self._view = now = evolve(now, kept={**now.kept, **read})
+        return [now.kept[run].found for run in wanted]
 
     def _runs(self, store: Store, before: _View) -> _View:
         """The runs with their variants; those that are as they were aren't read again."""
-        heads = store.rows(
-            "SELECT id, path, kernel, state, phase, heartbeat FROM runs "
-            "WHERE policy != 'given' OR state = 'finished' "  # a verification that was cut off has no word to say, and isn't resumed
-            "ORDER BY created DESC, id LIMIT ?",
-            [MOST_RUNS],
-        )
-        counts = _by_run(store, "SELECT run, count(*), max(number) FROM trials GROUP BY run")
-        finals = _by_run(store, "SELECT run, count(*), sum(verified), total(score) FROM finals GROUP BY run")
-        decided = _by_run(store, "SELECT run, count(*), max(rowid) FROM decisions GROUP BY run")
         places: dict[tuple[str, str], tuple[str, ...]] = {}
         kept: dict[str, _Kept] = {}
         now = time.time()
-        for head in heads:
-            run, at = str(head["id"]), (str(head["path"]), str(head["kernel"]))
-            places[at] = (*places.get(at, ()), run)
+        for head in view.heads(store, MOST_RUNS):
+            at = head.path, head.kernel
+            places[at] = (*places.get(at, ()), head.run)
             full = len(places[at]) <= MOST_OF_A_KERNEL
-            parts = (counts.get(run, ()), finals.get(run, ()), decided.get(run, ()))
-            signature: Signature = (head["state"], head["phase"], head["heartbeat"], *parts)
-            known = before.kept.get(run)
-            if known is not None and known.signature == signature and (known.full or not full):
-                kept[run] = known
-                continue
-            found = store.rows("SELECT * FROM runs WHERE id = ?", [run])
-            if found:  # else forgotten this moment
-                row = from_row(RunRow, found[0])
-                trials = int(parts[0][0]) if parts[0] else 0
-                known_run = about(row, now, trials)
-                kept[run] = _Kept(signature, row, filled(store, known_run) if full else known_run, full)
+            known = before.kept.get(head.run)
+            if known is not None and known.signature == head.signature and (known.full or not full):
+                kept[head.run] = known
+            elif (row := view.run_row(store, head.run)) is not None:  # else forgotten this moment
+                known_run = about(row, now, head.trials)
+                kept[head.run] = _Kept(head.signature, row, filled(store, known_run) if full else known_run, full)
         if not before.problem and [*kept] == [*before.kept] and all(kept[run] is before.kept[run] for run in kept):
             return self._aged(before)  # what was committed is nothing that is shown
         return self._aged(_View("", kept, places))
 
-    def _aged(self, view: _View) -> _View:
+    def _aged(self, before: _View) -> _View:
         """A run whose process died reads ``interrupted``, which no row says."""
         now = time.time()
         changed: dict[str, _Kept] = {}
-        for run, kept in view.kept.items():
+        for run, kept in before.kept.items():
             if kept.row.state == "running":
                 is_now = runs.effective(kept.row, now)
                 if is_now.state != kept.found.state:
                     changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=words(is_now.reason)))
-        return evolve(view, kept={**view.kept, **changed}) if changed else view
+        return evolve(before, kept={**before.kept, **changed}) if changed else before
 
 
 def _state(path: str) -> tuple[int, int, int] | None:
@@ -318,7 +291,3 @@ def _state(path: str) -> tuple[int, int, int] | None:
     except OSError:  # it isn't there, or can't be read: ``refresh`` says so
         return None
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def _by_run(store: Store, sql: str) -> dict[str, tuple[Any, ...]]:
-    return {str(run): tuple(rest) for run, *rest in (r.values() for r in store.rows(sql))}

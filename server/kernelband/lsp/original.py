@@ -1,19 +1,22 @@
-"""What a run knows of the original: its cases, the launches of the kernel in them, and how long they took."""
+"""What a run knows of the original: its cases, the launches of the kernel in them, and how long they took; and what hints are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
 from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import bound
+from kernelband.explain.hints import Launched, Material, about
+from kernelband.explain.inspect import out_of_bounds, traffic_warnings
+from kernelband.explain.linecosts import LineCost, line_costs, merged
 from kernelband.explain.originaltimes import Times, read_times
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
-from kernelband.history import Store, trials
-from kernelband.lsp.material import works
+from kernelband.history import Store, trials, view
+from kernelband_worker.wire import Case, CompileFacts
 
 
 @frozen
@@ -75,12 +78,45 @@ def read_original(store: Store, run: str, kernel: str, device: str) -> Original:
         known = find_device(device)
     except HardwareError:
         known = None  # estimated from another one: its rates weren't kept
-    times, launched = read_times(store, run), works(store, run)
+    times, launched = read_times(store, run), view.works(store, run)
     cases = [_case(c.facts, kernel) for c in trials.cases(store, run)]
     full = (
         evolve(c, times=times.get(c.id), work=_largest(known, [w for w in launched if (w.case, w.kernel) == (c.id, kernel)])) for c in cases
     )
     return Original(known, tuple(full))
+
+
+def read_material(store: Store, run: str, kernel: str, gpu: str, variant: int = 0) -> Material | None:
+    """Of a variant of the run, 0 for the original; None where nothing of it was compiled.
+
+    What the interpreter saw line by line is kept of the original only.
+
+    Raises:
+        HistoryError: the database can't be read.
+    """
+    launched = [w for w in view.works(store, run, variant) if w.kernel == kernel]
+    if not launched:
+        return None
+    try:
+        device = find_device(gpu)
+    except HardwareError:
+        device = None
+    rows = trials.cases(store, run) if variant == 0 else ()
+    cases = [cast("Case", c.facts) for c in sorted(rows, key=lambda c: c.role != "time")]
+    seen = _constants(cases)
+    outside = view.forecast(store, run, 0).get("out_of_bounds") or () if variant == 0 else ()
+    return Material(
+        device.name if device is not None else gpu,
+        device,
+        tuple(Launched(w, about(seen.get(w.facts["key"], {}), w.facts["num_warps"])) for w in launched),
+        (*traffic_warnings(cases, kernel), *out_of_bounds(outside)),
+        _lines(cases, {w.facts["key"]: w.facts for w in launched}),
+    )
+
+
+def _lines(cases: Sequence[Case], facts: Mapping[str, CompileFacts]) -> tuple[LineCost, ...]:
+    launches = [x for c in cases for x in c.get("launches") or () if x.get("specialization") in facts]
+    return merged([line_costs(facts[x["specialization"]], x) for x in launches])
 
 
 def _case(facts: Mapping[str, Any], kernel: str) -> CaseSeen:
@@ -106,3 +142,8 @@ def _largest(device: Device | None, launches: Sequence[Work]) -> Work | None:
         return light.us if light is not None else float(work.programs)
 
     return max(launches, key=us, default=None)
+
+
+def _constants(cases: Sequence[Case]) -> dict[str, Mapping[str, Any]]:
+    """By the key of the specialisation."""
+    return {x["specialization"]: x.get("constants") or {} for c in cases for x in c.get("launches") or () if "specialization" in x}

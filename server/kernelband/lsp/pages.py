@@ -1,12 +1,13 @@
-"""Documents about a variant that stand in no file of the user's: what a file becomes, the diff, the report, the commands.
+"""Documents about a variant that stand in no file of the user's: what a file becomes, the diff, the report, the commands. They are read by
+their addresses, or as files by clients that can't ask for the content of an address.
 
 ``kernelband:/RUN/NUMBER/files/PATH`` the file as that variant makes it; number 0 is the original, PATH relative to the program's folder
 ``kernelband:/RUN/NUMBER/patch.diff`` the variant as ``git apply`` takes it
 ``kernelband:/RUN/NUMBER/report.md``  what is known of it
 ``kernelband:/RUN/NUMBER/again.sh``   the commands that search again, show it and print its patch
 
-All of it is read from the history: call it in a thread. What explains a variant brings moves and judge along, which take long to import:
-that is done at the first page, not at the start of the server.
+All of it is read from the history, and files are written: call it in a thread. What explains a variant brings moves and judge along, which
+take long to import: that is done at the first page, not at the start of the server.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -174,3 +177,44 @@ def read(db: Path, page: Page) -> str:
     """As ``text_of``, by the name of the database."""
     with Store.read(db) as store:
         return text_of(store, page)
+
+
+class PageFiles:
+    """The files of one server, in a temporary folder (0700) that goes with it."""
+
+    def __init__(self) -> None:
+        self._folder: TemporaryDirectory[str] | None = None  # made with the first file
+        self._lock = Lock()
+        self._removed = False
+
+    def put(self, parts: tuple[str, ...], text: str) -> Path:
+        """A file (0444) of that text below the folder; one that is there already becomes it.
+
+        Raises:
+            SourceError: it can't be written.
+        """
+        path = Path(*parts)
+        with self._lock:
+            if self._removed:
+                raise SourceError(f"{path.name} isn't shown: the server is shutting down.")
+            try:
+                if self._folder is None:
+                    self._folder = TemporaryDirectory(prefix="kernelband-documents-", ignore_cleanup_errors=True)
+                path = Path(self._folder.name, path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if path.exists():
+                    path.chmod(0o600)
+                path.write_bytes(text.encode("utf-8", "surrogatepass"))
+                path.chmod(0o444)
+            except OSError as error:
+                raise SourceError(
+                    f"{path} can't be written: {error.strerror or error}. Free the place, or change its permissions."
+                ) from error
+        return path
+
+    def remove(self) -> None:
+        """All of them, for good."""
+        with self._lock:
+            self._removed = True
+            if self._folder is not None:
+                self._folder.cleanup()

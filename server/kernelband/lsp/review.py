@@ -6,6 +6,7 @@ variant, and what is known of it; nothing else can be kept, so what is left alwa
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +16,10 @@ from attrs import frozen
 
 from kernelband.errors import HistoryError
 from kernelband.explain.words import Step, changes
-from kernelband.history import Store, runs, trials
-from kernelband.lsp.hunks import Hunk, hunks, lines_of
-from kernelband.lsp.ranking import read_variant, read_variants
+from kernelband.history import Store, runs, trials, view
+from kernelband.lsp.run_finding import found as findings_of
+from kernelband.lsp.run_finding import variant as finding_of
+from kernelband.lsp.text import TERMINATOR
 from kernelband.lsp.wording import title, worth
 
 
@@ -60,6 +62,18 @@ class Answer(TypedDict):
     why: str
     files: list[FileAnswer]
     steps: list[StepAnswer]
+
+
+@frozen
+class Hunk:
+    """The lines ``start`` to ``end`` (excluded, from 0) of a text became ``lines``.
+
+    A text's lines are what stands between its line ends: one more than those, so the last one may be empty.
+    """
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
 
 
 @frozen
@@ -106,9 +120,9 @@ def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
     with Store.read(db) as store:
         row = runs.find(store, run)
         kept = read(store, row)
-        shown = {v.number: v for v in read_variants(store, row.id, row.mode)}
+        shown = {v.number: v for v in findings_of(row.id, view.variants(store, row.id, row.mode))}
         for number in numbers:
-            found = shown.get(number) or read_variant(store, row.id, number)
+            found = shown.get(number) or finding_of(store, row.id, number)
             if found is None:
                 raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
             variant = kept.variants[number]
@@ -196,3 +210,23 @@ def _ranges(count: int, documents: Collection[_Attributed]) -> list[range]:
     if out and start <= count:  # the last steps left no trace
         out[-1] = range(out[-1].start, count + 1)
     return out
+
+
+def lines_of(text: str) -> list[str]:
+    """Without their ends."""
+    return TERMINATOR.split(text)
+
+
+def hunks(before: str, after: str) -> tuple[Hunk, ...]:
+    """In order, with at least one line between two of them. Line ends don't count."""
+    old, new = lines_of(before), lines_of(after)
+    head, most = 0, min(len(old), len(new))
+    while head < most and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < most - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    return tuple(
+        Hunk(head + i1, head + i2, tuple(new[head + j1 : head + j2])) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
+    )

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
-from kernelband.history import Store, runs
+from kernelband.explain.compare import Step as Moved
+from kernelband.explain.compare import because
+from kernelband.explain.words import Step, titles
+from kernelband.history import Store, runs, view
 from kernelband.history.records import RunRow
-from kernelband.lsp.ranking import VariantFinding, read_variants
+from kernelband.history.view import VariantView
 from kernelband.lsp.remedies import words
+
+
+@frozen
+class VariantFinding:
+    """A variant worth showing. Measured: ``ratio`` (original over variant, geometric mean) with its prediction interval, at least 95 %, of
+    final rows of verified variants only. Predicted: ``tier`` with its ``fact``, and never a ratio.
+    """
+
+    run: str
+    number: int
+    title: str  # all that it changes of the original, in a line
+    what: str  # its last edit, in a sentence
+    why: str
+    moves: tuple[str, ...]  # ``strategy.move`` of each edit, the first one first
+    numerics: str
+    author: str
+    verified: bool = False
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    cases: int = 0  # that were timed
+    tier: str = ""
+    fact: str = ""
+    gain: str = ""  # predicted: the largest fact that became better
+    decision: str = ""  # "accept" | "reject": the last that a person said
 
 
 @frozen
@@ -45,16 +73,47 @@ def filled(store: Store, run: RunFinding, *, whatever: bool = False) -> RunFindi
     Raises:
         HistoryError: the database can't be read.
     """
-    files = store.rows("SELECT path FROM texts WHERE run = ? ORDER BY path", [run.id])
-    rows = store.rows(
-        "SELECT v.id, v.form, v.id = 0 OR t.fault = 'none' AND t.correctness IN ('passed', 'interpreted') AS is_right "
-        "FROM variants v LEFT JOIN trials t ON t.run = v.run AND t.variant = v.id WHERE v.run = ? AND v.form IS NOT NULL ORDER BY v.id",
-        [run.id],
+    own = {"files": view.files(store, run.id), "forms": view.forms(store, run.id, whatever=whatever)}
+    return evolve(run, variants=found(run.id, view.variants(store, run.id, run.mode)), **own)
+
+
+def variant(store: Store, run: str, number: int) -> VariantFinding | None:
+    """One that isn't among those, without a figure; None where there is none.
+
+    Raises:
+        HistoryError: the database can't be read.
+    """
+    known = view.variant(store, run, number)
+    return found(run, [known])[0] if known is not None else None
+
+
+def found(run: str, variants: Sequence[VariantView]) -> tuple[VariantFinding, ...]:
+    """What is shown of them, in their order."""
+    said = titles({v.number: [Step(e.move, e.parameters, e.what) for e in v.chain] for v in variants})
+    return tuple(_shown(run, v, said[v.number]) for v in variants)
+
+
+def _shown(run: str, v: VariantView, title: str) -> VariantFinding:
+    moved = Moved(v.parent, v.gains, v.costs) if v.gains is not None and v.costs is not None else Moved(v.parent)
+    return VariantFinding(
+        run,
+        v.number,
+        title,
+        v.chain[-1].what,
+        v.why,
+        moves=tuple(f"{e.strategy}.{e.move}" for e in v.chain),
+        numerics=v.numerics,
+        author=v.author,
+        verified=v.verified,
+        ratio=v.ratio,
+        low=v.low,
+        high=v.high,
+        cases=v.cases,
+        tier=v.tier,
+        fact=because(v.tier, v.fact, moved if v.parent else None) if v.tier else "",
+        gain=v.gain,
+        decision=v.decision,
     )
-    forms: dict[str, int] = {}
-    for row in (r for r in rows if whatever or r["is_right"]):
-        forms.setdefault(str(row["form"]), int(row["id"]))
-    return evolve(run, variants=read_variants(store, run.id, run.mode), files=tuple(str(r["path"]) for r in files), forms=forms)
 
 
 def about(row: RunRow, now: float, trials: int) -> RunFinding:

@@ -16,20 +16,20 @@ from kernelband.errors import SourceError
 from kernelband.history import find_place
 from kernelband.lsp.catalog import Catalog
 from kernelband.lsp.diagnoses import Diagnoses
+from kernelband.lsp.document_view import View
 from kernelband.lsp.documents import Document
-from kernelband.lsp.drift import View
 from kernelband.lsp.edits import between
 from kernelband.lsp.environments import Environments
 from kernelband.lsp.findings import Findings
 from kernelband.lsp.index import KernelIndex, Snapshot, place
 from kernelband.lsp.inspections import Inspections
 from kernelband.lsp.notebooks import SYNC, Notebooks
-from kernelband.lsp.protocol import Protocol
+from kernelband.lsp.pages import PageFiles
 from kernelband.lsp.runs import COMMAND, LiveRun, Runs
 from kernelband.lsp.settings import Settings, model_environment, read_settings
-from kernelband.lsp.shelf import Shelf
 from kernelband.lsp.standings import Standings
 from kernelband.lsp.text import Encoding
+from kernelband.lsp.transport import Protocol
 from kernelband.lsp.trust import Trust
 from kernelband.source import Workspace
 from kernelband.source.model import Span
@@ -68,7 +68,7 @@ class KernelBandServer(LanguageServer):
         self.runs.trusted = self.inspections.trusted = self.trust.environment
         self.runs.on_change.append(self._run_changed)
         self.shown: set[str] = set()
-        self.shelf = Shelf()
+        self.page_files = PageFiles()
         self.asks_for_content = False
         self.client: types.ClientInfo | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -190,7 +190,7 @@ class KernelBandServer(LanguageServer):
         self.environments.kill_all()
         self.index.stop()
         self.findings.close()
-        self.shelf.remove()
+        self.page_files.remove()
 
     # ------------------------------------------------------------ what has changed
 

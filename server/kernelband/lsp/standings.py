@@ -15,8 +15,7 @@ from kernelband.history.records import GIVEN
 from kernelband.lsp.findings import Applicable, Finding, Findings
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.ranking import VariantFinding
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.source import Workspace, changed, form, program_in
 from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
 from kernelband.source.tree import BOM

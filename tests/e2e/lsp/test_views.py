@@ -101,7 +101,7 @@ async def test_a_search_as_the_views_see_it(home: Home) -> None:
         assert (first["run"], first["state"], first["uri"], first["kernel"]) == (run, "running", ed.uri, "scale_kernel")
         assert abs(first["created"] - time.time()) < 60
         assert (await kernels(ed))["scale_kernel"]["live"] == run
-        with pytest.raises(Exception, match=f"Run {run} goes on: cancel it first"):
+        with pytest.raises(Exception, match=f"Run {run} is still running: cancel it first"):
             await ed.command("forget", run)
 
         with pytest.raises(Exception, match=f"Run {run} has recorded nothing yet: try again in a moment."):

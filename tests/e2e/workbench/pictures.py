@@ -78,12 +78,12 @@ def film(workbench: Workbench, file: Path, out: Path) -> None:
     screen, frames = opened(workbench, file), list[tuple[bytes, float]]()
 
     def shoot(seconds: float) -> None:
-        screen.dismiss()
         screen.page.wait_for_timeout(700)  # for what appears for a moment only
         frames.append((screen.page.screenshot(), seconds))
 
     name = KERNEL.search(file.read_text(encoding="utf-8"))
     assert name is not None, f"{file} has no kernel"
+    screen.dismiss()  # not later: it would close a hover or a list
     shoot(1.5)
     screen.hover(name[1])
     shoot(3)

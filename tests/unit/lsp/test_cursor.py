@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.features.cursor import here
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.text import Lines

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from kernelband.cli.where import device_options
 from kernelband.lsp import choices, run_request
 from kernelband.lsp.choices import Choices, Device
-from kernelband.lsp.features import choosing
+from kernelband.lsp.features import choose
 from kernelband.lsp.liverun import LiveRun, Request
 from kernelband.lsp.run_request import Means, device_of, session_of, with_python, without
 from kernelband.lsp.runs import arguments
@@ -83,9 +83,9 @@ async def test_the_editor_comes_first() -> None:
 async def test_the_device_that_is_shown_is_the_one_that_is_used() -> None:
     write(BOX)
     there = server(Settings())
-    assert await choosing.device_of(there, "file:///w/k.py") == {"worker": "ssh box", "gpu": "a100", "changed": False}
+    assert await choose.device_of(there, "file:///w/k.py") == {"worker": "ssh box", "gpu": "a100", "changed": False}
     choices.write(Choices(devices={"/w/k.py": Device()}))
-    assert await choosing.device_of(there, "file:///w/k.py") == {"worker": None, "gpu": None, "changed": False}
+    assert await choose.device_of(there, "file:///w/k.py") == {"worker": None, "gpu": None, "changed": False}
     assert run_request.workers(await session_of(there)) == {"ssh box": "/box/python"}, "it may be chosen"
 
 

@@ -17,8 +17,8 @@ from pygls.workspace import PositionCodec, ServerTextPosition, ServerTextRange
 from kernelband.errors import SourceError
 from kernelband.lsp.documents import Document, Documents
 from kernelband.lsp.edits import Edit
-from kernelband.lsp.protocol import Protocol
 from kernelband.lsp.text import Lines
+from kernelband.lsp.transport import Protocol
 
 UTF8, UTF16, UTF32 = PositionEncodingKind.Utf8, PositionEncodingKind.Utf16, PositionEncodingKind.Utf32
 #: Bytes of a code unit and Python's name of the encoding, for the model below.

@@ -7,8 +7,8 @@ from typing import Any
 from kernelband.explain.hints import COST, Material, costs, inspected
 from kernelband.explain.linecosts import LineCost, merged
 from kernelband.lsp.findings import Finding
-from kernelband.lsp.hinting import placed
-from kernelband.lsp.hovering import Compiled, kernel_hover, line_hover
+from kernelband.lsp.hint_places import placed
+from kernelband.lsp.hover_text import Compiled, kernel_hover, line_hover
 from kernelband.lsp.text import Lines
 from kernelband.source import find_kernels
 from tests.unit.hardware.conftest import make_work

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from kernelband.errors import SourceError, StaleText
-from kernelband.lsp.applying import cell_edits, text_edits
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.notebooks import Book, Notebooks
 from kernelband.lsp.text import Lines
+from kernelband.lsp.variant_edit import cell_edits, text_edits
 from kernelband.source import Cells, find_kernels
 from kernelband.source.model import Edit, Span
 

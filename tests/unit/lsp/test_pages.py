@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from markdown_it import MarkdownIt
 from kernelband.errors import HistoryError, SourceError, UsageError
 from kernelband.history import Place, Store, runs, trials
 from kernelband.lsp import pages
-from kernelband.lsp.pages import AGAIN, FILES, PATCH, REPORT, Page, page_of, pairs, read
+from kernelband.lsp.pages import AGAIN, FILES, PATCH, REPORT, Page, PageFiles, page_of, pairs, read
 from kernelband.source import between, patch_to_json
 from tests.unit.cli import test_figures as measuring
 from tests.unit.history.rows import run_row, trial_row, variant_row
@@ -160,6 +162,28 @@ def test_the_default_database_is_not_named(tmp_path: Path, monkeypatch: pytest.M
     db = predicted(tmp_path, {path: "BLOCK = 64\n"}, {path: "BLOCK = 128\n"})
     monkeypatch.setattr(pages, "find_place", lambda _: Place(db))
     assert "--db" not in read(db, Page("a1b2c3", 1, AGAIN))
+
+
+def test_a_file_is_read_only_and_may_become_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files = PageFiles()
+    files.remove()
+    files = PageFiles()
+    path = files.put(("r", "1", "report.md"), "one\r\n\ud800")
+    assert path.read_bytes() == b"one\r\n\xed\xa0\x80"
+    assert files.put(("r", "1", "report.md"), "two") == path
+    assert path.read_text() == "two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o444
+    assert stat.S_IMODE(path.parents[2].stat().st_mode) == 0o700
+    with pytest.raises(SourceError, match="can't be written"):
+        files.put(("a" * 300,), "text")
+    files.remove()
+    with pytest.raises(SourceError, match="the server is shutting down"):
+        files.put(("r", "1", "report.md"), "three")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(SourceError, match="can't be written"):
+        PageFiles().put(("a",), "text")
 
 
 def test_a_start_of_the_server_does_not_wait_for_what_explains() -> None:

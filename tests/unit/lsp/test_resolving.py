@@ -12,9 +12,9 @@ from typing import Any
 
 from lsprotocol import types
 
-from kernelband.lsp.applying import Wanted, variant_edit
 from kernelband.lsp.documents import Document
 from kernelband.lsp.findings import Findings
+from kernelband.lsp.variant_edit import Wanted, variant_edit
 from tests.golden.histories import HISTORIES, KERNEL, TEXT, write
 
 MOST_CALLS = 200  # of our functions

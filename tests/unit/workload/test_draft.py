@@ -208,6 +208,34 @@ WANTED: dict[tuple[str, str | None], str] = {
         block = 128
         geglu(x, gate, out, block)
     """,
+    ("bare_add", None): """
+        n_elements = 16777216
+        dtype = torch.float32
+        x_ptr = torch.randn(n_elements, device="cuda", dtype=dtype)
+        y_ptr = torch.randn(n_elements, device="cuda", dtype=dtype)
+        out_ptr = torch.empty(n_elements, device="cuda", dtype=dtype)
+        alpha = 1.0
+        BLOCK_SIZE = 1024
+        add_kernel[(triton.cdiv(n_elements, BLOCK_SIZE),)](x_ptr, y_ptr, out_ptr, n_elements, alpha, BLOCK_SIZE)
+    """,
+    ("bare_softmax", None): """
+        rows, n_cols = 4096, 4096
+        dtype = torch.float32
+        output_ptr = torch.empty(rows, n_cols, device="cuda", dtype=dtype)
+        input_ptr = torch.randn(rows, n_cols, device="cuda", dtype=dtype)
+        weight_ptr = torch.randn(n_cols, device="cuda", dtype=dtype)
+        input_row_stride = n_cols
+        output_row_stride = n_cols
+        BLOCK_SIZE = triton.next_power_of_2(n_cols)
+        softmax_kernel[(rows,)](output_ptr, input_ptr, weight_ptr, input_row_stride, output_row_stride, n_cols, BLOCK_SIZE)
+    """,
+    ("bare_copy", None): """
+        n = 16777216
+        dtype = torch.float32
+        x = torch.randn(n, device="cuda", dtype=dtype)
+        y = torch.empty(n, device="cuda", dtype=dtype)
+        copy_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
+    """,
     ("flash_attention", None): """
         batch, seqlen_q, nheads, d, seqlen_k = 4, 2048, 16, 64, 2048
         q = torch.randn(batch, seqlen_q, nheads, d, device="cuda", dtype=torch.float16)
@@ -312,6 +340,7 @@ def require_complete(draft: Draft) -> None:
         used = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         bound = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         local = {n.target.id for n in ast.walk(statement) if isinstance(n, ast.comprehension) and isinstance(n.target, ast.Name)}
+        local |= {a.arg for n in ast.walk(statement) if isinstance(n, ast.Lambda) for a in n.args.args}
         assert used - there - local <= {"range", "isinstance", "tuple"}, ast.unparse(statement)
         there |= bound
     lines = {name: line for line in draft.text.splitlines() if " = " in line for name in line.partition(" = ")[0].strip().split(", ")}
@@ -412,6 +441,59 @@ def test_a_weight_is_as_long_as_the_mask_that_reads_it(tmp_path: Path) -> None:
     assert commented(draft, "w =") == "as the kernel indexes it"
 
 
+ADDRESSES = """
+@triton.jit
+def at_kernel(x_ptr, y_ptr, at_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    {body}
+"""
+#: what the kernel does: what the lines of x, y and at begin with.
+KERNELS: dict[str, tuple[str, list[str]]] = {
+    "a length for each row": (
+        "tl.store(y_ptr + row * n + cols, tl.load(x_ptr + row * n + cols), mask=cols < tl.load(at_ptr + row))",
+        ["x = torch.randn(n_rows, N", "y = torch.empty(n_rows, N", "at = torch.randint(0, N, (n_rows,)"],
+    ),
+    "rows that are looked up": (
+        "tl.store(y_ptr + row * n + cols, tl.load(x_ptr + tl.load(at_ptr + row) * n + cols, mask=cols < n), mask=cols < n)",
+        ["x = torch.randn(", "y = torch.empty(n_rows, N", "at = torch.randint(0, "],
+    ),
+    "no row twice where it is stored": (
+        "tl.store(y_ptr + tl.load(at_ptr + row) * n + cols, tl.load(x_ptr + row * n + cols, mask=cols < n), mask=cols < n)",
+        ["x = torch.randn(n_rows, N", "y = torch.zeros(", "at = torch.randperm("],
+    ),
+    "any row where it is added": (
+        "tl.atomic_add(y_ptr + tl.load(at_ptr + row) * n + cols, tl.load(x_ptr + row * n + cols, mask=cols < n), mask=cols < n)",
+        ["x = torch.randn(n_rows, N", "y = torch.randn(", "at = torch.randint(0, "],
+    ),
+    "yes or no": (
+        "tl.store(y_ptr + row * n + cols, tl.where(tl.load(at_ptr + row * n + cols), tl.load(x_ptr + row * n + cols, mask=cols < n), 0))",
+        [
+            "x = torch.randn(n_rows, N",
+            "y = torch.empty(n_rows, N",
+            'at = torch.randint(0, 2, (n_rows, N), device="cuda", dtype=torch.bool)',
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KERNELS)
+def test_how_the_kernel_indexes(tmp_path: Path, case: str) -> None:
+    body, wanted = KERNELS[case]
+    host = "def run(x, y, at, n_rows, N):\n    at_kernel[(n_rows,)](x, y, at, N, BLOCK=64)\n"
+    draft = of_text(tmp_path, ADDRESSES.format(body=body) + host)
+    for start in wanted:
+        assert any(line.startswith(start) for line in code(draft)), draft.text
+    require_complete(draft)
+
+
+def test_what_the_function_makes_is_no_larger_than_its_arguments_may_be(tmp_path: Path) -> None:
+    host = "def outer(a, b):\n    out = a.new_empty((a.numel(), b.numel()))\n    copy_kernel[(1,)](a, out, a.numel(), BLOCK=64)\n"
+    lines = code(of_text(tmp_path, COPY + host + "    copy_kernel[(1,)](b, out, b.numel(), BLOCK=64)\n"))
+    sizes = [int(n) for n in lines[0].partition(" = ")[2].split(", ")]
+    assert sizes[0] * sizes[-1] <= 1 << 26
+
+
 def test_sizes_that_are_passed_beside_their_tensors(tmp_path: Path) -> None:
     host = "def scale(x, w, y, n_rows, n_cols):\n    rows_kernel[(n_rows,)](x, w, y, n_cols, n_cols, BLOCK=4096)\n"
     draft = of_text(tmp_path, ROWS + host)
@@ -501,7 +583,14 @@ def test_a_file_that_no_import_can_name_gets_the_entry_itself(tmp_path: Path) ->
 
 
 REFUSED: dict[str, tuple[str, str]] = {
-    "nothing launches it": ("", "No code was found that launches copy_kernel"),
+    "nothing launches it, and it has two axes": (
+        COPY.replace("copy_kernel", "square_kernel").replace("tl.program_id(0) * BLOCK", "tl.program_id(1) * BLOCK + tl.program_id(0)"),
+        "No code was found that launches square_kernel, and its grid can't be told from the kernel alone",
+    ),
+    "another kernel calls it": (
+        "@triton.jit\ndef outer_kernel(x, n):\n    copy_kernel(x, x, n, 64)\n",
+        "No code was found that launches copy_kernel",
+    ),
     "only a test does": ("def test_it():\n    copy_kernel[(1,)](x, y, 3, BLOCK=64)\n", "launched in test_it only"),
     "only a function that is handed out": (
         "def make(y):\n    def inner(x):\n        copy_kernel[(1,)](x, y, 3, BLOCK=64)\n    return inner\n",
@@ -514,7 +603,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 def test_what_is_too_far_is_refused_in_a_sentence(tmp_path: Path, case: str) -> None:
     text, said = REFUSED[case]
     with pytest.raises(WorkloadError, match=said):
-        of_text(tmp_path, COPY + text)
+        of_text(tmp_path, COPY + text, "square_kernel" if "square_kernel" in text else "copy_kernel")
 
 
 # ------------------------------------------------------------ what a person says

@@ -9,15 +9,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText
-from kernelband.lsp.applying import Wanted, variant_edit
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.fixes import fixes, unverified
 from kernelband.lsp.features.menu import menu
 from kernelband.lsp.inspections import INSPECTION
-from kernelband.lsp.ranking import VariantFinding
 from kernelband.lsp.refusal import Refused, can_name
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.variant_edit import Wanted, variant_edit
 from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel
 

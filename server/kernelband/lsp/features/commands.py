@@ -13,25 +13,25 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText, UsageError
-from kernelband.lsp.applying import Wanted, variant_diff, variant_edit
 from kernelband.lsp.features import lens, pages, refusals
 from kernelband.lsp.features.actions import of_inspection
-from kernelband.lsp.features.choosing import choose_device, choose_entry, device_of, draft_entry
+from kernelband.lsp.features.choose import choose_device, choose_entry, device_of, draft_entry
 from kernelband.lsp.features.cursor import kernels_at
 from kernelband.lsp.features.environment import environment
-from kernelband.lsp.features.inspecting import inspect
-from kernelband.lsp.features.listing import forget, kernels, list_runs
+from kernelband.lsp.features.inspect import inspect
 from kernelband.lsp.features.menu import all_of
+from kernelband.lsp.features.pages import compare, explain, reproduce
 from kernelband.lsp.features.plan import plan
-from kernelband.lsp.features.reporting import report, run_report
-from kernelband.lsp.features.reviewing import accept, decide, reject, review
-from kernelband.lsp.features.running import start
-from kernelband.lsp.features.showing import compare, explain, reproduce
-from kernelband.lsp.features.verifying import optimize_changed, verify
+from kernelband.lsp.features.report import report, run_report
+from kernelband.lsp.features.review import accept, decide, reject, review
+from kernelband.lsp.features.start import start
+from kernelband.lsp.features.verify import optimize_changed, verify
+from kernelband.lsp.features.views import forget, kernels, list_runs
 from kernelband.lsp.refusal import Refused, can_name
 from kernelband.lsp.remedies import of_error, words
 from kernelband.lsp.run_request import request, with_budget
 from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.variant_edit import Wanted, variant_diff, variant_edit
 from kernelband.lsp.wording import title
 
 TAKEN_S = 2.0  # until a client's didChange shows the edit that it took

@@ -6,7 +6,7 @@ import re
 
 from lsprotocol import types
 
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.text import Lines
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lsprotocol import types
 
 from kernelband.explain.hintpages import address
-from kernelband.lsp.drift import View
-from kernelband.lsp.hinting import Placed, wanted
+from kernelband.lsp.document_view import View
+from kernelband.lsp.hint_places import Placed, wanted
 from kernelband.lsp.notebooks import Book
 from kernelband.lsp.server import KernelBandServer
 

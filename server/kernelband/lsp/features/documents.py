@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from kernelband.lsp.features import configuring, diagnostics, inspecting
+from kernelband.lsp.features import configuration, diagnostics, inspect
 from kernelband.lsp.server import KernelBandServer
 
 
@@ -15,7 +15,7 @@ def register(server: KernelBandServer) -> None:
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         server.index.opened(document.uri, document.version, document.text)
-        configuring.changed(server, document.uri)
+        configuration.changed(server, document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
@@ -23,7 +23,7 @@ def register(server: KernelBandServer) -> None:
         document = server.documents.get_text_document(uri)
         version = document.version if document.version is not None else params.text_document.version
         server.index.changed(uri, version, document.source)  # both of now: the next change may be in them already
-        configuring.changed(server, uri)
+        configuration.changed(server, uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -31,8 +31,8 @@ def register(server: KernelBandServer) -> None:
         server.standings.closed(params.text_document.uri)
         server.diagnoses.closed(params.text_document.uri)
         diagnostics.closed(server, params.text_document.uri)
-        inspecting.closed(server, params.text_document.uri)
-        configuring.closed(server, params.text_document.uri)
+        inspect.closed(server, params.text_document.uri)
+        configuration.closed(server, params.text_document.uri)
         server.look_again(params.text_document.uri)  # what the file holds counts now for the programs that it is part of
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
@@ -41,4 +41,4 @@ def register(server: KernelBandServer) -> None:
         if snapshot is not None:
             server.standings.look(snapshot)
         server.look_again(params.text_document.uri)
-        inspecting.saved(server, params.text_document.uri)
+        inspect.saved(server, params.text_document.uri)

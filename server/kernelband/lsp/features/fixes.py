@@ -9,8 +9,7 @@ from lsprotocol import types
 from kernelband.explain.hints import MOVES
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.diagnostics import shown
-from kernelband.lsp.ranking import VariantFinding
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
 
 MOST_OFFERED = 3  # variants for a hint

@@ -8,10 +8,10 @@ import re
 from lsprotocol import types
 
 from kernelband.errors import HistoryError
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.features.costs import line_costs
 from kernelband.lsp.findings import Finding
-from kernelband.lsp.hovering import Compiled, constexpr_hover, kernel_hover, launch_hover, line_hover
+from kernelband.lsp.hover_text import Compiled, constexpr_hover, kernel_hover, launch_hover, line_hover
 from kernelband.lsp.index import place
 from kernelband.lsp.original import Original
 from kernelband.lsp.server import KernelBandServer

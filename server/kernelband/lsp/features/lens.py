@@ -6,10 +6,9 @@ import time
 
 from lsprotocol import types
 
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.index import place
-from kernelband.lsp.ranking import VariantFinding
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
 from kernelband.lsp.wording import short, worth

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from lsprotocol import types
 
-from kernelband.lsp.features import diagnostics, inspecting
+from kernelband.lsp.features import diagnostics, inspect
 
 if TYPE_CHECKING:
     from kernelband.lsp.notebooks import Book
@@ -42,7 +42,7 @@ def register(server: KernelBandServer) -> None:
         server.index.closed(uri)
         server.standings.closed(uri)
         server.diagnoses.closed(uri)
-        inspecting.closed(server, uri)
+        inspect.closed(server, uri)
         for cell in params.cell_text_documents:
             diagnostics.closed(server, cell.uri)
 
@@ -52,4 +52,4 @@ def register(server: KernelBandServer) -> None:
         snapshot = server.index.latest(found.uri) if found is not None else None
         if found is not None and snapshot is not None:
             server.standings.look(snapshot)
-            inspecting.saved(server, found.uri)
+            inspect.saved(server, found.uri)

@@ -13,6 +13,7 @@ from attrs import frozen
 from kernelband.errors import SourceError, WorkloadError
 from kernelband.source import Workspace, is_notebook
 from kernelband.source.model import Place, Program
+from kernelband.workload.draft.bare_kernel import Grid, read_kernel
 from kernelband.workload.draft.call_sites import apply_calls
 from kernelband.workload.draft.code import Code, Definition
 from kernelband.workload.draft.guess import Guess
@@ -21,7 +22,7 @@ from kernelband.workload.draft.host_body import Followed
 from kernelband.workload.draft.shapes import settle
 from kernelband.workload.draft.signature import apply_words, parameters
 from kernelband.workload.draft.text import Writer
-from kernelband.workload.draft.values import Instance, Param, Size, Value
+from kernelband.workload.draft.values import Instance, Param, Size, Tensor, Value
 
 
 @frozen
@@ -59,8 +60,14 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
     path = host.function.place.path
     if is_notebook(path):
         raise WorkloadError(f"{path} is a notebook: its cells are run as they are, so it needs no entry.", kind="no_entry")
-    constructor, called = _followed(code, host)
-    writer = Writer(host, (*constructor, *called), answers or {})
+    grid: Grid | None = None
+    followed = Followed(code)
+    if host.kind == "kernel":
+        constructor, (called, grid) = [], _launched(followed, host, program)
+    else:
+        constructor, called = _followed(followed, host)
+    made = [v.shape for launch in followed.launches for v in launch.passed.values() if isinstance(v, Tensor)]
+    writer = Writer(host, (*constructor, *called), answers or {}, grid, made)
     body = writer.body(constructor, called)
     used = [name for name in ("torch", "triton") if any(re.search(rf"(?<![\w.]){name}\.", line) for line in body)] or ["torch"]
     where, module = _where(workspace, path, out)
@@ -77,9 +84,22 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
     return Draft(where, text, module is None, name, host.called, tuple(writer.guesses), host.others)
 
 
-def _followed(code: Code, host: Host) -> tuple[list[Param], list[Param]]:
+def _launched(followed: Followed, host: Host, program: Program) -> tuple[list[Param], Grid]:
+    kernel = program.kernel
+    chosen = {*kernel.heuristics, *(name for config in kernel.configs for name in config.constants)}
+    found = read_kernel(followed, host.function, chosen)
+    if found is None:
+        raise WorkloadError(
+            f"No code was found that launches {kernel.place.name}, and its grid can't be told from the kernel alone: write a function "
+            "that launches it.",
+            kind="no_entry",
+        )
+    return found
+
+
+def _followed(followed: Followed, host: Host) -> tuple[list[Param], list[Param]]:
     """The parameters of the constructor, where there is one, and of what is called, with all that is known of them."""
-    followed = Followed(code)
+    code = followed.code
     constructor: list[Param] = []
     first: Value = None
     if host.kind == "method" and host.owner is not None:

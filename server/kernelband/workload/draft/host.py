@@ -37,7 +37,7 @@ class Host:
     def title(self) -> str:
         """For the name of the entry: ``liger_rms_norm`` of LigerRMSNormFunction."""
         inner = self.function.place.name.strip("_")
-        own = self.owner is None or self.kind == "apply" or inner in ("forward", "call")
+        own = self.owner is None or self.kind == "apply" or inner in ("forward", "call", "apply")
         name = re.sub(r"(?<=\w)(Function|AutoGrad|Func)$", "", self.name.strip("_")) if own else inner
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
         return re.sub("_+", "_", words).lower() if words != words.upper() or len(words) > 3 else name
@@ -63,8 +63,11 @@ def find_host(code: Code, program: Program) -> Host:
         found = code.definition(Place(host.place.path, qualname))
         if found is not None and (qualname == host.place.qualname or _calls_inside(found, host.place.name)):
             reached += _upwards(code, found, backward=host.kind == "backward")
+    bare = code.definition(kernel) if not program.hosts and not program.handed_on and "." not in kernel.qualname else None
+    if bare is not None:
+        return Host("kernel", kernel.name, kernel.name, bare)
     if not reached:
-        raise WorkloadError(_nobody(program), kind="no_entry")
+        raise _nobody(program)
     order = {"function": 0, "apply": 1, "method": 2, "kernel": 3}
     best = min(reached, key=lambda r: (_private(r[1]), r[0], r[1].backward, order[r[1].kind], r[1].function.place.path != kernel.path))[1]
     names = dict.fromkeys(h.called for steps, h in reached if steps == 0 and h.called != best.called)
@@ -76,13 +79,14 @@ def _calls_inside(outer: Definition, name: str) -> bool:
     return any(isinstance(n, ast.Call) and ast.unparse(n.func) in (name, f"{name}.apply") for n in ast.walk(outer.node))
 
 
-def _nobody(program: Program) -> str:
+def _nobody(program: Program) -> WorkloadError:
     name = program.kernel.place.name
-    if program.hosts:
-        where = ", ".join(dict.fromkeys(h.place.qualname for h in program.hosts))
-        at = "at the top of a file" if where == "<module>" else f"in {where}"
-        return f"{name} is launched {at} only, so there is no function for an entry to call: `--entry` takes that itself."
-    return f"No code was found that launches {name}, so no entry can be drafted: write a function that launches it."
+    if not program.hosts:
+        return WorkloadError(f"No code was found that launches {name}, so no entry can be drafted for it.", kind="no_entry")
+    where = ", ".join(dict.fromkeys(h.place.qualname for h in program.hosts))
+    at = "at the top of a file" if where == "<module>" else f"in {where}"
+    said = f"{name} is launched {at} only, so there is no function for an entry to call: choose what launches it as the entry."
+    return WorkloadError(said, kind="no_entry", terminal="`kernelband optimize` takes it with --entry FILE.py::NAME, or ::__main__.")
 
 
 def _private(host: Host) -> bool:
@@ -126,7 +130,12 @@ def _calls(caller: Definition, one: Definition, owner: str) -> bool:
 def _host(code: Code, function: Definition, *, backward: bool) -> Host | None:
     place = function.place
     node = function.function
-    if node is None or place.name.lower().startswith(("test", "bench")) or isinstance(node, ast.AsyncFunctionDef):
+    if (
+        node is None
+        or not place.name.strip("_")
+        or place.name.lower().startswith(("test", "bench"))
+        or isinstance(node, ast.AsyncFunctionDef)
+    ):
         return None
     if "." not in place.qualname:
         return Host("function", place.name, place.name, function, backward=backward and place.name != "backward" and _uses_grad(function))

@@ -60,7 +60,7 @@ class Followed:
             use = uses.get(name, Use())
             if use.pointer:
                 tensor_of(value, "the kernel reads or writes it")
-            elif isinstance(value, Param) and use.count and not use.fraction:
+            elif isinstance(value, Param) and use.count:
                 value.is_a("int", "the kernel counts with it")
             elif isinstance(value, Param) and use.fraction:
                 value.fraction = True

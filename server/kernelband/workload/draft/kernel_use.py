@@ -42,7 +42,7 @@ class _Reader:
     def use(self, name: str) -> Use:
         return self.uses.setdefault(name, Use())
 
-    def address(self, value: Place, mask: Place, *, stored: bool) -> Place:
+    def address(self, value: Place, mask: Place, *, stored: bool, atomic: bool = False) -> Place:
         """What is loaded through it."""
         if not value.bases:
             return Place()
@@ -59,8 +59,8 @@ class _Reader:
             if of != pointer:
                 self.use(of).integer = True
                 self.use(of).index.append((pointer, times))
-                self.use(of).scattered = self.use(of).scattered or stored
-                use.scattered = use.scattered or stored
+                self.use(of).scattered = self.use(of).scattered or (stored and not atomic)
+                use.scattered = use.scattered or (stored and not atomic)
         for part in value.parts | set(value.bases[1:]) | set(mask.bounds):
             if part in self.uses:
                 self.use(part).count = True
@@ -174,10 +174,15 @@ class _Body:
             if isinstance(op, (ast.Lt, ast.LtE)) and right.part:
                 bounds.append(right.part)
             elif isinstance(op, (ast.Lt, ast.LtE)) and len(right.bases) == 1 and not right.parts and not right.loaded:
+                if left.loaded:  # numbers are compared, not places
+                    continue
                 bounds.append(right.bases[0])
-                self.reader.use(right.bases[0]).count = not left.loaded
+                self.reader.use(right.bases[0]).count = True
                 if left.span and left.parts == frozenset({RANGE}):
                     self.reader.use(left.span).covers = right.bases[0]
+            if isinstance(op, (ast.Lt, ast.LtE)) and RANGE in left.parts and right.loaded and not right.cast:
+                for name, _ in right.loaded:  # a length
+                    self.reader.use(name).integer = True
             for one, other in ((left, right), (right, left)):
                 sure = isinstance(other.constant, int) and other.constant < 0
                 places = RANGE in other.parts or any("ignore" in b.lower() or "pad" in b.lower() for b in other.bases)
@@ -202,7 +207,7 @@ class _Body:
             mask = mask if "mask" in named or owner.bases or len(given) < 2 else given[1]
             got = self.reader.address(where, mask, stored=False)
             if name.startswith("atomic"):
-                self.reader.address(where, mask, stored=True)
+                self.reader.address(where, mask, stored=True, atomic=True)
             return got
         if name == "store" or name.startswith("store_"):
             mask = mask if "mask" in named or owner.bases or len(given) < 3 else given[2]

@@ -89,6 +89,11 @@ def _by_use(tensor: Tensor, use: Use, launch: Launched) -> None:
                 if not dim.root.names and dim.root.value is None and bound.root.numel is None:
                     dim.merge(bound)
         return
+    twin = next((t for t, u in _pointers(launch) if t.shape.root.rank is not None and RANGE in u.parts and _alike(u, use)), None)
+    if twin is not None and not shape.known:
+        shape.merge(twin.shape)
+        tensor.why = f"the kernel goes over it as over {twin.name}" if twin.name else "as the kernel indexes it"
+        return
     values = [passed.get(part) for part in sorted(use.strides - launch.constants)]
     strides = [v.tensor for v in (*values, *(passed.get(p) for p in use.parts)) if isinstance(v, Stride)]
     other = next((t for t in strides if t.shape.root is not shape.root), None)
@@ -138,6 +143,13 @@ def _by_steps(tensor: Tensor, use: Use, launch: Launched) -> None:
         rounded = size is not None and size.root.formula is not None and size.root.formula[0] == CEILING
         if isinstance(stride, Stride) and stride.tensor.shape.root is tensor.shape.root and size is not None and not rounded:
             _if_free(tensor.shape.dim(stride.index), size)
+
+
+def _alike(one: Use, other: Use) -> bool:
+    """Whether addresses are made in the same way."""
+    return (one.parts, one.strides, one.around, one.spans, one.bounds) == (
+        *(other.parts, other.strides, other.around, other.spans, other.bounds),
+    )
 
 
 def _if_free(dim: Size, size: Size) -> None:

@@ -14,6 +14,7 @@ from kernelband.workload.draft.values import CEILING, POWER, Param, Shape, Size
 MOST_ELEMENTS = 1 << 26  # of a tensor
 PLENTY = 1 << 20  # a size of a kernel that goes over rows is no larger
 DEEPEST = 12
+LONG = 1024  # a dimension that isn't long isn't shortened before all others are as short
 LONGEST_NAME = 24
 
 
@@ -89,8 +90,15 @@ def _calculated(operator: str, a: int, b: int) -> int:
     return {"+": a + b, "-": a - b, "*": a * b, "//": a // max(b, 1), **rounded}[operator]
 
 
-def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Collection[str]) -> Sizes:
-    """Names and numbers for all dimensions of the tensors and for what they depend on. ``taken``: names that mean something else."""
+def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Collection[str], made: Sequence[Shape] = ()) -> Sizes:
+    """Names and numbers for all dimensions of the tensors and for what they depend on.
+
+    Args:
+        params: of the function.
+        answers: what a person says, by label.
+        taken: names that mean something else.
+        made: shapes of what the function makes for the kernel, which must not be too large, either.
+    """
     shapes = [p.tensor.shape for p in params if p.kind in ("tensor", "tensors") and p.tensor.shape.root.rank is not None]
     counts = [p.size.root for p in params if p.kind == "int"]
     free = [s for s in _needed(shapes, counts) if s.value is None and s.formula is None and s.numel is None]
@@ -105,7 +113,8 @@ def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Col
     for root in free:
         if root not in sizes.numbers and root not in counts:
             sizes.number(root)
-    for shape in shapes:
+    known = [s for s in made if s.root.rank is not None and all(d.root in sizes.numbers or d.root.parts for d in s.dims())]
+    for shape in (*shapes, *known):
         _shrink(sizes, shape)
     return sizes
 
@@ -171,11 +180,14 @@ def _guess(shape: Shape, at: int, *, flat: bool) -> int:
 
 
 def _shrink(sizes: Sizes, shape: Shape) -> None:
-    """Until it has no more than so many elements: the first of the dimensions that are guessed is halved, and halved again."""
-    for size in shape.dims():
-        root = size.root
-        while math.prod(map(sizes.number, shape.dims())) > MOST_ELEMENTS and _may_shrink(sizes, root):
-            sizes.numbers[root] //= 2
+    """Until it has no more than so many elements: the first dimension that is long and guessed is halved, and halved again."""
+    roots = _needed([shape], [])
+    while math.prod(map(sizes.number, shape.dims())) > MOST_ELEMENTS:
+        may = [root for root in roots if _may_shrink(sizes, root)]
+        root = next((r for r in may if sizes.numbers[r] > LONG), max(may, key=lambda r: sizes.numbers[r], default=None))
+        if root is None:
+            return
+        sizes.numbers[root] //= 2
 
 
 def _may_shrink(sizes: Sizes, root: Size) -> bool:

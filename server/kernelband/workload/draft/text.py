@@ -11,10 +11,11 @@ from attrs import define, field
 from kernelband.errors import UsageError
 from kernelband.source.syntax import expression_tree
 from kernelband.workload.draft import names
+from kernelband.workload.draft.bare_kernel import Grid
 from kernelband.workload.draft.guess import Guess, decide, shared_dtype, value_of
 from kernelband.workload.draft.host import Host
 from kernelband.workload.draft.sizes import Sizes, choose_sizes
-from kernelband.workload.draft.values import GUESSED, Param, Tensor
+from kernelband.workload.draft.values import GUESSED, Param, Shape, Tensor
 
 DTYPE = "dtype"
 DTYPES = frozenset(
@@ -31,6 +32,8 @@ class Writer:
     host: Host
     params: Sequence[Param]  # of the constructor and of what is called
     answers: Mapping[str, str]
+    grid: Grid | None = None  # of a kernel that is launched by the draft itself
+    made: Sequence[Shape] = ()  # of what the function makes for the kernel
     sizes: Sizes = field(init=False)
     dtype: tuple[str, str] = field(init=False)  # and why
     guesses: list[Guess] = field(factory=list[Guess])
@@ -49,7 +52,7 @@ class Writer:
         self._dtype_name = next(n for n in (DTYPE, "input_dtype", "dtype_of_all") if n not in own)
         counts = {p.label for p in passed if p.kind == "int"}
         whole = {n: int(v) for n, v in self.answers.items() if v.isdecimal() and int(v) > 0}
-        self.sizes = choose_sizes(passed, whole, (own - counts) | {DTYPE, "out"})
+        self.sizes = choose_sizes(passed, whole, (own - counts) | {DTYPE, "out"}, self.made)
         for label in self.sizes.labels.values():
             if label in self.answers and label not in whole:
                 raise UsageError(f"{label}={self.answers[label]} is no size: say a whole number above 0.")
@@ -188,6 +191,13 @@ class Writer:
         self.guesses.append(Guess(param.label, value, why))
         self._line(f"{param.label} = {value}", f"{GUESSED}: {why}")
 
+    def _grid(self, grid: Grid) -> str:
+        over = self.sizes.text(grid.over)
+        if grid.tuned:
+            return f'lambda meta: (triton.cdiv({over}, meta["{grid.by}"]),)'
+        by = next((p.label for p in self.params if p.name == grid.by), "")
+        return f"(triton.cdiv({over}, {by}),)" if by else f"({over},)"
+
     def _call(self, constructor: Sequence[Param], called: Sequence[Param]) -> None:
         host = self.host
         function = host.called
@@ -198,6 +208,8 @@ class Writer:
             self._line(f"module = {made}" + (f'.to(device="cuda"{to})' if is_module else ""))
             method = host.function.place.name
             function = "module" if is_module and method == "forward" else "module" if method == "__call__" else f"module.{method}"
+        if self.grid is not None:
+            function = f"{host.name}[{self._grid(self.grid)}]"
         call = f"{function}({_passed(called)})"
         if not host.backward:
             self._line(call)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from kernelband.lsp.drift import View
+from kernelband.lsp.document_view import View
 from kernelband.lsp.edits import Edit, between
 from kernelband.lsp.index import Snapshot
 from kernelband.lsp.text import Lines

@@ -13,7 +13,7 @@ from lsprotocol import types
 from kernelband.errors import KernelBandError, SourceError, UsageError, WorkloadError
 from kernelband.lsp.changed import Changed, changed_kernels
 from kernelband.lsp.features import refusals
-from kernelband.lsp.features.running import start
+from kernelband.lsp.features.start import start
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun, Request
 from kernelband.lsp.parts import needed

@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 from kernelband.errors import SourceError, StaleText, UsageError
-from kernelband.history import Store, runs, trials
-from kernelband.lsp.applying import Part, Wanted, edited, parts
+from kernelband.history import Store, runs, trials, view
 from kernelband.lsp.review import Answer, Version, answered, chain, read_words
 from kernelband.lsp.server import KernelBandServer
+from kernelband.lsp.variant_edit import Part, Wanted, edited, parts
 
 
 async def review(server: KernelBandServer, uri: str, kernel: str, run: str, number: int) -> Answer:
@@ -57,6 +57,6 @@ def decide(db: Path, run: str, number: int, decision: str) -> None:
     """
     with Store.write(db) as store:
         whole = runs.find(store, run).id
-        if not store.rows("SELECT id FROM variants WHERE run = ? AND id = ? AND id", [whole, number]):
+        if number not in view.numbers(store, whole):
             raise UsageError(f"There is no variant {number} of run {whole}, so nothing was decided: look at the kernel's report.")
         trials.decide(store, whole, number, decision)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelband.explain.hints import CODES, Hint
-from kernelband.lsp import hinting
-from kernelband.lsp.hinting import Placed, functions, placed, wanted
+from kernelband.lsp import hint_places
+from kernelband.lsp.hint_places import Placed, functions, placed, wanted
 from kernelband.lsp.text import Lines
 from kernelband.source import IncrementalKernels
 
@@ -79,7 +79,7 @@ def test_lines_move_with_their_function(old: str, new: str) -> None:
 def test_a_function_too_long_to_compare_has_its_hints_at_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     now = KERNEL.replace("i = tl.program_id(0)", "i = 1 + tl.program_id(0)")
     assert shown([at(STORE)], now)[0].startswith("tl.store(")
-    monkeypatch.setattr(hinting, "MOST_TOKENS", 5)
+    monkeypatch.setattr(hint_places, "MOST_TOKENS", 5)
     assert shown([at(STORE)], now) == ["scale"]
     assert shown([at(STORE)])[0].startswith("tl.store(")
 

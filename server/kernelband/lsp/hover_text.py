@@ -19,8 +19,7 @@ from kernelband.hardware.work import Work
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.markdown import as_code, escaped, shortened
 from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
-from kernelband.lsp.ranking import VariantFinding
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.wording import worth
 
 MOST_SHOWN = 3  # variants

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelband.errors import HistoryError, UsageError
-from kernelband.history import Store, runs
+from kernelband.history import Store, runs, view
 from kernelband.history.records import GIVEN
 from kernelband.lsp.catalog import Found
 from kernelband.lsp.features import lens
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.notebooks import Book
-from kernelband.lsp.ranking import VariantFinding
-from kernelband.lsp.run_finding import RunFinding
+from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.source.folders import is_below
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ async def forget(server: KernelBandServer, run: str) -> dict[str, str]:
 
 def _forget(db: Path, run: str) -> RunRow:
     with Store.read(db) as store:
-        if not store.rows("SELECT id FROM runs WHERE id = ?", [run]):  # the beginning of an id is not enough to delete by
+        if view.run_row(store, run) is None:  # the beginning of an id is not enough to delete by
             raise HistoryError(f"There is no run {run!r} in {db}, so nothing was deleted: it may be gone already.")
         row = runs.forget(store, run)
         store.shrink()

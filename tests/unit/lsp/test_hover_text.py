@@ -20,7 +20,7 @@ from kernelband.history import Store, runs, trials
 from kernelband.history.records import CaseRow, FinalRow, MeasurementRow, RunRow, VariantRow
 from kernelband.history.values import works_to_json
 from kernelband.lsp.findings import Finding, Findings
-from kernelband.lsp.hovering import constexpr_hover, kernel_hover, launch_hover
+from kernelband.lsp.hover_text import constexpr_hover, kernel_hover, launch_hover
 from kernelband.lsp.markdown import as_code, escaped
 from kernelband.lsp.original import Original
 from kernelband.search import record

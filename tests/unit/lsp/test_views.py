@@ -11,7 +11,7 @@ from attrs import evolve
 
 from kernelband.history import Store, runs
 from kernelband.history.records import RunRow
-from kernelband.lsp.features.listing import headline
+from kernelband.lsp.features.views import headline
 from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
 from tests.unit.lsp.test_findings import final, measured, three, trial, trials, variant, write
 

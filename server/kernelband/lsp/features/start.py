@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelband.errors import UsageError
-from kernelband.lsp.features import configuring, progress
+from kernelband.lsp.features import configuration, progress
 from kernelband.lsp.liverun import LiveRun, Request
 from kernelband.lsp.server import KernelBandServer
 
@@ -20,6 +20,6 @@ def start(server: KernelBandServer, request: Request) -> LiveRun:
         raise UsageError(f"{request.kernel} is already being {doing} (run {live.id}): wait until that ends, or cancel it.")
     if live.id not in server.shown:
         server.begin(progress.begin(server, live))
-        server.begin(configuring.tell_around(server, live.request.path))
+        server.begin(configuration.tell_around(server, live.request.path))
     server.redraw()
     return live

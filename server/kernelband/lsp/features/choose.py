@@ -13,6 +13,7 @@ from kernelband.errors import HistoryError, UsageError
 from kernelband.hardware import find_device
 from kernelband.hardware.devices import table
 from kernelband.history import Store
+from kernelband.history.view import last_devices
 from kernelband.lsp import choices, run_request
 from kernelband.lsp.choices import Device
 from kernelband.lsp.index import place
@@ -162,13 +163,9 @@ def _seen(db: Path) -> dict[str, str]:
         return {}
     try:
         with Store.read(db) as store:
-            rows = store.rows(
-                "SELECT coalesce(json_extract(options, '$.worker'), '') AS worker, device FROM runs "
-                "WHERE mode = 'measured' ORDER BY created"
-            )
+            return last_devices(store)
     except HistoryError:  # the lens says what is wrong with it
         return {}
-    return {str(r["worker"]): str(r["device"]) for r in rows}
 
 
 def _at(worker: str, found: dict[str, str]) -> str:
