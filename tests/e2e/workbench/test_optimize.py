@@ -25,10 +25,12 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
     screen.explore("scale.py")
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
     assert asked(screen) == LINES
-    screen.eventually(lambda: line(screen, "Python"), lambda found: re.search(r"…/\.worker/bin/python.*torch \d.* · Triton \d", found))
+    screen.eventually(
+        lambda: line(screen, "Python"), lambda found: bool(re.search(r"…/\.worker/bin/python.*torch \d.* · Triton \d", found))
+    )
     screen.eventually(
         lambda: line(screen, "Start"),
-        lambda found: re.search(r"60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found),
+        lambda found: bool(re.search(r"60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found)),
     )
     assert "scale.py::bench" in line(screen, "Entry")
     assert "no GPU: predicted for H100" in line(screen, "Device")
@@ -54,7 +56,7 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
 
     # the next time it is known how long a trial takes
     assert asked(screen) == LINES
-    screen.eventually(lambda: line(screen, "Start"), lambda found: re.search(r"2 trials · about \d+ (s|min)", found))
+    screen.eventually(lambda: line(screen, "Start"), lambda found: bool(re.search(r"2 trials · about \d+ (s|min)", found)))
     assert "From the last run" in line(screen, "Budget")
     screen.press("Escape")
     assert screen.notifications() == []
