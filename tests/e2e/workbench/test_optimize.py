@@ -25,10 +25,12 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
     screen.explore("scale.py")
     screen.eventually(screen.lenses, lambda found: found == ["Optimize"])
     assert asked(screen) == LINES
-    screen.eventually(lambda: line(screen, "Python"), lambda found: re.search(r"…/\.worker/bin/python.*torch \d.* · Triton \d", found))
+    screen.eventually(
+        lambda: line(screen, "Python"), lambda found: bool(re.search(r"…/\.worker/bin/python.*torch \d.* · Triton \d", found))
+    )
     screen.eventually(
         lambda: line(screen, "Start"),
-        lambda found: re.search(r"60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found),
+        lambda found: bool(re.search(r"60 s Python 3\.\d+.* · torch \d.* · no GPU: predicted for H100", found)),
     )
     assert "scale.py::bench" in line(screen, "Entry")
     assert "no GPU: predicted for H100" in line(screen, "Device")
@@ -54,7 +56,7 @@ def test_one_list_says_what_a_run_will_do_and_enter_begins_it(workbench: Workben
 
     # the next time it is known how long a trial takes
     assert asked(screen) == LINES
-    screen.eventually(lambda: line(screen, "Start"), lambda found: re.search(r"2 trials · about \d+ (s|min)", found))
+    screen.eventually(lambda: line(screen, "Start"), lambda found: bool(re.search(r"2 trials · about \d+ (s|min)", found)))
     assert "From the last run" in line(screen, "Budget")
     screen.press("Escape")
     assert screen.notifications() == []
@@ -92,7 +94,7 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
 
     screen.open("scale.py")
     asked(screen)
-    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose what shows it at work first" in found)
+    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose an entry first" in found)
     screen.press("Enter")
     screen.picks("Write one")
     screen.pick("Write one")
@@ -101,5 +103,5 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
     assert "bench_scale.py" in screen.tabs()
     assert "def bench_scale():" in (home.work / "bench_scale.py").read_text()
     told.get_by_role("button", name="Optimize").click()
-    screen.eventually(lambda: line(screen, "Shown by"), lambda found: "bench_scale.py::bench_scale" in found)
+    screen.eventually(lambda: line(screen, "Entry"), lambda found: "bench_scale.py::bench_scale" in found)
     screen.press("Escape")

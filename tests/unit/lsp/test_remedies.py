@@ -39,13 +39,15 @@ def text_of(node: ast.AST) -> str | None:
 
 
 def sentences(path: Path) -> Iterator[str]:
-    """Strings with more than a word that name an option; docstrings, the help of options and headers of patches aren't said to anybody."""
+    """Strings with more than a word that name an option. Left out is what no editor says: docstrings, the help of options, what is for
+    terminals, headers of patches.
+    """
     tree = ast.parse(path.read_text())
     passed: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and isinstance(node.body[0], ast.Expr):
             passed.add(node.body[0].value)
-        if isinstance(node, ast.keyword) and node.arg in ("help", "epilog"):
+        if isinstance(node, ast.keyword) and node.arg in ("help", "epilog", "terminal"):
             passed |= set(ast.walk(node.value))
         if isinstance(node, (ast.JoinedStr, ast.BinOp)) and text_of(node):
             passed |= set(ast.walk(node)) - {node}
