@@ -15,9 +15,11 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.workbench.animation import animated
 from tests.e2e.workbench.conftest import ROOT, SWITCHES, find_programs
@@ -35,24 +37,32 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--film", action="store_true", help="one moving picture of a session")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        history = Path(folder, "history.db")
-        shutil.copy(asked.history, history)  # to accept a variant is written down
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=SWITCHES)
+        with lent(browser, asked.history, "Default Dark Modern") as workbench:
+            (film if asked.film else take)(workbench, asked.file.resolve(), asked.out)
+        browser.close()
+
+
+@contextmanager
+def lent(browser: Browser, history: Path, theme: str) -> Iterator[Workbench]:
+    """A workbench with the extension that knows a copy of ``history``: to accept a variant is written down."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "history.db")
+        shutil.copy(history, copy)
         workbench = Workbench(find_programs(), browser, Path(folder, "profile"))
         workbench.install(ROOT / "vscode-extension" / "dist" / "kernelband.vsix")
-        workbench.configure(
-            {
-                "kernelband.db": str(history),
-                "kernelband.search.interpreter": sys.executable,
-                "workbench.colorTheme": "Default Dark Modern",
-            }
-        )
+        settings = {
+            "kernelband.db": str(copy),
+            "kernelband.search.interpreter": sys.executable,
+            "kernelband.python": str(ROOT / ".worker/bin/python"),
+        }
+        workbench.configure({**settings, "workbench.colorTheme": theme})
         try:
-            (film if asked.film else take)(workbench, asked.file.resolve(), asked.out)
+            yield workbench
         finally:
             workbench.stop()
-            browser.close()
 
 
 def take(workbench: Workbench, file: Path, out: Path) -> None:
