@@ -44,7 +44,7 @@ async def test_an_edit_is_judged_from_the_editor(home: Home) -> None:
         assert action.command is not None
         params = types.ExecuteCommandParams(action.command.command, action.command.arguments)
         answer = await ed.client.workspace_execute_command_async(params)
-        with pytest.raises(Exception, match="Of scale_kernel your edit is verified"):
+        with pytest.raises(Exception, match="scale_kernel is already being verified"):
             await ed.command("optimize", ed.uri, "scale_kernel")
         end = await ed.ended(answer["run"])
         assert (end.state, end.mode, end.headline) == ("finished", "predicted", "likely faster")

@@ -31,7 +31,7 @@ def test_a_reader_that_has_gone_interrupts(world: World) -> None:
     with world.store() as store:
         row = runs.find(store, ended.run)
     assert (row.state, row.reason) == ("interrupted", ended.reason)
-    assert "nobody read" in row.reason
+    assert "its output was closed" in row.reason
     assert world.run(options_of(world.db, ended.run), resume=ended.run).state == "finished"
 
 
