@@ -211,7 +211,7 @@ def test_each_mend_has_a_switch(name: str) -> None:
 
 
 def test_no_such_mend() -> None:
-    with pytest.raises(UsageError, match=r"no mend 'luck'.*forecast"):
+    with pytest.raises(UsageError, match=r"no part 'luck'.*forecast"):
         make_policy(WITHOUT + "luck")
 
 

@@ -251,5 +251,5 @@ def test_much_is_told_in_one_sentence():
     assert said.count(". ") == 0
     assert said.startswith("The original itself writes outside of every tensor, beside x, leaves 1 of 2 elements of return[0] unwritten, ")
     assert "does 6 more faults like these and gives results that differ by up to 2.0e-06 of their RMS" in said
-    assert "reads outside of its tensors, on which 3 of 9 elements of y hang" in told([other])
+    assert "reads outside of its tensors, on which 3 of 9 elements of y depend" in told([other])
     assert told([Faults(), Faults()]) is None
