@@ -71,6 +71,14 @@ def test_nothing_but_what_passed_and_looked_faster_is_the_best_so_far(store: Sto
     assert outcome(store, written(store, run_row(RUN, state="interrupted"), **no)) == ""
 
 
+@pytest.mark.parametrize(("second", "best"), [(1.1, 1), (1.2, 1), (1.3, 2)])
+def test_the_best_so_far_has_the_highest_score_and_of_equal_ones_came_first(store: Store, second: float, best: int) -> None:
+    row = written(store, run_row(RUN, state="interrupted"))  # the first one's is 1.2
+    later = trials.Rows(variants=(evolve(variant_row(RUN, 2), key="2"),), trials=(evolve(trial_row(RUN, 2), score=second),))
+    trials.write(store, later)
+    assert outcome(store, row) == f"best so far: variant {best}, not verified"
+
+
 def test_a_run_that_was_cut_off_names_its_best_prediction(store: Store) -> None:
     row = run_row(RUN, state="interrupted", mode="predicted")
     assert outcome(store, written(store, row, tier="likely faster", correctness="interpreted")) == "predicted: variant 1 likely faster"

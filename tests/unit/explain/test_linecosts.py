@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.explain.linecosts import LineCost, line_costs
+from kernelband.explain.linecosts import LineCost, in_words, line_costs
 from tests.unit.hardware.conftest import make_work
 
 
@@ -32,6 +32,12 @@ def test_what_was_not_counted_is_unknown() -> None:
 
 def test_lines_of_little_of_both_are_left_out() -> None:
     assert [cost.line for cost in line_costs(facts(l5=990, l6=10), launch((5, "load", 1)))] == [5]
+
+
+def test_a_share_that_is_next_to_nothing_is_not_said() -> None:
+    assert in_words(LineCost("k.py", 5, 0.01, 0.5)) == "50 % of the instructions"
+    assert in_words(LineCost("k.py", 5, 0.6, 0.2)) == "60 % of the bytes, 20 % of the instructions"
+    assert in_words(LineCost("k.py", 5, 0.6, None)) == "60 % of the bytes"
 
 
 @given(st.dictionaries(st.integers(1, 50), st.integers(0, 10**12)), st.dictionaries(st.integers(1, 50), st.integers(0, 10**6)))
