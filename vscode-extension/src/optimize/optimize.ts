@@ -183,7 +183,7 @@ export class Optimizer {
     }));
     items.push({ label: vscode.l10n.t("Another budget…") });
     const title = vscode.l10n.t("Optimize {0}", target.kernel);
-    const picked = await vscode.window.showQuickPick(items, { title, placeHolder: vscode.l10n.t("How much may the search use? The final verification is added to it."), ignoreFocusOut: true });
+    const picked = await vscode.window.showQuickPick(items, { title, placeHolder: vscode.l10n.t("How much may the run use, its final verification included?"), ignoreFocusOut: true });
     return !picked || picked.budget ? picked?.budget : typed();
   }
 }
