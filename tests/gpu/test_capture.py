@@ -39,7 +39,7 @@ def test_device_work_is_known(bench: Bench) -> None:
     assert 0 < first["device_us"] < 1000
     assert 0 < first["target_share"] < 1
     assert sum(c["share"] or 0 for c in captured.cases if c["neighbour_of"] is None) == pytest.approx(1)
-    assert any("20 microseconds" in note for note in captured.notes)
+    assert any("20 µs" in note for note in captured.notes)
 
 
 def test_other_kernels_are_named(bench: Bench) -> None:

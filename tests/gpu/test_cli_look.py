@@ -34,7 +34,6 @@ def test_doctor_names_the_gpu_and_says_that_measuring_works(home: Home) -> None:
     assert "GiB free" in first[0]["found"]
     assert "driver" in first[0]["found"]
     assert len(first) == 2, "and who else is on it"
-    assert done.seconds < 15
 
 
 def test_capture_measures_shares_and_times(home: Home) -> None:
