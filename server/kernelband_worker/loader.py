@@ -14,9 +14,9 @@ import inspect
 import sys
 import traceback
 from types import CodeType, ModuleType
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
-from kernelband_worker import recorders
+from kernelband_worker import assertions, recorders
 from kernelband_worker.errors import OperationFailed
 from kernelband_worker.finder import BesideFinder, WorkspaceFinder, WorkspaceLoader, specification
 from kernelband_worker.reports import left_out
@@ -36,7 +36,9 @@ class Loader:
         self.sources = Sources(ask)
         self.recorded: List[Function] = []  # those of ``record`` that were found, as their modules were loaded
         self.executed = 0  # originals
-        self._codes: Dict[Tuple[str, str], CodeType] = {}  # of texts under their real paths, by path and hash
+        #: Without a GPU: whether an assertion that fails now says nothing.
+        self.passed_over: Optional[Callable[[], bool]] = None
+        self._codes: Dict[Tuple[str, str], Tuple[CodeType, bool]] = {}  # of texts under their real paths, by path and hash
         finder = WorkspaceFinder(self)
         self._finders = (finder, BesideFinder(finder))
         self._variants: Dict[str, Siblings] = {}
@@ -218,24 +220,34 @@ class Loader:
 
     def execute(self, module: ModuleType, text: Text, own_builtins: Dict[str, Any], wanted: Optional[Dict[str, Function]] = None) -> None:
         """Run a text as the module, with some builtins of its own and recorders on the ``wanted`` functions."""
-        code = self._recording(text, wanted) if wanted else self._plain(text)
+        code, asks = self._recording(text, wanted) if wanted else self._plain(text)
+        if asks and self.passed_over is not None:
+            own_builtins = {**own_builtins, assertions.PASSED_OVER: lambda: self.passed_over is not None and self.passed_over()}
         if own_builtins:
             vars(module)["__builtins__"] = {**vars(builtins), **own_builtins}
         exec(code, vars(module))
 
-    def _recording(self, text: Text, wanted: Dict[str, Function]) -> CodeType:
+    def _recording(self, text: Text, wanted: Dict[str, Function]) -> Tuple[CodeType, bool]:
         tree = ast.parse(text.text, text.filename)
         for qualname in sorted(recorders.place(tree, wanted)):
             self.recorded.append(wanted[qualname])
-        return compile(tree, text.filename, "exec", dont_inherit=True)
+        return self._compiled(tree, text)
 
-    def _plain(self, text: Text) -> CodeType:
+    def _plain(self, text: Text) -> Tuple[CodeType, bool]:
         """Of a text under its real path once: every variant that reaches it runs it again."""
         key = (text.filename, text.sha256)
-        code = self._codes.get(key) or compile(text.text, text.filename, "exec", dont_inherit=True)
+        found = self._codes.get(key) or self._compiled(text.text, text)
         if text.filename == text.path:
-            self._codes[key] = code
-        return code
+            self._codes[key] = found
+        return found
+
+    def _compiled(self, source: Union[str, ast.Module], text: Text) -> Tuple[CodeType, bool]:
+        """The code, and whether it asks about assertions that fail."""
+        asks = False
+        if self.passed_over is not None:
+            source = ast.parse(source, text.filename) if isinstance(source, str) else source
+            asks = assertions.guard(source)
+        return compile(source, text.filename, "exec", dont_inherit=True), asks
 
     def _siblings(self, variant: str) -> Siblings:
         found = self._variants.get(variant)

@@ -31,6 +31,7 @@ TUTORIAL = """def scale(x: torch.Tensor):
 torch.manual_seed(0)
 x = torch.rand(4096, device=triton.runtime.driver.active.get_active_torch_device())
 print(f"The maximum difference is {torch.max(torch.abs(scale(x) - 2 * x))}")
+assert torch.allclose(scale(x), 2 * x)  # of a sample, and where nothing is launched, this says nothing
 
 
 @triton.testing.perf_report(

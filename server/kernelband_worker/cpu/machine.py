@@ -55,11 +55,13 @@ class Machine:
 
     ``out_of_bounds`` holds ``{"path", "line", "kind", "message", "beside"}`` once per source line and kind of access (``beside``: how many
     bytes before and past which memory, by its address); ``memory`` says which elements are known (``memory.unknown(tensor)``).
+    ``sampled``: some launch left programs out.
     """
 
     def __init__(self) -> None:
         self.memory = Memory()
         self.out_of_bounds: List[Dict[str, Any]] = []
+        self.sampled = False
         self._builder = Builder()
         self._language = Language(self._builder)
         self._site_of = sites(_OWN)
@@ -126,6 +128,7 @@ class Machine:
         finally:
             self._builder.launch = None
             launch.finish(executed, total)
+            self.sampled |= executed < total
         return launch.counter.result(executed, total, [region.end - region.start for region in launch.regions])
 
     def _found(self, seen: Outside) -> None:

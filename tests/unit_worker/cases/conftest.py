@@ -36,8 +36,10 @@ class Run:
         self.state = State("cpu", self.served.ask, lambda method, params: None)
         self.state.session = self.served.session(store=str(store))
         self.loader = self.state.loader = Loader(self.served.ask, self.state.session)
+        self.loader.passed_over = lambda: shim.machine.sampled
         self.loader.install()
         shim.machine.out_of_bounds.clear()
+        shim.machine.sampled = False
 
     def capture(self, module, kernel, hosts, entry, kind="callable", **more):
         params = {

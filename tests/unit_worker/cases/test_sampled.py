@@ -15,6 +15,29 @@ if __name__ == '__main__':
     test_prints()
 """
 
+#: As in a notebook: what is asserted, in a statement or by a function that one calls, stands between what is defined.
+STRAIGHT = """
+
+x = torch.ones(4096, device="cuda")
+
+
+def agree(a, b):
+    assert torch.equal(a, b)
+
+
+for size in (1000, 4096):
+    y = scale(x[:size])
+    assert torch.equal(y, 3.0 * x[:size])
+    agree(y, 3.0 * x[:size])
+
+
+def later():
+    return scale(x)
+
+
+scale(torch.ones(512, device="cuda"))
+"""
+
 
 def test_assertions_about_a_sample_are_passed_over(make):
     run = make()
@@ -43,3 +66,21 @@ def test_what_is_printed_of_a_sample_is_called_so(make, kind, entry, named):
     whole = make({"printing_whole.py": text})
     whole.capture("printing_whole", "scale_kernel", ["scale"], entry, kind=kind, programs=0)
     assert not any("prints" in note for note in whole.notes), whole.notes
+
+
+@pytest.mark.parametrize(("entry", "kind"), [("__main__", "script"), ("later", "callable")])
+def test_what_a_module_asserts_about_a_sample_ends_nothing(make, entry, kind):
+    run = make({"straight.py": make().served.files["plain_function.py"].partition("\n\ndef test_")[0] + STRAIGHT})
+    cases = [c for c in run.capture("straight", "scale_kernel", ["scale"], entry, kind=kind, programs=2) if c["neighbour_of"] is None]
+    assert [c["tensors"][0]["shape"] for c in cases] == [[1000], [4096], [512]]
+    assert any("own assertions have no full results to check" in note for note in run.notes), run.notes
+    assert all(c["ok"] for c in run.check(None, programs=2)["cases"])  # another executor, which imports it as well
+
+
+@pytest.mark.parametrize("wrong", ["    assert torch.equal(y, 4.0", "    agree(y, 4.0"])
+def test_what_a_module_asserts_about_a_whole_result_counts(make, wrong):
+    text = make().served.files["plain_function.py"].partition("\n\ndef test_")[0] + STRAIGHT
+    with pytest.raises(OperationFailed, match=r"The entry .* fails .*AssertionError"):
+        make({"wrong.py": text.replace(wrong.replace("4.0", "3.0"), wrong)}).capture(
+            "wrong", "scale_kernel", ["scale"], "__main__", kind="script", programs=0
+        )
