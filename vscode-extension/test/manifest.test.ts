@@ -78,7 +78,7 @@ test("every setting has a description, an order of its own, and the scope that w
     assert.notEqual(value, undefined, name);
   }
   // What runs and what is reached is the user's own for the machine, never a repository's; a budget and what is shown may be a folder's or a window's.
-  const open = { "kernelband.trials": "resource", "kernelband.seconds": "resource", "kernelband.entry": "resource", "kernelband.lens": "window", "kernelband.diagnostics": "window", "kernelband.lineCosts": "window" };
+  const open = { "kernelband.trials": "resource", "kernelband.seconds": "resource", "kernelband.entry": "resource", "kernelband.lens": "window", "kernelband.diagnostics": "window", "kernelband.lineCosts": "window", "kernelband.problems": "window" };
   assert.deepEqual(
     Object.fromEntries(Object.entries(settings).map(([name, { scope }]) => [name, scope])),
     Object.fromEntries(Object.keys(settings).map((name) => [name, (open as Record<string, string>)[name] ?? "machine"])),

@@ -8,7 +8,7 @@ import { judgedBy } from "../src/review/judging.ts";
 import { fromKept, isMoved, moved, newest, toKept } from "../src/review/persist.ts";
 import { headerLine, isVerified, meantBy, Review } from "../src/review/review.ts";
 import { after, offers, present } from "../src/review/runs.ts";
-import { explained, isKnown, worth } from "../src/review/words.ts";
+import { before, explained, isKnown, worth } from "../src/review/words.ts";
 
 const KERNEL = "file:///w/k.py";
 const HOST = "file:///w/host.py";
@@ -84,6 +84,13 @@ test("all hunks of all files are the variant; the first steps are the one that t
   undo(review);
   assert.deepEqual([text(review, KERNEL), text(review, HOST)], [BEFORE, BEFORE_HOST]);
   assert.equal(review.standing, "none");
+});
+
+test("a line that was there stands beside the buttons, more of them as their number", () => {
+  assert.equal(before(["    BLOCK = 64"]), "− BLOCK = 64");
+  assert.equal(before([`  ${"x".repeat(60)}`]), `− ${"x".repeat(60)}`);
+  assert.equal(before([`  ${"x".repeat(61)}`]), `− ${"x".repeat(59)}…`);
+  assert.equal(before(["a", "b"]), "− 2 lines");
 });
 
 test("a step goes back with all that was made on it", () => {

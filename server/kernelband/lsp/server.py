@@ -171,7 +171,7 @@ class KernelBandServer(LanguageServer):
             log.warning(problem)
         if self.settings.lens != before.lens:
             self.redraw()
-        if self.settings.diagnostics != before.diagnostics:
+        if (self.settings.diagnostics, self.settings.problems) != (before.diagnostics, before.problems):
             for document in self.open_documents():
                 self._diagnosed(document.uri)
         self.runs.command = self.inspections.command = tuple(self.settings.search) or COMMAND

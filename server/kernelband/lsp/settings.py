@@ -20,6 +20,7 @@ class Settings:
     chosen for a file, each with the Python behind it ("": python3). ``trials``, ``seconds``: of a run; 60 seconds where neither is said.
     ``diagnostics``: whether hints are shown, or the codes that aren't. ``inspect``: "save" compiles kernels of trusted folders when their
     file is saved; "off" only when asked to, since it runs the user's program. ``line_costs``: whether each line says what it costs.
+    ``problems``: whether hints are listed where a client lists problems, too, rather than only marked in the text.
     ``pythons``: by folder (resolved), for files in it, before ``python``.
     ``search``: the command that starts KernelBand's command line; none is this server's own. ``model`` writes variants, too; ``base_url``
     is where it is asked.
@@ -37,6 +38,7 @@ class Settings:
     diagnostics: bool | list[str] = True
     inspect: str = "off"
     line_costs: bool = False
+    problems: bool = False
     pythons: Mapping[str, str] = field(factory=dict[str, str])
     search: list[str] = field(factory=list[str])
     model: str | None = None
@@ -48,6 +50,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "seconds": (int, float),
     "lens": (bool,),
     "line_costs": (bool,),
+    "problems": (bool,),
     "diagnostics": (bool, list),
     "workers": (dict,),
     "pythons": (dict,),

@@ -64,13 +64,15 @@ async def test_the_setting_silences(optimized: Home) -> None:
         ed.open()
         await until(ed, lambda found: found == ALL[:2])
 
-        def say(value: object) -> None:
-            params = types.DidChangeConfigurationParams({"kernelband": {"diagnostics": value}})
-            ed.client.workspace_did_change_configuration(params)
+        def say(**settings: object) -> None:
+            ed.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"kernelband": settings}))
 
-        say(True)
+        say(diagnostics=True)
         await until(ed, lambda found: found == ALL)
-        say(False)
+        say(problems=True)  # then an editor lists them, too
+        information = [types.DiagnosticSeverity.Information] * len(ALL)
+        await until(ed, lambda _: [told.severity for told in ed.client.diagnostics[ed.uri]] == information)
+        say(diagnostics=False)
         await until(ed, lambda found: not found)
 
 

@@ -99,7 +99,9 @@ def test_the_first_steps_of_a_variant_are_another_one(scene: Scene) -> None:
     screen.explore(scene.file.name)
     begin(screen)
     lenses = screen.lenses()  # once: the kernel's own, in the middle, changes when the server has looked at the text
-    assert [*lenses[:6], *lenses[8:]] == [*HEADER, "Keep", "Undo", "Keep", "Undo"]
+    (load, _), (launch, _) = LOAD, [f"    scale_kernel[(triton.cdiv{part}" for part in LAUNCH]
+    was = [f"− {load.strip()[:59]}…", f"− {launch.strip()}"]
+    assert [*lenses[:6], *lenses[8:]] == [*HEADER, was[0], "Keep", "Undo", was[1], "Keep", "Undo"]
     assert screen.text() == WHOLE
     assert scene.file.read_text() == TEXT  # a person saves
     assert screen.eventually(lambda: coloured(screen) > 0)
@@ -107,6 +109,15 @@ def test_the_first_steps_of_a_variant_are_another_one(scene: Scene) -> None:
     assert FIGURE in hover.inner_text()
     assert LOAD[0].strip() in hover.inner_text().replace("\xa0", " ")  # the line that was there
     screen.page.locator(".dirty-diff-glyph").first.wait_for()
+
+    # the lines from before, between those of now: the variant's change, although git has one at the same line
+    screen.lens(was[0]).click()
+    peek = screen.page.locator(".peekview-widget")
+    peek.get_by_text("KernelBand review").first.wait_for()
+    screen.eventually(lambda: peek.inner_text().replace("\xa0", " "), lambda found: load.strip() in found)
+    screen.press("Escape")
+    peek.wait_for(state="detached")
+    assert screen.lenses()[:6] == HEADER  # Esc closed the peek, and nothing else
 
     # the launch is kept, the kernel's change undone
     screen.lens("Undo").click()
@@ -305,7 +316,8 @@ def test_over_two_files(scene: Scene) -> None:
     assert screen.text() == edited(KERNEL_FILE, *FACTOR)
     screen.open("host.py")
     assert screen.text() == edited(HOST_FILE, PASSED)
-    assert screen.eventually(screen.lenses) == ["Keep", "Undo"]  # one group, over both files
+    was = f"− scale_kernel[(triton.cdiv{LAUNCH[0]}"
+    assert screen.eventually(screen.lenses) == [was, "Keep", "Undo"]  # one group, over both files
 
     # undone in one, it is undone in both, and there is nothing left to review
     screen.lens("Undo").click()

@@ -14,6 +14,9 @@ from kernelband.lsp.server import REDRAW_S, KernelBandServer
 REFRESHES = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True))
 )
+INLAY_HINTS = types.ClientCapabilities(
+    workspace=types.WorkspaceClientCapabilities(inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True))
+)
 VS_CODE_WAITS_S = 0.25  # the least that it waits after each
 
 
@@ -36,3 +39,18 @@ async def test_at_once_and_then_with_calm_in_between(monkeypatch: pytest.MonkeyP
     finally:
         server.leave()
     assert all(later - earlier > VS_CODE_WAITS_S for earlier, later in itertools.pairwise(asked))
+
+
+@pytest.mark.asyncio
+async def test_costs_of_lines_are_drawn_anew_when_they_are_switched(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[bool]()
+    monkeypatch.setattr(KernelBandServer, "client_capabilities", INLAY_HINTS)
+    server = make_server(None)
+    monkeypatch.setattr(KernelBandServer, "workspace_inlay_hint_refresh", lambda *_: asked.append(server.settings.line_costs))
+    configured = server.protocol.fm.features[types.WORKSPACE_DID_CHANGE_CONFIGURATION]
+    try:
+        for settings in ({"lineCosts": True}, {"lineCosts": True, "trials": 3}, {"lineCosts": False}):
+            configured(types.DidChangeConfigurationParams({"kernelband": settings}))
+    finally:
+        server.leave()
+    assert asked == [True, False]

@@ -8,7 +8,7 @@ export const SCHEME = "kernelband-base";
 export class Baselines implements vscode.TextDocumentContentProvider, vscode.QuickDiffProvider, vscode.Disposable {
   readonly #numbers = new WeakMap<Review, number>(); // the editor remembers a text by its address, so that of each review is another
   #count = 0;
-  #control: { group: vscode.SourceControlResourceGroup; all: vscode.SourceControl } | undefined;
+  readonly #controls = new Map<string, vscode.SourceControl>(); // by the address of the text from before
   readonly #subscriptions: vscode.Disposable;
 
   constructor(private readonly reviews: Reviews) {
@@ -21,7 +21,7 @@ export class Baselines implements vscode.TextDocumentContentProvider, vscode.Qui
   }
 
   dispose(): void {
-    this.#control?.all.dispose();
+    for (const control of this.#controls.values()) control.dispose();
     this.#subscriptions.dispose();
   }
 
@@ -56,25 +56,26 @@ export class Baselines implements vscode.TextDocumentContentProvider, vscode.Qui
     else await vscode.commands.executeCommand("vscode.changes", title, uris.map((uri) => [uri, this.address(uri), uri]));
   }
 
-  /** There while something is under review. */
+  /** One for each file under review: of several changes at a line the gutter shows first what is of the nearest root, so ours before git's. */
   #list(): void {
-    if (!this.reviews.active.length) {
-      this.#control?.all.dispose();
-      this.#control = undefined;
-      return;
+    const files = this.reviews.active.flatMap((review) => review.files.map(({ uri }) => vscode.Uri.parse(uri)));
+    const open = new Map(files.map((file) => [String(this.address(file)), file]));
+    for (const [address, control] of this.#controls) {
+      if (open.has(address)) continue;
+      control.dispose();
+      this.#controls.delete(address);
     }
-    if (!this.#control) {
-      const all = vscode.scm.createSourceControl("kernelband", vscode.l10n.t("KernelBand review"));
-      all.inputBox.visible = false;
-      all.quickDiffProvider = this;
-      all.count = 0;
-      this.#control = { all, group: all.createResourceGroup("review", vscode.l10n.t("Under review")) };
-    }
-    const uris = this.reviews.active.flatMap(({ files }) => files.map(({ uri }) => vscode.Uri.parse(uri)));
-    this.#control.group.resourceStates = uris.map((uri) => {
+    for (const [address, file] of open) {
+      if (this.#controls.has(address)) continue;
+      const control = vscode.scm.createSourceControl("kernelband", vscode.l10n.t("KernelBand review"), file);
+      control.inputBox.visible = false;
+      control.quickDiffProvider = this;
+      control.count = 0;
       const title = vscode.l10n.t("Compare with the text from before");
-      return { resourceUri: uri, command: { command: "vscode.diff", title, arguments: [this.address(uri), uri] } };
-    });
+      const group = control.createResourceGroup("review", vscode.l10n.t("Under review"));
+      group.resourceStates = [{ resourceUri: file, command: { command: "vscode.diff", title, arguments: [this.address(file), file] } }];
+      this.#controls.set(address, control);
+    }
   }
 
   /** Diffs with a text from before that isn't anything's before any more. */

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { headerLine, type Place, type Review } from "./review.ts";
 import type { Reviews } from "./reviews.ts";
-import { explained, isKnown, label, left, worth } from "./words.ts";
+import { before, explained, isKnown, label, left, worth } from "./words.ts";
 
 export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<void>();
@@ -46,14 +46,16 @@ export class ReviewLenses implements vscode.CodeLensProvider, vscode.Disposable 
     ];
   }
 
-  #hunk(review: Review, { step, region, state }: Place, document: vscode.TextDocument): vscode.CodeLens[] {
+  #hunk(review: Review, { step, region, state, hunk }: Place, document: vscode.TextDocument): vscode.CodeLens[] {
     const range = at(document, region.start);
     const lens = (title: string, name: string, tooltip = ""): vscode.CodeLens =>
       new vscode.CodeLens(range, { title, tooltip, command: name && `kernelband.review.${name}`, arguments: [review.id, step] });
     const isLast = step === review.told.steps.length - 1;
     const name = state === "edited" ? vscode.l10n.t("{0} (edited)", label(review, step)) : label(review, step);
+    const was: vscode.Command = { title: before(hunk.was), tooltip: vscode.l10n.t("Show what was there before"), command: "kernelband.review.before", arguments: [review.id, document.uri, region] };
     return [
       lens(name, ""),
+      ...(hunk.was.length ? [new vscode.CodeLens(range, was)] : []),
       lens(vscode.l10n.t("Keep"), "keep", step ? vscode.l10n.t("Keep this change at all its places, and those that it builds on") : vscode.l10n.t("Keep this change at all its places")),
       lens(vscode.l10n.t("Undo"), "undo", isLast ? vscode.l10n.t("Restore the original lines, at all its places") : vscode.l10n.t("Restore the original lines at all its places, also of the changes that build on this one")),
     ];

@@ -13,6 +13,7 @@ import { pickVariant } from "./pick.ts";
 import { meantBy, Review, type Place } from "./review.ts";
 import { Reviews } from "./reviews.ts";
 import { after, offers } from "./runs.ts";
+import type { Region } from "./track.ts";
 import { isKnown } from "./words.ts";
 
 export function registerReview(context: vscode.ExtensionContext, server: Server, log: vscode.LogOutputChannel): Reviews {
@@ -125,6 +126,7 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
   on("review.verify", of((review) => reviews.verify(review)));
   on("review.nextVariant", inOrder(nextVariant));
   on("review.sideBySide", of((review) => baselines.compare(review)));
+  on("review.before", of((_, file: vscode.Uri, region: Region) => showBefore(file, region)));
   on("review.explain", of(({ told: { uri, kernel, run, variant }, now }) => server.execute("explain", uri, kernel, run, now?.variant ?? variant)));
 
   // A variant beside the original, from its address: buttons of that diff.
@@ -189,4 +191,12 @@ async function show({ file, region }: Place): Promise<void> {
   editor.selection = new vscode.Selection(line, 0, line, 0);
   const end = Math.min(Math.max(region.end, line), editor.document.lineCount - 1);
   editor.revealRange(new vscode.Range(Math.max(line - 1, 0), 0, end, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+}
+
+/** The change in the gutter's peek, which shows the lines from before between those of now. Where only old lines went, it is at the line before. */
+async function showBefore(file: vscode.Uri, { start, end }: Region): Promise<void> {
+  const editor = await vscode.window.showTextDocument(file, { preview: false });
+  const line = Math.max(end > start ? start : start - 1, 0);
+  editor.selection = new vscode.Selection(line, 0, line, 0);
+  await vscode.commands.executeCommand("editor.action.dirtydiff.next");
 }

@@ -48,3 +48,12 @@ export function label(review: Review, step: number): string {
   const places = review.places.filter((place) => place.step === step).length;
   return places > 1 ? l10n.t("{0} · {1} places", name, places) : name;
 }
+
+const MOST = 60; // characters of a line that stands beside the buttons
+
+/** Lines that a change has taken away, as a diff marks them: a single one itself. */
+export function before(was: readonly string[]): string {
+  const [first = ""] = was.map((line) => line.trim());
+  if (was.length !== 1) return l10n.t("− {0} lines", was.length);
+  return `− ${first.length > MOST ? `${first.slice(0, MOST - 1)}…` : first}`;
+}

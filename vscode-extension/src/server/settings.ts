@@ -2,7 +2,7 @@
 import type { Pythons } from "../python/interpreters.ts";
 
 /** Keys that the server knows by the same name. */
-const SAME = ["worker", "workers", "gpu", "entry", "trials", "seconds", "lens", "diagnostics", "inspect", "lineCosts", "db"] as const;
+const SAME = ["worker", "workers", "gpu", "entry", "trials", "seconds", "lens", "diagnostics", "inspect", "lineCosts", "problems", "db"] as const;
 
 /**
  * @param ours the settings under `kernelband`

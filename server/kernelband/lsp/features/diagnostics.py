@@ -75,7 +75,8 @@ def _diagnostic(server: KernelBandServer, view: View, hint: Placed) -> types.Dia
     return types.Diagnostic(
         view.range(hint.span, server.encoding),
         hint.message,
-        severity=types.DiagnosticSeverity.Hint,
+        # the least that VS Code lists among problems
+        severity=types.DiagnosticSeverity.Information if server.settings.problems else types.DiagnosticSeverity.Hint,
         code=hint.code,
         code_description=types.CodeDescription(href) if href is not None else None,
         source=SOURCE,
