@@ -91,17 +91,3 @@ def test_what_is_missing_is_led_to(workbench: Workbench, home: Home) -> None:
     page.locator(".setting-item-label").get_by_text("Entry", exact=True).wait_for()
     screen.close_tab()
     assert screen.notifications() == []
-
-    screen.open("scale.py")
-    asked(screen)
-    screen.eventually(lambda: line(screen, "Start"), lambda found: "choose an entry first" in found)
-    screen.press("Enter")
-    screen.picks("Write one")
-    screen.pick("Write one")
-    told = screen.notification("was drafted")
-    told.wait_for()
-    assert "bench_scale.py" in screen.tabs()
-    assert "def bench_scale():" in (home.work / "bench_scale.py").read_text()
-    told.get_by_role("button", name="Optimize").click()
-    screen.eventually(lambda: line(screen, "Entry"), lambda found: "bench_scale.py::bench_scale" in found)
-    screen.press("Escape")

@@ -113,7 +113,8 @@ def test_the_first_steps_of_a_variant_are_another_one(scene: Scene) -> None:
     # the lines from before, between those of now: the variant's change, although git has one at the same line
     screen.lens(was[0]).click()
     peek = screen.page.locator(".peekview-widget")
-    peek.get_by_text("KernelBand review").first.wait_for()
+    of = peek.locator("select")  # whose changes it shows
+    screen.eventually(lambda: of.evaluate("select => select.selectedOptions[0].text"), lambda found: found == "KernelBand review")
     screen.eventually(lambda: peek.inner_text().replace("\xa0", " "), lambda found: load.strip() in found)
     screen.press("Escape")
     peek.wait_for(state="detached")
