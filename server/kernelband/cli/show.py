@@ -11,10 +11,11 @@ import click
 from kernelband.cli import armtable
 from kernelband.cli.output import console, echo
 from kernelband.cli.target import db_option, find_run, json_option, open_history
-from kernelband.explain.outcome import final_lines, tier, titles_of, trial_line, verdict, word
+from kernelband.explain.figurewords import final_lines, trial_line
+from kernelband.explain.words import tier, titles_of, verdict
 from kernelband.history import Store, trials
+from kernelband.history.outcome import by_figure, by_tier, outcome, verified
 from kernelband.history.records import RunRow, TrialRow, VariantRow
-from kernelband.history.view import by_figure, by_tier
 
 
 @click.command()
@@ -97,9 +98,8 @@ def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tu
     for column in ("variant", "result", "final", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
     said = titles_of(by_id, tried, finals)
-    for t in by_figure(tried, finals, row.summary.get("best")):
-        v = by_id[t.variant]
-        table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), said[v.id])
+    for t in by_figure(tried, verified(finals.values()), row.summary.get("best")):
+        table.add_row(str(t.variant), outcome(t).word, verdict(finals.get(t.variant)), said[t.variant])
     console().print(table)
 
 
@@ -117,7 +117,7 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     for t in by_tier(tried, tiers, row.summary.get("best")):
         v, of = by_id[t.variant], tiers[t.variant]
         why = t.reason if of is None else because(of, str(v.forecast.get("fact", "")), step(v))
-        table.add_row(str(t.variant), of or word(t), why, said[v.id])
+        table.add_row(str(t.variant), of or outcome(t).word, why, said[v.id])
     console().print(table)
 
 

@@ -116,6 +116,12 @@ def effective(run: RunRow, now: float) -> RunRow:
     return evolve(run, state="interrupted", reason=f"the process that ran it is gone ({run.owner}, last heard in phase {run.phase})")
 
 
+def last_devices(store: Store) -> dict[str, str]:
+    """The GPU that each worker's command ("" for this machine) had when it last measured."""
+    sql = "SELECT coalesce(json_extract(options, '$.worker'), '') AS worker, device FROM runs WHERE mode = 'measured' ORDER BY created"
+    return {str(r["worker"]): str(r["device"]) for r in store.rows(sql)}
+
+
 def base_texts(store: Store, run: str) -> dict[str, str]:
     """The files that the run started from: path -> text."""
     rows = store.rows("SELECT path, text FROM texts JOIN blobs USING (sha256) WHERE run = ? ORDER BY path", [run])

@@ -12,15 +12,14 @@ from attrs import frozen
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.hints import Material
 from kernelband.explain.roofline_picture import roofline_picture
-from kernelband.explain.words import worth_trying
+from kernelband.explain.words import worth, worth_trying
 from kernelband.hardware import Device
 from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.markdown import as_code, escaped, shortened
 from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
-from kernelband.lsp.wording import worth
 
 MOST_SHOWN = 3  # variants
 MOST_CASES = 8
@@ -42,7 +41,7 @@ def kernel_hover(
     original: Original | None,
     problem: str = "",
     stale: str = "",
-    taken: VariantFinding | None = None,
+    taken: VariantView | None = None,
     *,
     compiled: Compiled = Compiled(),
 ) -> str:
@@ -114,7 +113,7 @@ def constexpr_hover(finding: Finding, original: Original | None, name: str) -> s
 # ---------------------------------------------------------------- the original
 
 
-def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
+def _original(run: RunView, original: Original, case: CaseSeen) -> list[str]:
     """What limits it in a sentence, the facts, the picture."""
     work, device = case.work, original.device
     us = case.times.device_us if case.times is not None and run.mode == "measured" else None
@@ -139,7 +138,7 @@ def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
     return out
 
 
-def _times(run: RunFinding, case: CaseSeen) -> list[Row]:
+def _times(run: RunView, case: CaseSeen) -> list[Row]:
     times = case.times
     if times is None or run.mode != "measured":
         return []
@@ -223,7 +222,7 @@ def line_hover(kernel: str, words: str) -> str:
 # ---------------------------------------------------------------- variants
 
 
-def _variants(run: RunFinding) -> list[str]:
+def _variants(run: RunView) -> list[str]:
     if run.mode == "predicted":
         shown = [v for v in run.variants if v.tier == "likely faster"][:MOST_SHOWN]
         none = _worth_trying(run) if run.variants else ""
@@ -239,7 +238,7 @@ def _variants(run: RunFinding) -> list[str]:
     return ["\n".join([head, "", *lines])]
 
 
-def _worth_trying(run: RunFinding) -> str:
+def _worth_trying(run: RunView) -> str:
     chosen = worth_trying((v.number, v.tier, v.gain) for v in run.variants)
     shown = [v for number in chosen for v in run.variants if v.number == number]
     lines = [f"- {_edit(v)} It has {escaped(v.gain)}." for v in shown]
@@ -247,19 +246,18 @@ def _worth_trying(run: RunFinding) -> str:
     return "\n".join([f"{none} Worth trying on a GPU:", "", *lines]) if lines else none
 
 
-def _so_far(run: RunFinding) -> str:
-    best = next((v for v in run.variants if not v.decision), None)
-    return f"Best so far, not verified: {_edit(best)}" if best is not None else ""
+def _so_far(run: RunView) -> str:
+    return f"Best so far, not verified: {_edit(run.so_far)}" if run.so_far is not None else ""
 
 
-def _figure(v: VariantFinding) -> str:
+def _figure(v: VariantView) -> str:
     """The ratio with what to expect of one more process."""
     if v.ratio is None or v.low is None or v.high is None:
         return "faster"
     return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f})"
 
 
-def _edit(v: VariantFinding) -> str:
+def _edit(v: VariantView) -> str:
     mark = {"accept": " *Accepted.*", "reject": " *Rejected.*"}.get(v.decision, "")
     return f"Variant {v.number}: {escaped(v.title)}.{mark}"
 
@@ -267,21 +265,21 @@ def _edit(v: VariantFinding) -> str:
 # ---------------------------------------------------------------- words
 
 
-def _where(run: RunFinding) -> str:
+def _where(run: RunView) -> str:
     if run.mode == "predicted":
         return f"predicted for {escaped(run.device)}, {_date(run)}; nothing is measured"
     return f"measured on {escaped(run.gpu or run.device)}, {_date(run)}"
 
 
-def _captured(run: RunFinding) -> str:
+def _captured(run: RunView) -> str:
     return f"as captured in run {run.id}, {_date(run)}."
 
 
-def _date(run: RunFinding) -> str:
+def _date(run: RunView) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(run.created))
 
 
-def _versions(run: RunFinding) -> str:
+def _versions(run: RunView) -> str:
     known = [f"{name} {escaped(version)}" for name, version in (("Triton", run.triton), ("torch", run.torch)) if version]
     return ", ".join([*known, _date(run)])
 

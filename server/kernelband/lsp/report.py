@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from kernelband.explain.figures import QUANTITIES, Figures, method_of, ratio_of, times_of
-from kernelband.explain.figurewords import interval, notes, slower, title
-from kernelband.explain.outcome import final_lines, trial_line, verdict
+from kernelband.explain.figurewords import final_lines, interval, notes, slower, title, trial_line
 from kernelband.explain.why import items, tell
+from kernelband.explain.words import verdict
 from kernelband.hardware.units import duration
 from kernelband.history import Store, trials
 from kernelband.history.records import RunRow, VariantRow
@@ -51,8 +51,7 @@ def report(store: Store, run: RunRow, variant: VariantRow, commands: Sequence[st
 def _circumstances(run: RunRow, variant: VariantRow, decision: str) -> str:
     """Where, when, with what: a figure is worth nothing without them."""
     known = run.environment
-    gpus = sorted({str(g.get("name", "")) for g in known.get("gpus") or ()}) if run.mode == "measured" else []
-    device = f"{', '.join(gpus) or run.device}" if run.mode == "measured" else f"predicted for {run.device}; no GPU was used"
+    device = ", ".join(sorted(run.gpus)) or run.device if run.mode == "measured" else f"predicted for {run.device}; no GPU was used"
     versions = [f"{name} {known[key]}" for name, key in (("Triton", "triton"), ("torch", "torch"), ("driver", "driver")) if known.get(key)]
     facts = {
         "file": as_code(run.path),

@@ -15,12 +15,9 @@ from typing import TypedDict
 from attrs import frozen
 
 from kernelband.errors import HistoryError
-from kernelband.explain.words import Step, changes
+from kernelband.explain.words import changes, line, titled, worth
 from kernelband.history import Store, runs, trials, view
-from kernelband.lsp.run_finding import found as findings_of
-from kernelband.lsp.run_finding import variant as finding_of
 from kernelband.lsp.text import TERMINATOR
-from kernelband.lsp.wording import title, worth
 
 
 class HunkAnswer(TypedDict):
@@ -120,16 +117,16 @@ def read_words(db: Path, run: str, numbers: Sequence[int]) -> list[Words]:
     with Store.read(db) as store:
         row = runs.find(store, run)
         kept = read(store, row)
-        shown = {v.number: v for v in findings_of(row.id, view.variants(store, row.id, row.mode))}
+        shown = {v.number: v for v in titled(view.variants(store, row.id, row.mode))}
         for number in numbers:
-            found = shown.get(number) or finding_of(store, row.id, number)
-            if found is None:
+            known = shown.get(number) or view.variant(store, row.id, number)
+            if known is None:
                 raise HistoryError(f"Run {row.id} has no variant {number}: `kernelband show {row.id}` lists them.")
+            found = known if number in shown else titled([known])[0]
             variant = kept.variants[number]
             told = explanation(row, variant, verified=found.verified).headline if found.verified or found.tier else ""
             why = " ".join(s for s in (*two_sentences(kept, variant), told) if s)
-            step = changes([Step(variant.move, variant.parameters, variant.what)])
-            out.append(Words(number, step or found.what, title(row.device, found), worth(row.device, found), why))
+            out.append(Words(number, changes([variant]) or found.what, line(row.device, found), worth(row.device, found), why))
     return out
 
 
