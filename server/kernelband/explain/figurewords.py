@@ -6,6 +6,7 @@ import math
 import re
 
 from kernelband.explain.figures import QUANTITIES, Figures, is_slower, ratio_of, times_of
+from kernelband.explain.kept import Kept
 from kernelband.explain.words import verdict
 from kernelband.history.outcome import MEASURED, Outcome, of_final, outcome
 from kernelband.history.records import FinalRow, RunRow, TrialRow
@@ -14,6 +15,14 @@ from kernelband.judge.result import CaseResult, Ratio
 
 WHERE: dict[Quantity, str] = {"device": "on the device", "call": "per call"}
 OTHER = {"device": "call", "call": "device"}
+
+
+def judged_lines(kept: Kept, number: int, figures: Figures | None) -> tuple[str, ...]:
+    """What screening and the fresh processes said of a variant; nothing where nothing was measured."""
+    trial, final = next((t for t in kept.trials if t.variant == number), None), kept.finals.get(number)
+    if trial is None or not kept.measured:
+        return ()
+    return (trial_line(kept.run, trial), *(final_lines(final, figures) if final is not None else ()))
 
 
 def trial_line(run: RunRow, t: TrialRow) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from kernelband.explain.course import Step
-from kernelband.explain.originaltimes import Stage
+from kernelband.explain.kept import Stage
 from kernelband.explain.rooflinepoints import RooflineView
 from kernelband.explain.why import Item
 from kernelband.judge.protocol import Quantity

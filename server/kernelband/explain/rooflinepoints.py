@@ -14,8 +14,7 @@ from attrs import evolve, frozen
 from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.casenames import case_names
-from kernelband.explain.kept import Kept
-from kernelband.explain.originaltimes import original_times
+from kernelband.explain.kept import Kept, original_times
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
 from kernelband.history.outcome import MEASURED, outcome_in

@@ -12,9 +12,8 @@ import attrs
 from kernelband.explain.casenames import case_names
 from kernelband.explain.course import course
 from kernelband.explain.figures import Figures, figures, method_of, ratio_of, times_of
-from kernelband.explain.figurewords import final_lines, notes, slower, trial_line
-from kernelband.explain.kept import Kept, read
-from kernelband.explain.originaltimes import original_times
+from kernelband.explain.figurewords import judged_lines, notes, slower
+from kernelband.explain.kept import Kept, original_times, read
 from kernelband.explain.reportshape import (
     About,
     ArmLine,
@@ -236,7 +235,7 @@ def _variant(kept: Kept, t: TrialRow, title: str, cluster: int | None, workspace
         numerics=v.numerics,
         state=state(t, final),
         outcome=said or outcome(t).word,
-        reason=_reason(kept, t, found),
+        reason=" ".join(judged_lines(kept, v.id, found)) if kept.measured else t.reason,
         seconds_s=round(t.seconds, 3),
         tier=said,
         fact=str(v.forecast.get("fact") or "") if said else None,
@@ -259,14 +258,6 @@ def state(t: TrialRow, f: FinalRow | None) -> State:
     if found not in MEASURED:
         return cast("State", found.value)
     return "screened" if f is None else "verified" if f.verified else "not verified"
-
-
-def _reason(kept: Kept, t: TrialRow, found: Figures | None) -> str:
-    """What its trial said, and its final."""
-    if not kept.measured:
-        return t.reason
-    final = kept.finals.get(t.variant)
-    return " ".join([trial_line(kept.run, t), *(final_lines(final, found) if final is not None else ())])
 
 
 def _figures(found: Figures) -> FinalFigures:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from attrs import frozen
 
@@ -19,7 +20,8 @@ from kernelband.hardware.work import Work
 from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.markdown import as_code, escaped, shortened
-from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
+from kernelband.lsp.original import CaseSeen, Original
+from kernelband_worker.wire import LaunchFacts
 
 MOST_SHOWN = 3  # variants
 MOST_CASES = 8
@@ -89,9 +91,9 @@ def launch_hover(finding: Finding, original: Original | None) -> str:
     seen = [(c, x) for c in _cases(original) for x in c.launches]
     if not seen:
         return f"Run {run.id} recorded no launch of {escaped(finding.qualname)}."
-    rows = [f"| {_arguments(c)} | {_grid(x)} | {x.warps} | {x.stages} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
+    rows = [f"| {_arguments(c)} | {_grid(x)} | {x['num_warps']} | {x['num_stages']} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
     head = "| case | grid | warps | stages | constants |\n|---|---|---|---|---|"
-    tuned = ["An autotuner chose them."] if any(x.tuned for _, x in seen) else []
+    tuned = ["An autotuner chose them."] if any(x.get("config") is not None for _, x in seen) else []
     return "\n\n".join([f"Launches of **{escaped(finding.qualname)}**: {_captured(run)}", "\n".join([head, *rows]), *_more(seen), *tuned])
 
 
@@ -101,8 +103,8 @@ def constexpr_hover(finding: Finding, original: Original | None, name: str) -> s
     values: dict[str, list[CaseSeen]] = {}
     for case in _cases(original):
         for launch in case.launches:
-            if name in launch.constants:
-                cases = values.setdefault(repr(launch.constants[name]), [])
+            if name in _given(launch):
+                cases = values.setdefault(repr(_given(launch)[name]), [])
                 cases += [] if case in cases else [case]
     if run is None or not values:
         return ""
@@ -293,13 +295,18 @@ def _arguments(case: CaseSeen) -> str:
     return as_code(shortened(case.arguments or case.id[:8], LONG))
 
 
-def _grid(launch: LaunchSeen) -> str:
-    kept = [n for i, n in enumerate(launch.grid) if any(m != 1 for m in launch.grid[i:])] or [1]
+def _grid(launch: LaunchFacts) -> str:
+    kept = [n for i, n in enumerate(launch["grid"]) if any(m != 1 for m in launch["grid"][i:])] or [1]
     return " × ".join(map(str, kept))
 
 
-def _constants(launch: LaunchSeen) -> str:
-    return ", ".join(as_code(f"{k}={shortened(repr(v), LONG)}") for k, v in launch.constants.items()) or "none"
+def _given(launch: LaunchFacts) -> Mapping[str, Any]:
+    """Constexpr arguments by name."""
+    return launch.get("constants") or {}
+
+
+def _constants(launch: LaunchFacts) -> str:
+    return ", ".join(as_code(f"{k}={shortened(repr(v), LONG)}") for k, v in _given(launch).items()) or "none"
 
 
 def _for(cases: Sequence[CaseSeen]) -> str:
