@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from attrs import define, evolve, field, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from kernelband.errors import HistoryError
 from kernelband.hardware.work import Work
@@ -48,30 +48,30 @@ def best_so_far(store: Store, run: str, mode: str) -> int | None:
 
 
 @frozen
-class RunView:
-    """A run. ``gpu`` is the name that the driver gave, "" where nothing ran on one; ``created`` seconds since the epoch; ``policy`` is
-    ``given`` where one edit was judged. ``clock``: seconds by what they went on (``search.budget.SPANS``).
+class RunView(RunRow):
+    """A run as it is now, with its variants in the order of ``kernelband show``. ``files``: that it started from; ``forms``: the variant
+    (0: the original) by the form of its program.
     """
 
-    id: str
-    path: str
-    kernel: str
-    created: float
-    mode: str
-    device: str
-    gpu: str
-    state: str
-    reason: str
-    objective: str
-    seconds: float
-    trials: int
-    triton: str
-    torch: str
-    variants: tuple[VariantView, ...] = ()  # in the order of ``kernelband show``
-    policy: str = ""
-    clock: Mapping[str, float] = field(factory=dict[str, float], repr=False)
-    files: tuple[str, ...] = ()  # that it started from
-    forms: Mapping[str, int] = field(factory=dict[str, int], repr=False)  # the variant (0: the original) by the form of its program
+    trials: int = 0
+    variants: tuple[VariantView, ...] = ()
+    files: tuple[str, ...] = ()
+    forms: Mapping[str, int] = field(factory=dict[str, int], repr=False)
+
+    @classmethod
+    def of(cls, row: RunRow, trials: int, now: float) -> RunView:
+        """Without its variants. ``now``: seconds since the epoch; one whose process died reads ``interrupted``."""
+        return cls(**asdict(runs.effective(row, now), recurse=False), trials=trials)
+
+    @property
+    def gpu(self) -> str:
+        """The name that the driver gave; "" where it ran on none, or on several."""
+        return self.gpus[0] if len(self.gpus) == 1 else ""
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of Triton and torch, as far as they are known."""
+        return {name: str(self.environment[name]) for name in ("triton", "torch") if self.environment.get(name)}
 
     @property
     def better(self) -> tuple[VariantView, ...]:
@@ -82,22 +82,6 @@ class RunView:
     def so_far(self) -> VariantView | None:
         """The best one yet, not verified, of a run that hasn't come to its end."""
         return next((v for v in self.variants if not v.decision), None) if self.state != "finished" else None
-
-
-def about(row: RunRow, now: float, trials: int) -> RunView:
-    """A run without its variants. ``now``: seconds since the epoch; one whose process died reads ``interrupted``."""
-    is_now, gpus, known = runs.effective(row, now), row.gpus, row.environment
-    same = {name: getattr(row, name) for name in ("id", "path", "kernel", "created", "mode", "device", "objective", "policy", "clock")}
-    return RunView(
-        **same,
-        gpu=gpus[0] if len(gpus) == 1 else "",
-        state=is_now.state,
-        reason=is_now.reason,
-        seconds=row.seconds_used,
-        trials=trials,
-        triton=str(known.get("triton") or ""),
-        torch=str(known.get("torch") or ""),
-    )
 
 
 class Head(NamedTuple):

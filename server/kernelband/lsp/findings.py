@@ -16,7 +16,6 @@ from kernelband.errors import HistoryError
 from kernelband.explain.hints import Material
 from kernelband.explain.words import titled
 from kernelband.history import Store, runs, view
-from kernelband.history.records import RunRow
 from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.original import Original, read_material, read_original
 from kernelband.lsp.remedies import words
@@ -62,7 +61,6 @@ class _Kept:
     """A run as it was read last. ``signature`` differs when any of its rows may."""
 
     signature: Signature
-    row: RunRow = field(repr=False)
     found: RunView
     full: bool  # with its variants
 
@@ -177,7 +175,7 @@ class Findings:
         with self._lock:
             store = self._open_store()
             row = runs.find(store, run)
-            return _filled(store, _about(row, time.time(), 0), whatever=True), view.numbers(store, row.id)
+            return _filled(store, RunView.of(row, 0, time.time()), whatever=True), view.numbers(store, row.id)
 
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
@@ -191,7 +189,7 @@ class Findings:
                 return None
             known = self._originals.get(run)
             if known is None or known[0] != kept.signature:
-                known = (kept.signature, read_original(self._open_store(), run, kept.row.kernel, kept.row.device))
+                known = (kept.signature, read_original(self._open_store(), run, kept.found.kernel, kept.found.device))
                 self._originals[run] = known
             return known[1]
 
@@ -203,7 +201,7 @@ class Findings:
         """
         with self._lock:
             kept = self._view.kept.get(run)
-            return read_material(self._open_store(), run, kept.row.kernel, kept.row.device, variant) if kept is not None else None
+            return read_material(self._open_store(), run, kept.found.kernel, kept.found.device, variant) if kept is not None else None
 
     def close(self) -> None:
         """Close the database; ``refresh`` opens it again."""
@@ -269,8 +267,8 @@ class Findings:
             if known is not None and known.signature == head.signature and (known.full or not full):
                 kept[head.run] = known
             elif (row := view.run_row(store, head.run)) is not None:  # else forgotten this moment
-                known_run = _about(row, now, head.trials)
-                kept[head.run] = _Kept(head.signature, row, _filled(store, known_run) if full else known_run, full)
+                run = _worded(RunView.of(row, head.trials, now))
+                kept[head.run] = _Kept(head.signature, _filled(store, run) if full else run, full)
         if not before.problem and [*kept] == [*before.kept] and all(kept[run] is before.kept[run] for run in kept):
             return self._aged(before)  # what was committed is nothing that is shown
         return self._aged(_View("", kept, places))
@@ -280,16 +278,13 @@ class Findings:
         now = time.time()
         changed: dict[str, _Kept] = {}
         for run, kept in before.kept.items():
-            if kept.row.state == "running":
-                is_now = runs.effective(kept.row, now)
-                if is_now.state != kept.found.state:
-                    changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=words(is_now.reason)))
+            if kept.found.state == "running" and (is_now := runs.effective(kept.found, now)) is not kept.found:
+                changed[run] = evolve(kept, found=_worded(is_now))
         return evolve(before, kept={**before.kept, **changed}) if changed else before
 
 
-def _about(row: RunRow, now: float, trials: int) -> RunView:
-    """As an editor says it, without its variants."""
-    run = view.about(row, now, trials)
+def _worded(run: RunView) -> RunView:
+    """As an editor says it."""
     return evolve(run, reason=words(run.reason))
 
 

@@ -282,7 +282,7 @@ def _date(run: RunView) -> str:
 
 
 def _versions(run: RunView) -> str:
-    known = [f"{name} {escaped(version)}" for name, version in (("Triton", run.triton), ("torch", run.torch)) if version]
+    known = [f"{name} {escaped(run.versions[key])}" for key, name in (("triton", "Triton"), ("torch", "torch")) if key in run.versions]
     return ", ".join([*known, _date(run)])
 
 

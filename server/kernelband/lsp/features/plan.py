@@ -97,5 +97,5 @@ def pace_of(runs: Sequence[RunView]) -> Pace | None:
     for run in runs:
         if run.state == "finished" and run.policy != "given" and run.trials:
             before, final = sum(run.clock.get(span, 0.0) for span in BEFORE), run.clock.get("final", 0.0)
-            return Pace(run.id, round(max(0.0, run.seconds - before - final) / run.trials, 3), round(before, 3), round(final, 3))
+            return Pace(run.id, round(max(0.0, run.seconds_used - before - final) / run.trials, 3), round(before, 3), round(final, 3))
     return None

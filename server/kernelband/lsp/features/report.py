@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import fields_dict
-
 from kernelband.errors import UsageError
 from kernelband.explain.words import line
 from kernelband.history import Store, runs, view
@@ -24,6 +22,7 @@ from kernelband.lsp.server import KernelBandServer
 
 MOST_RUNS = 10  # in the text, as variants
 MOST_VARIANTS = 10
+OF_RUN = ("id", "path", "kernel", "created", "mode", "device", "gpu", "state", "reason", "objective", "trials", "policy")
 OF_VARIANT = (
     *("number", "title", "what", "why", "moves", "numerics", "author", "verified", "ratio", "low", "high", "cases"),
     *("tier", "fact", "gain", "decision"),
@@ -56,8 +55,9 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
 
 
 def _as_json(run: RunView) -> dict[str, Any]:
-    own = {name: getattr(run, name) for name in fields_dict(RunView) if name not in ("files", "forms", "clock")}
-    return own | {"variants": [{"run": run.id, **{name: getattr(v, name) for name in OF_VARIANT}} for v in run.variants]}
+    versions = {name: run.versions.get(name, "") for name in ("triton", "torch")}
+    variants = [{"run": run.id, **{name: getattr(v, name) for name in OF_VARIANT}} for v in run.variants]
+    return {**{name: getattr(run, name) for name in OF_RUN}, "seconds": run.seconds_used, **versions, "variants": variants}
 
 
 async def run_report(server: KernelBandServer, run: str) -> dict[str, Any]:
