@@ -136,7 +136,7 @@ class Live:
         figure = f" [dim]{event.score:.2f}× in screening[/]" if event.score is not None else ""
         self._print(f"  {event.number:3} [{color}]{word:20}[/]{figure} {escape(event.strategy)}: {escape(event.what)}")
         if event.fact and outcome in PREDICTED:
-            step = Step(event.parent, event.parent_gains, event.parent_costs) if event.parent else None
+            step = Step.of(event.parent, event.parent_gains, event.parent_costs)
             self._print(f"      [dim]because: {escape(because(event.tier or '', event.fact, step))}[/]")
         elif event.reason and outcome not in GOOD:
             self._print(f"      [dim]{escape(event.reason)}[/]")
@@ -174,9 +174,8 @@ class Live:
             if told.figures is not None:
                 self.console.print(render(told.figures))
             self._print(escape(told.patch))
-            more = "" if _is_default(db) else f" --db {db}"
-            self._print(f"See it:    kernelband show {ended.run}{more}")
-            self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{more}")
+            self._print(f"See it:    kernelband show {ended.run}{_where(db)}")
+            self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{_where(db)}")
 
     def _worth_trying(self, run: str, db: Path) -> None:
         from kernelband.explain.words import tier, titles_of, worth_trying
@@ -190,11 +189,10 @@ class Live:
         chosen = worth_trying((t.variant, tier(t, variants[t.variant]) or "", gains[t.variant]) for t in tried)
         if chosen and row.policy != GIVEN:
             titles = titles_of(variants, tried, None)
-            more = "" if _is_default(db) else f" --db {db}"
             self._print("Worth trying on a GPU:")
             for n in chosen:
                 self._print(f"  {run}/{n}  {escape(titles[n])}: {escape(gains[n])}")
-            self._print(f"See one: kernelband show {run}/{chosen[0]}{more}")
+            self._print(f"See one: kernelband show {run}/{chosen[0]}{_where(db)}")
 
     def _line(self) -> str:
         parts = [SHOWN.get(self._phase, self._phase)]
@@ -236,7 +234,7 @@ def spent(clock: dict[str, float]) -> str:
     return text + (f" (beside the rest: {', '.join(beside)})" if beside else "")
 
 
-def _is_default(db: Path) -> bool:
+def _where(db: Path) -> str:
     from kernelband.history import find_place
 
-    return find_place(None).path == db
+    return "" if find_place(None).path == db else f" --db {db}"

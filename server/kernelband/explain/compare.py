@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
@@ -14,6 +14,13 @@ class Step:
     parent: int
     gains: tuple[str, ...] | None = None
     costs: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, parent: int | None, gains: Iterable[str] | None, costs: Iterable[str] | None) -> Step | None:
+        """None where the parent is the original."""
+        if not parent or gains is None or costs is None:
+            return cls(parent) if parent else None
+        return cls(parent, tuple(map(str, gains)), tuple(map(str, costs)))
 
     @property
     def moved(self) -> tuple[str, ...]:

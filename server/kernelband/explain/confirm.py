@@ -8,6 +8,7 @@ from attrs import frozen
 
 from kernelband.explain.proofshape import Proof, World
 from kernelband.explain.prove import without_paths
+from kernelband.explain.words import figure
 from kernelband.hardware import Device
 from kernelband.history.outcome import FAULTS, TIERS, Outcome, outcome
 from kernelband.judge.result import Ratio
@@ -114,7 +115,7 @@ def _no(why: str) -> Answer:
 
 
 def _shown(ratio: Ratio) -> str:
-    return f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f})"
+    return figure(ratio.value, ratio.low, ratio.high)
 
 
 def _beside(there: World, here: World) -> str:

@@ -51,12 +51,7 @@ class Told:
 
 def step(variant: VariantRow) -> Step | None:
     """What changed against the variant that it was made from; None when that is the original."""
-    if not variant.parent:
-        return None
-    gains, costs = (variant.forecast.get(side) for side in ("parent_gains", "parent_costs"))
-    if gains is None or costs is None:
-        return Step(variant.parent)
-    return Step(variant.parent, tuple(map(str, gains)), tuple(map(str, costs)))
+    return Step.of(variant.parent, variant.forecast.get("parent_gains"), variant.forecast.get("parent_costs"))
 
 
 def explanation(run: RunRow, variant: VariantRow, *, verified: bool) -> Explanation:

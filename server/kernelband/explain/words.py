@@ -181,9 +181,13 @@ def verdict(f: FinalRow | None) -> str:
     """Of a final, in one line."""
     if f is None:
         return ""
-    if f.verified and f.score is not None and f.low is not None and f.high is not None:
-        return f"verified {f.score:.2f}× ({f.low:.2f} to {f.high:.2f})"
-    return "not verified"
+    known = figure(f.score, f.low, f.high) if f.verified else ""
+    return f"verified {known}" if known else "not verified"
+
+
+def figure(ratio: float | None, low: float | None, high: float | None) -> str:
+    """A ratio with what to expect of one more process: ``1.84× (1.80 to 1.88)``; "" where one of them isn't known."""
+    return f"{ratio:.2f}× ({low:.2f} to {high:.2f})" if ratio is not None and low is not None and high is not None else ""
 
 
 def titles_of(variants: Mapping[int, VariantRow], tried: Iterable[TrialRow], finals: Mapping[int, FinalRow] | None) -> dict[int, str]:
@@ -213,19 +217,14 @@ def in_a_line(store: Store, row: RunRow, number: int) -> str:
 def titled(variants: Collection[VariantView]) -> tuple[VariantView, ...]:
     """Those that stand in one list, with their titles, and with the facts of predictions as far as they are of the last edit."""
     said = titles({v.number: v.chain for v in variants})
-    return tuple(evolve(v, title=said[v.number], fact=because(v.tier, v.fact, _step(v)) if v.tier else "") for v in variants)
-
-
-def _step(v: VariantView) -> Step | None:
-    known = v.gains is not None and v.costs is not None
-    return (Step(v.parent, v.gains, v.costs) if known else Step(v.parent)) if v.parent else None
+    facts = {v.number: because(v.tier, v.fact, Step.of(v.parent, v.gains, v.costs)) for v in variants if v.tier}
+    return tuple(evolve(v, title=said[v.number], fact=facts.get(v.number, "")) for v in variants)
 
 
 def line(device: str, v: VariantView) -> str:
     """A variant in one line: what it changes of the original, then what that is worth and on what."""
-    if v.ratio is not None and v.low is not None and v.high is not None:
-        cases = f"{v.cases} case{'s' if v.cases != 1 else ''}"
-        return f"{v.title}: {v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f}) on {device}, {cases}"
+    if known := figure(v.ratio, v.low, v.high):
+        return f"{v.title}: {known} on {device}, {v.cases} case{'s' if v.cases != 1 else ''}"
     return f"{v.title}: {v.tier} on {device} (predicted)" if v.tier else f"{v.title}: not verified"
 
 

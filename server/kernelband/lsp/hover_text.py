@@ -13,7 +13,7 @@ from attrs import frozen
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.hints import Material
 from kernelband.explain.roofline_picture import roofline_picture
-from kernelband.explain.words import worth, worth_trying
+from kernelband.explain.words import figure, worth, worth_trying
 from kernelband.hardware import Device
 from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
@@ -233,7 +233,8 @@ def _variants(run: RunView) -> list[str]:
     else:
         shown = [v for v in run.variants if v.verified][:MOST_SHOWN]
         none = "No variant was verified to be faster." if run.state == "finished" else _so_far(run)
-        lines = [f"- **{_figure(v)}** on {v.cases} case{'s' if v.cases != 1 else ''}. {_edit(v)}" for v in shown]
+        told = [(figure(v.ratio, v.low, v.high) or "faster", f"{v.cases} case{'s' if v.cases != 1 else ''}", _edit(v)) for v in shown]
+        lines = [f"- **{known}** on {cases}. {edit}" for known, cases, edit in told]
         head = f"Verified on {escaped(run.gpu or run.device)}, {_date(run)}:"
     if not shown:
         return [none] if none else []
@@ -250,13 +251,6 @@ def _worth_trying(run: RunView) -> str:
 
 def _so_far(run: RunView) -> str:
     return f"Best so far, not verified: {_edit(run.so_far)}" if run.so_far is not None else ""
-
-
-def _figure(v: VariantView) -> str:
-    """The ratio with what to expect of one more process."""
-    if v.ratio is None or v.low is None or v.high is None:
-        return "faster"
-    return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f})"
 
 
 def _edit(v: VariantView) -> str:

@@ -93,33 +93,15 @@ async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
 
 def _begun(live: LiveRun) -> dict[str, Any]:
     """A run that has written nothing down yet."""
-    return {
-        "run": live.id,
-        "uri": live.request.uri,
-        "path": live.request.path,
-        "kernel": live.request.kernel,
-        "state": live.state,
-        "headline": live.headline,
-        "device": live.device,
-        "mode": live.mode,
-        "created": time.time() - live.elapsed,
-        "variants": [],
-    }
+    asked = live.request
+    own = {"run": live.id, "uri": asked.uri, "path": asked.path, "kernel": asked.kernel, "state": live.state, "headline": live.headline}
+    return own | {"device": live.device, "mode": live.mode, "created": time.time() - live.elapsed, "variants": []}
 
 
 def _run(run: RunView, live: LiveRun | None) -> dict[str, Any]:
-    return {
-        "run": run.id,
-        "uri": Path(run.path).as_uri(),
-        "path": run.path,
-        "kernel": run.kernel,
-        "state": "running" if live is not None else run.state,
-        "headline": live.headline if live is not None else headline(run),
-        "device": run.device,
-        "mode": run.mode,
-        "created": run.created,
-        "variants": [_variant(v) for v in run.variants],
-    }
+    state, said = ("running", live.headline) if live is not None else (run.state, headline(run))
+    own = {"run": run.id, "uri": Path(run.path).as_uri(), "path": run.path, "kernel": run.kernel, "state": state, "headline": said}
+    return own | {"device": run.device, "mode": run.mode, "created": run.created, "variants": [_variant(v) for v in run.variants]}
 
 
 def _variant(v: VariantView) -> dict[str, Any]:
