@@ -8,8 +8,8 @@ from kernelband.cli.output import echo, exactly
 from kernelband.cli.rewriting import rewrite
 from kernelband.cli.target import db_option, find_run, open_history, parse_variant
 from kernelband.errors import HistoryError, UsageError
-from kernelband.explain.outcome import in_a_line, unwanted
 from kernelband.explain.why import patch_text
+from kernelband.explain.words import in_a_line, unwanted
 from kernelband.history import Store, trials
 from kernelband.source import is_notebook, patch_from_json
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from kernelband.cli.failure import say
 from kernelband.errors import HardwareError
+from kernelband.history import Store, runs, trials
+from kernelband.history.outcome import MEASURED, PREDICTED, Outcome, of_final, outcome
 
 FAILED = 12
 FAIL_ON = ("wrong", "slower", "not-faster")  # each also where one before it is so
-REFUSED = ("wrong", "nondeterministic", "untested")
 
 
 def require_known(fail_on: str | None, *, measured: bool) -> None:
@@ -31,25 +30,20 @@ def failed(db: Path, run: str, fail_on: str | None) -> int:
     """The exit code of a run that judged one edit; what it failed on is said."""
     if fail_on is None:
         return 0
-    from kernelband.history import Store, runs, trials
-
     with Store.read(db) as store:
         row = runs.find(store, run)
         final = next(iter(trials.finals(store, row.id)), None)
-        result = final.result if final is not None else trials.trials(store, row.id)[0].result
-        found = standing(result, measured=row.mode == "measured", verified=final is not None and final.verified)
+        found = standing(of_final(final) if final is not None else outcome(trials.trials(store, row.id)[0]))
     if found is None or FAIL_ON.index(found) > FAIL_ON.index(fail_on):
         return 0
     say(f"Fails, as --fail-on {fail_on} asks: the edit is {found.replace('-', ' ')}.")
     return FAILED
 
 
-def standing(result: Mapping[str, Any], *, measured: bool, verified: bool) -> str | None:
-    """The first word of ``FAIL_ON`` that holds of a result, as its row has it; None of one that is verified, or right and not measured."""
-    if result["fault"] != "none" or result["integrity"] != "ok":
-        return "wrong"
-    if result["correctness"] in REFUSED and result["performance"] != "equal":
-        return "wrong"
-    if verified or not measured:
+def standing(found: Outcome) -> str | None:
+    """The first word of ``FAIL_ON`` that holds; None of what is verified, or right and not measured."""
+    if found is Outcome.VERIFIED or found in PREDICTED:
         return None
-    return "slower" if result["performance"] == "slower" else "not-faster"
+    if found in (*MEASURED, Outcome.EQUAL):
+        return "slower" if found is Outcome.SLOWER else "not-faster"
+    return "wrong"

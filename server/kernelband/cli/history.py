@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any
 
 import attrs
 import click
 
 from kernelband.cli.output import console, echo
 from kernelband.cli.target import db_option, find_run, json_option, open_history
-from kernelband.explain.outcome import verdict, word
+from kernelband.explain.words import came_to, nothing, tier, verdict
 from kernelband.history import Store, best_so_far, runs, trials
+from kernelband.history.outcome import Outcome, of_final
+from kernelband.history.outcome import outcome as outcome_of
 from kernelband.history.records import RunRow
 
 
@@ -56,41 +57,32 @@ def _table(store: Store, rows: tuple[RunRow, ...]) -> None:
 
 def outcome(store: Store, row: RunRow) -> str:
     """The result in a few words; a predicted run never shows a figure."""
-    summary: dict[str, Any] = row.summary
     if row.options.get("against") and row.state == "finished":
         return f"your edit: {edit_word(store, row)}"
+    best = row.summary.get("best")
     if row.mode == "predicted":
-        best = summary.get("best")
         best = best or best_so_far(store, row.id, row.mode)
-        return f"predicted: variant {best} likely faster" if best else "predicted: nothing likely faster"
+        return f"predicted: variant {best} {came_to(None, likely=True)}" if best else f"predicted: {nothing(row.mode)}"
     verified = [f for f in trials.finals(store, row.id) if f.verified]
-    first = next((f for f in verified if f.variant == summary.get("best")), next(iter(verified), None))
+    first = next((f for f in verified if f.variant == best), next(iter(verified), None))
     if first is not None and first.score is not None:
-        return f"variant {first.variant} verified {first.score:.2f}×"
+        return f"variant {first.variant} {came_to(first.score)}"
     if row.state == "finished":
-        return "nothing verified"
+        return nothing(row.mode)
     best = best_so_far(store, row.id, row.mode)
     return f"best so far: variant {best}, not verified" if best else ""
 
 
 def edit_word(store: Store, row: RunRow) -> str:
     """Of a run that judged one edit: what the final said, else the trial, else the forecast."""
-    trial = trials.trials(store, row.id)[0]
-    if trial.correctness == "interpreted" and trial.fault == "none":
-        tier = next((v.forecast.get("tier") for v in trials.variants(store, row.id) if v.id == trial.variant), None)
-        return f"{tier or 'unclear'} (predicted)"
-    final = next(iter(trials.finals(store, row.id)), None)
-    if final is None:
-        return word(trial)
-    r = final.result
-    if final.verified:
-        return verdict(final)
-    if r["fault"] != "none":
-        return str(r["fault"]).replace("_", " ")
-    if r["correctness"] != "passed":
-        return str(r["correctness"])
-    doubtful = r["integrity"] != "ok" or r["performance"] == "faster"
-    return "not verified" if doubtful else str(r["performance"])
+    trial, final = trials.trials(store, row.id)[0], next(iter(trials.finals(store, row.id)), None)
+    predicted = tier(trial, trials.variant(store, row.id, trial.variant))
+    if predicted is not None or final is None:
+        return f"{predicted} (predicted)" if predicted is not None else outcome_of(trial).word
+    found = of_final(final)
+    if found in (Outcome.FASTER, Outcome.REJECTED, Outcome.SUSPECT):
+        return "not verified"
+    return verdict(final) if found is Outcome.VERIFIED else found.value.replace("_", " ")
 
 
 def _short(path: str) -> str:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from kernelband.explain.compare import Step, because
+from kernelband.history.outcome import PREDICTED, Outcome
 from kernelband.history.records import GIVEN
 from kernelband.search.events import (
     ArmChosen,
@@ -37,15 +38,8 @@ SHOWN = {
     "commit": "writing down",
     "final": "verifying the best in fresh processes",
 }
-WORDS = {
-    "likely_faster": "likely faster",
-    "likely_slower": "likely slower",
-    "inconclusive": "no clear difference",
-    "oom": "out of memory",
-    "compile_error": "did not compile",
-}
-GOOD = ("faster", "likely_faster")
-PREDICTED = ("likely_faster", "unclear", "likely_slower")
+GOOD = (Outcome.FASTER, Outcome.LIKELY_FASTER)
+PLAIN = (Outcome.SLOWER, Outcome.INCONCLUSIVE, Outcome.UNCLEAR, Outcome.LIKELY_SLOWER)
 
 
 class Live:
@@ -136,20 +130,15 @@ class Live:
     def _trial_ended(self, event: TrialEnded) -> None:
         self._tried = event.number
         self._pace.append(event.seconds)
-        word = WORDS.get(event.outcome, event.outcome)
-        color = (
-            "green"
-            if event.outcome in GOOD
-            else "dim"
-            if event.outcome in ("slower", "likely_slower", "unclear", "inconclusive")
-            else "red"
-        )
+        outcome = Outcome(event.outcome)
+        word = "no clear difference" if outcome is Outcome.INCONCLUSIVE else outcome.word
+        color = "green" if outcome in GOOD else "dim" if outcome in PLAIN else "red"
         figure = f" [dim]{event.score:.2f}× in screening[/]" if event.score is not None else ""
         self._print(f"  {event.number:3} [{color}]{word:20}[/]{figure} {escape(event.strategy)}: {escape(event.what)}")
-        if event.fact and event.outcome in PREDICTED:
-            step = Step(event.parent, event.parent_gains, event.parent_costs) if event.parent else None
+        if event.fact and outcome in PREDICTED:
+            step = Step.of(event.parent, event.parent_gains, event.parent_costs)
             self._print(f"      [dim]because: {escape(because(event.tier or '', event.fact, step))}[/]")
-        elif event.reason and event.outcome not in GOOD:
+        elif event.reason and outcome not in GOOD:
             self._print(f"      [dim]{escape(event.reason)}[/]")
         self._best = f"best so far: {event.best}" if event.best else "best so far: the original"
 
@@ -185,13 +174,11 @@ class Live:
             if told.figures is not None:
                 self.console.print(render(told.figures))
             self._print(escape(told.patch))
-            more = "" if _is_default(db) else f" --db {db}"
-            self._print(f"See it:    kernelband show {ended.run}{more}")
-            self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{more}")
+            self._print(f"See it:    kernelband show {ended.run}{_where(db)}")
+            self._print(f"The patch: kernelband apply {ended.run}/{ended.best} --diff{_where(db)}")
 
     def _worth_trying(self, run: str, db: Path) -> None:
-        from kernelband.explain.outcome import tier, titles_of
-        from kernelband.explain.words import worth_trying
+        from kernelband.explain.words import tier, titles_of, worth_trying
         from kernelband.history import Store, runs, trials
 
         with Store.read(db) as store:
@@ -202,11 +189,10 @@ class Live:
         chosen = worth_trying((t.variant, tier(t, variants[t.variant]) or "", gains[t.variant]) for t in tried)
         if chosen and row.policy != GIVEN:
             titles = titles_of(variants, tried, None)
-            more = "" if _is_default(db) else f" --db {db}"
             self._print("Worth trying on a GPU:")
             for n in chosen:
                 self._print(f"  {run}/{n}  {escape(titles[n])}: {escape(gains[n])}")
-            self._print(f"See one: kernelband show {run}/{chosen[0]}{more}")
+            self._print(f"See one: kernelband show {run}/{chosen[0]}{_where(db)}")
 
     def _line(self) -> str:
         parts = [SHOWN.get(self._phase, self._phase)]
@@ -248,7 +234,7 @@ def spent(clock: dict[str, float]) -> str:
     return text + (f" (beside the rest: {', '.join(beside)})" if beside else "")
 
 
-def _is_default(db: Path) -> bool:
+def _where(db: Path) -> str:
     from kernelband.history import find_place
 
-    return find_place(None).path == db
+    return "" if find_place(None).path == db else f" --db {db}"

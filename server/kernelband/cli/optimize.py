@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import signal
@@ -11,8 +12,9 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import evolve
@@ -25,6 +27,9 @@ from kernelband.cli.target import Target, db_option, find_run, parse_overlays, r
 from kernelband.cli.where import device_options
 from kernelband.errors import SourceError, UsageError
 from kernelband.history import Store, find_place
+
+if TYPE_CHECKING:
+    from kernelband.search.events import Event, RunEnded
 
 NEEDS = ("numpy", "sklearn")
 
@@ -162,8 +167,6 @@ def _resumed(target: str | None, resume: str, path: Any, given: dict[str, Any]) 
 def view_of(as_json: bool) -> Any:
     """What shows a run: the terminal's view, or JSON lines."""
     if as_json:
-        from kernelband.cli.jsonl import JsonLines
-
         return JsonLines()
     from kernelband.cli.live import Live
 
@@ -192,3 +195,26 @@ def interruptible() -> Generator[None, None, None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class JsonLines:
+    """One object a line, flushed at once, whole lines also when several threads speak."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def hear(self, event: Event) -> None:
+        """Print it."""
+        text = json.dumps(event.to_json(), ensure_ascii=False, default=str)
+        with self._lock:
+            sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")  # JSON is UTF-8, whatever the terminal's encoding is
+            sys.stdout.flush()
+
+    def finish(self, ended: RunEnded, db: Path) -> None:
+        """The last event has said it."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 import click
+from rich.markup import escape
+from rich.table import Table
 
-from kernelband.cli import armtable
 from kernelband.cli.output import console, echo
 from kernelband.cli.target import db_option, find_run, json_option, open_history
-from kernelband.explain.outcome import final_lines, tier, titles_of, trial_line, verdict, word
+from kernelband.explain.words import tier, titles_of, verdict
 from kernelband.history import Store, trials
-from kernelband.history.records import RunRow, TrialRow, VariantRow
-from kernelband.history.view import by_figure, by_tier
+from kernelband.history.outcome import by_figure, by_tier, outcome, verified
+from kernelband.history.records import ArmRow, RunRow, TrialRow, VariantRow
 
 
 @click.command()
@@ -63,8 +65,6 @@ def as_dict(store: Store, row: RunRow) -> dict[str, Any]:
 
 
 def _run(store: Store, row: RunRow) -> None:
-    from rich.markup import escape
-
     from kernelband.cli.live import reached, spent
 
     out = console()
@@ -82,7 +82,7 @@ def _run(store: Store, row: RunRow) -> None:
         (_predicted if row.mode == "predicted" else _measured)(store, row, by_id, tried)
     if arms := trials.arms(store, row.id):
         out.print("[bold]Arms[/], as the policy last saw them", soft_wrap=True)
-        out.print(armtable.render(arms, measured=row.mode == "measured"))
+        out.print(arms_table(arms, measured=row.mode == "measured"))
     if row.clock:
         out.print("Where the time went: " + spent(row.clock), soft_wrap=True)
     for line in reached(row.summary.get("seconds_to_verified"), row.summary.get("seconds_to_checked")):
@@ -90,22 +90,17 @@ def _run(store: Store, row: RunRow) -> None:
 
 
 def _measured(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:
-    from rich.table import Table
-
     finals = {f.variant: f for f in trials.finals(store, row.id)}
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("variant", "result", "final", "what"):
         table.add_column(column, justify="right" if column == "variant" else "left")
     said = titles_of(by_id, tried, finals)
-    for t in by_figure(tried, finals, row.summary.get("best")):
-        v = by_id[t.variant]
-        table.add_row(str(t.variant), word(t), verdict(finals.get(t.variant)), said[v.id])
+    for t in by_figure(tried, verified(finals.values()), row.summary.get("best")):
+        table.add_row(str(t.variant), outcome(t).word, verdict(finals.get(t.variant)), said[t.variant])
     console().print(table)
 
 
 def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: tuple[TrialRow, ...]) -> None:  # noqa: ARG001 - as _measured
-    from rich.table import Table
-
     from kernelband.explain.compare import because
     from kernelband.explain.why import step
 
@@ -117,7 +112,7 @@ def _predicted(store: Store, row: RunRow, by_id: dict[int, VariantRow], tried: t
     for t in by_tier(tried, tiers, row.summary.get("best")):
         v, of = by_id[t.variant], tiers[t.variant]
         why = t.reason if of is None else because(of, str(v.forecast.get("fact", "")), step(v))
-        table.add_row(str(t.variant), of or word(t), why, said[v.id])
+        table.add_row(str(t.variant), of or outcome(t).word, why, said[v.id])
     console().print(table)
 
 
@@ -127,14 +122,27 @@ def _variant(store: Store, row: RunRow, v: VariantRow) -> None:
 
     told = tell(store, row, v)
     echo(f"Variant {v.id} of run {row.id}, made from {f'variant {v.parent}' if v.parent else 'the original'}")
-    for line in told.lines:
+    for line in (*told.lines, *told.judged):
         echo(line)
-    trial = next((t for t in trials.trials(store, row.id) if t.variant == v.id), None)
-    if row.mode == "measured" and trial is not None:
-        echo(trial_line(row, trial))
-        final = next((f for f in trials.finals(store, row.id) if f.variant == v.id), None)
-        for line in final_lines(final, told.figures) if final is not None else ():
-            echo(line)
     if told.figures is not None:
         console().print(render(told.figures))
     echo(told.patch, nl=False)
+
+
+def arms_table(rows: Sequence[ArmRow], *, measured: bool) -> Table:
+    """A line for each arm, cluster by cluster; clusters are named only where there are several. Rewards only of what was measured."""
+    several = len({r.cluster for r in rows}) > 1
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    if several:
+        table.add_column("cluster", justify="right")
+    table.add_column("strategy")
+    table.add_column("pulls", justify="right")
+    if measured:
+        table.add_column("mean reward", justify="right")
+    table.add_column("weight", justify="right")
+    table.add_column("why")
+    for r in sorted(rows, key=lambda r: r.cluster):  # a stable sort: strategies stay in the policy's order
+        weight = "masked" if r.weight == 0 else f"{r.weight:.2f}"
+        cells = [r.strategy, str(r.pulls), *([f"{r.mean_reward:.2f}"] if measured else []), weight, escape(r.why)]
+        table.add_row(*([str(r.cluster)] if several else []), *cells)
+    return table

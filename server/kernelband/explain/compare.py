@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
-
-from kernelband.hardware import Device
-from kernelband.hardware.changes import Change, changes
-from kernelband.hardware.forecast import forecast
-from kernelband.hardware.work import Work
 
 
 @frozen
@@ -19,6 +14,13 @@ class Step:
     parent: int
     gains: tuple[str, ...] | None = None
     costs: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, parent: int | None, gains: Iterable[str] | None, costs: Iterable[str] | None) -> Step | None:
+        """None where the parent is the original."""
+        if not parent or gains is None or costs is None:
+            return cls(parent) if parent else None
+        return cls(parent, tuple(map(str, gains)), tuple(map(str, costs)))
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -49,46 +51,23 @@ class Explanation:
     step: Step | None = None
 
     def lines(self) -> list[str]:
-        """For a terminal."""
-        return [line for head, gains, costs in self._parts() for line in (head, *_listed(gains, costs))]
-
-    def markdown(self) -> str:
-        """As a hover or a report shows it."""
-        parts = [
-            "\n".join([head, *(f"- {fact}" for fact in gains), *(f"- against it: {fact}" for fact in costs)])
-            for head, gains, costs in self._parts()
-        ]
-        return "\n\n".join(parts)
-
-    def _parts(self) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """A sentence with its facts: against the original, and against the parent."""
-        out = [(self.headline, self.gains, self.costs)]
-        if self.step is not None:
-            gains, costs = self.step.gains or (), self.step.costs or ()
-            if self.step.moved and (gains, costs) == (self.gains, self.costs):
-                out.append((f"Against variant {self.step.parent} the same facts changed.", (), ()))
-            else:
-                out.append((self.step.headline, gains, costs))
-        return out
+        """For a terminal: each sentence with its facts, against the original, and against the parent."""
+        out = [self.headline, *_listed(self.gains, self.costs)]
+        if self.step is None:
+            return out
+        gains, costs = self.step.gains or (), self.step.costs or ()
+        if self.step.moved and (gains, costs) == (self.gains, self.costs):
+            return [*out, f"Against variant {self.step.parent} the same facts changed."]
+        return [*out, self.step.headline, *_listed(gains, costs)]
 
 
 def _listed(gains: Sequence[str], costs: Sequence[str]) -> list[str]:
     return [*(f"  + {fact}" for fact in gains), *(f"  - {fact}" for fact in costs)]
 
 
-def explain_measured(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Explanation:
-    """Of a variant that was measured to be faster. Facts are named, not blamed: what they contribute wasn't measured one by one."""
-    return measured(*_sides(changes(device, before, after)))
-
-
-def explain_predicted(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Explanation:
-    """Of a variant that was only compiled: the tier with the fact behind it."""
-    tier = forecast(device, before, after)
-    return predicted(tier.tier, tier.fact, *_sides(changes(device, before, after)))
-
-
 def measured(gains: tuple[str, ...], costs: tuple[str, ...], step: Step | None = None, *, verified: bool = True) -> Explanation:
-    """The same from facts that were kept: sentences of what became better and worse, the largest first.
+    """Of sentences of what became better and worse, the largest first. Facts are named, not blamed: what they contribute wasn't measured
+    one by one.
 
     ``verified``: the final processes said that it is faster. Without that nothing is claimed; what moved is listed all the same.
     """
@@ -107,7 +86,7 @@ def measured(gains: tuple[str, ...], costs: tuple[str, ...], step: Step | None =
 
 
 def predicted(tier: str, fact: str, gains: tuple[str, ...], costs: tuple[str, ...], step: Step | None = None) -> Explanation:
-    """The same from facts that were kept."""
+    """Of a variant that was only compiled: the tier with the fact behind it."""
     together = f", together with the edits of variant {step.parent}" if step is not None and not _own(fact, step) else ""
     return Explanation(f"Predicted {tier}{together}: {fact}.", gains, costs, step)
 
@@ -128,7 +107,3 @@ def because(tier: str, fact: str, step: Step | None) -> str:
 def _own(fact: str, step: Step) -> bool:
     """Whether the same numbers moved in the last edit alone."""
     return fact in step.moved
-
-
-def _sides(moved: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return tuple(c.sentence for c in moved if c.better), tuple(c.sentence for c in moved if not c.better)

@@ -8,13 +8,16 @@ from attrs import frozen
 
 from kernelband.explain.proofshape import Proof, World
 from kernelband.explain.prove import without_paths
+from kernelband.explain.words import figure
 from kernelband.hardware import Device
-from kernelband.history.view import TIERS
+from kernelband.history.outcome import FAULTS, TIERS, Outcome, outcome
 from kernelband.judge.result import Ratio
 from kernelband_worker.wire import Environment
 
-FAULTS = {"compile_error": "doesn't compile", "timeout": "takes too long", "crashed": "crashes", "oom": "runs out of memory"}
-WRONG = {"wrong": "it computes something else than the original", "nondeterministic": "it doesn't give the same result twice"}
+WRONG = {
+    Outcome.WRONG: "it computes something else than the original",
+    Outcome.NONDETERMINISTIC: "it doesn't give the same result twice",
+}
 
 
 @frozen
@@ -67,13 +70,14 @@ def confirm(proof: Proof, now: Proof) -> Answer:
     if missing:
         case = next(c.arguments for c in proof.cases if c.hash in missing)
         return _no(f"the program doesn't make the same cases again, for example not {case}")
-    if now.fault != "none":
-        return _no(f"it {FAULTS[now.fault]} here: {now.reason.rstrip('.')}")
-    if now.correctness in WRONG:
-        return _no(f"{WRONG[now.correctness]}: {now.reason.rstrip('.')}")
-    if now.performance == "equal":
+    found = outcome(now, now.tier)
+    if found in FAULTS:
+        return _no(f"it {FAULTS[found]} here: {now.reason.rstrip('.')}")
+    if found in WRONG:
+        return _no(f"{WRONG[found]}: {now.reason.rstrip('.')}")
+    if found is Outcome.EQUAL:
         return _no("it changes nothing that runs")
-    if now.integrity != "ok":
+    if found in (Outcome.REJECTED, Outcome.SUSPECT):
         return _no(f"it can't be trusted: {now.reason.rstrip('.')}")
     if now.not_exercised:
         return _no(f"no case reaches {', '.join(now.not_exercised)}")
@@ -111,7 +115,7 @@ def _no(why: str) -> Answer:
 
 
 def _shown(ratio: Ratio) -> str:
-    return f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f})"
+    return figure(ratio.value, ratio.low, ratio.high)
 
 
 def _beside(there: World, here: World) -> str:

@@ -8,9 +8,9 @@ from typing import Literal
 from attrs import frozen
 
 from kernelband.explain.kept import Kept
-from kernelband.explain.outcome import tier, word
+from kernelband.explain.words import tier
+from kernelband.history.outcome import MEASURED, TIERS, outcome
 from kernelband.history.records import TrialRow
-from kernelband.history.view import TIERS
 
 PAUSED_S = 1.0  # from which on a run was stopped in between: less is rounding, and what a process takes to end
 
@@ -49,18 +49,17 @@ def course(kept: Kept) -> tuple[Step, ...]:
         best_tier = min((t for t in (best_tier, said) if t in TIERS), key=TIERS.index, default="")
         if kept.measured:
             ratio = base / best_s if base and best_s else None
-            step = Step(trial.number, variant.id, seconds, word(trial), best, _score(trial), ratio)
+            step = Step(trial.number, variant.id, seconds, outcome(trial).word, best, _score(trial), ratio)
         else:
-            outcome = said or word(trial)
-            step = Step(trial.number, variant.id, seconds, outcome, best, tier=said, best_tier=best_tier or None, stage="predicted")
+            word = said or outcome(trial).word
+            step = Step(trial.number, variant.id, seconds, word, best, tier=said, best_tier=best_tier or None, stage="predicted")
         out.append(step)
     return tuple(out)
 
 
 def _score(trial: TrialRow) -> float | None:
     """What screening made of a variant that is right."""
-    right = trial.fault == "none" and trial.correctness == "passed" and trial.integrity == "ok"
-    return trial.score if right else None
+    return trial.score if outcome(trial) in MEASURED else None
 
 
 def _seconds(kept: Kept) -> list[float]:

@@ -1,14 +1,62 @@
-"""What is said of final figures in sentences: where they are from, which case lost, what a reader must know."""
+"""What is said of a final: where its figures are from, which case lost, what a reader must know; and of a trial, without figures."""
 
 from __future__ import annotations
 
 import math
+import re
 
 from kernelband.explain.figures import QUANTITIES, Figures, is_slower, ratio_of, times_of
+from kernelband.explain.kept import Kept
+from kernelband.explain.words import verdict
+from kernelband.history.outcome import MEASURED, Outcome, of_final, outcome
+from kernelband.history.records import FinalRow, RunRow, TrialRow
 from kernelband.judge.protocol import Quantity
 from kernelband.judge.result import CaseResult, Ratio
 
 WHERE: dict[Quantity, str] = {"device": "on the device", "call": "per call"}
+OTHER = {"device": "call", "call": "device"}
+
+
+def judged_lines(kept: Kept, number: int, figures: Figures | None) -> tuple[str, ...]:
+    """What screening and the fresh processes said of a variant; nothing where nothing was measured."""
+    trial, final = next((t for t in kept.trials if t.variant == number), None), kept.finals.get(number)
+    if trial is None or not kept.measured:
+        return ()
+    return (trial_line(kept.run, trial), *(final_lines(final, figures) if final is not None else ()))
+
+
+def trial_line(run: RunRow, t: TrialRow) -> str:
+    """What screening said. Its figures chose the finalists and so flatter them: they are not repeated here."""
+    found = outcome(t)
+    said = f"Screening: {found.word}."
+    if found not in MEASURED:
+        return f"{said} {t.reason}".rstrip()
+    if found is Outcome.INCONCLUSIVE and "not called faster" in t.reason:
+        return f"{said} Faster in {run.objective} time, but slower in {OTHER.get(run.objective, 'the other')} time."
+    return said
+
+
+def final_lines(f: FinalRow, figures: Figures | None) -> tuple[str, ...]:
+    """What the fresh processes said, and why when that isn't "verified"."""
+    rest = _rest(f, figures)
+    if f.verified:
+        return (f"Final: {verdict(f)}", *([rest] if rest else []))
+    why = "slower in fresh processes." if of_final(f) is Outcome.SLOWER else "not surely faster in fresh processes."
+    return (f"Final: not verified: {rest or why}",)
+
+
+def _rest(f: FinalRow, figures: Figures | None) -> str:
+    """The judge's sentences without those that the table says itself, by the names of cases."""
+    reason = str(f.result.get("reason") or "")
+    if figures is None:
+        return reason
+    for case in figures.cases:
+        # The remark on a case is a row of the table; what decided stays, by the case's name.
+        reason = re.sub(rf"On case {case.case[:8]} it (?:is|may be) slower: [0-9.]+[x×]\.", "", reason)
+        reason = reason.replace(f"case {case.case[:8]}", figures.names[case.case])
+        if case.disturbed is not None:
+            reason = reason.replace(f"Measured while the GPU was disturbed: {case.disturbed}", "")
+    return " ".join(reason.split())
 
 
 def title(figures: Figures) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from attrs import Factory, field, frozen
@@ -55,6 +57,7 @@ _INTERPRETED = frozenset({"uncoalesced", "mask-always-true", "out-of-bounds"})
 _CODE = {word: code for code, words in CODES.items() for word in words}
 COST = "cost"  # the code of what isn't against a kernel: the share of a line
 LOW = 0.25  # of the warps that a multiprocessor can hold
+PAGE = Path(__file__).with_name("diagnostics.md")
 
 
 @frozen
@@ -220,3 +223,21 @@ def inspected(rows: Sequence[Mapping[str, Any]], kernel: str) -> Material | None
 
 def _key(warning: Warning_) -> tuple[str, str, int, str]:
     return warning["code"], warning["path"], warning["line"], warning["message"]
+
+
+# ---------------------------------------------------------------- where they are described
+
+
+def address(code: str) -> str | None:
+    """The ``file:`` address of a hint's description, with its line; None for a code without one, or where the file is missing."""
+    line = _lines().get(code)
+    return f"{PAGE.as_uri()}#L{line}" if line is not None else None
+
+
+@cache
+def _lines() -> dict[str, int]:
+    try:
+        text = PAGE.read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    return {line.removeprefix("## ").strip(): n for n, line in enumerate(text.split("\n"), 1) if line.startswith("## ")}

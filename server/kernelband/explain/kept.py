@@ -1,26 +1,20 @@
-"""Everything that the history keeps of one run, read once, for those who tell of it."""
+"""Everything that the history keeps of one run, read once, for those who tell of it; and how long its original took."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Literal, cast
 
 from attrs import field, frozen
 
 from kernelband.hardware.work import Work
 from kernelband.history import Store, runs, trials
-from kernelband.history.records import (
-    ArmRow,
-    CaseRow,
-    DecisionRow,
-    FinalRow,
-    MeasurementRow,
-    PullRow,
-    RunRow,
-    TrialRow,
-    VariantRow,
-)
+from kernelband.history.records import ArmRow, CaseRow, DecisionRow, FinalRow, MeasurementRow, PullRow, RunRow, TrialRow, VariantRow
 from kernelband.history.values import works_of
 from kernelband_worker.wire import Case, CompileFacts
+
+Stage = Literal["final", "baseline"]
 
 
 @frozen
@@ -77,3 +71,31 @@ def read(store: Store, run: RunRow) -> Kept:
         decisions=trials.decisions(store, run.id),
         base=runs.base_texts(store, run.id),
     )
+
+
+@frozen
+class Times:
+    """Medians in microseconds. ``stage`` is where they come from; ``method`` is that of the device time."""
+
+    device_us: float | None
+    call_us: float | None
+    method: str
+    stage: Stage
+
+
+def original_times(measurements: Iterable[MeasurementRow]) -> dict[str, Times]:
+    """How long the original took, by case: in the final's fresh processes, or in the baseline where there was no final."""
+    counted = [m for m in measurements if m.variant == 0 and m.stage in ("baseline", "final") and not m.superseded]
+    stage: Stage = "final" if any(m.stage == "final" for m in counted) else "baseline"
+    by_case: dict[str, list[MeasurementRow]] = {}
+    for m in (m for m in counted if m.stage == stage):
+        by_case.setdefault(m.case_id, []).append(m)
+    out: dict[str, Times] = {}
+    for case, own in by_case.items():
+        device, call = ([m for m in own if m.kind == kind] for kind in ("device", "call"))
+        out[case] = Times(_median(device), _median(call), device[-1].method if device else "", stage)
+    return out
+
+
+def _median(pairs: Sequence[MeasurementRow]) -> float | None:
+    return median(m.original_us for m in pairs) if pairs else None

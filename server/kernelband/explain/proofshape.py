@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from attrs import field, frozen
 
-from kernelband.history.view import TIERS
+from kernelband.history.outcome import Outcome, outcome
 from kernelband.judge.comparison import Comparison, compare
 from kernelband.judge.protocol import Measurement, Numerics, Objective, Quantity, Stage
 from kernelband.judge.result import CaseResult, Correctness, Fault, Integrity, Performance, Ratio
@@ -139,10 +139,9 @@ class Proof:
     @property
     def good(self) -> bool:
         """Whether it is of what its run calls better: verified, or interpreted and likely faster."""
-        sound = self.fault == "none" and self.integrity == "ok" and not self.not_exercised
-        if not self.measured:
-            return sound and self.correctness == "interpreted" and self.tier == TIERS[0]
-        return sound and self.correctness == "passed" and self.performance == "faster" and self.figures is not None
+        found = outcome(self, self.tier)
+        better = found is Outcome.FASTER and self.figures is not None if self.measured else found is Outcome.LIKELY_FASTER
+        return better and not self.not_exercised
 
     def compared(self) -> Comparison:
         """What the judge makes of the pairs.

@@ -16,8 +16,8 @@ from attrs import evolve, frozen
 from kernelband.errors import SourceError
 from kernelband.explain.figures import Figures, figures
 from kernelband.explain.kept import Kept
-from kernelband.explain.outcome import tier
 from kernelband.explain.proofshape import Change, Pair, Proof, ProofCase, ProofFigures, ProofFile, StressLine, World
+from kernelband.explain.words import tier
 from kernelband.history.records import LEFT_OUT, CaseRow, RunRow
 from kernelband.judge.protocol import PROTOCOL
 from kernelband.source import Workspace, is_notebook, patch_from_json
@@ -137,11 +137,10 @@ def _case(row: CaseRow, name: str, root: str) -> ProofCase:
 
 def _world(run: RunRow) -> World:
     known = run.environment
-    gpus = [str(g["name"]) for g in known.get("gpus") or ()] if run.mode == "measured" else []
     versions: dict[str, Any] = {k: known.get(k) for k in ("cuda", "driver", "ptxas")}
     must = {k: str(known[k]) for k in ("triton", "torch", "python")}
     settings: dict[str, str] = known.get("settings") or {}
-    return World(gpus[0] if gpus else "", run.device, **must, **versions, settings=without_paths(settings))
+    return World(next(iter(run.gpus), ""), run.device, **must, **versions, settings=without_paths(settings))
 
 
 def without_paths(settings: Mapping[str, str]) -> dict[str, str]:

@@ -10,12 +10,16 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from kernelband.explain.course import Step
-from kernelband.explain.originaltimes import Stage
-from kernelband.explain.outcome import State
+from kernelband.explain.kept import Stage
 from kernelband.explain.rooflinepoints import RooflineView
 from kernelband.explain.why import Item
 from kernelband.judge.protocol import Quantity
 from kernelband.judge.result import Ratio
+
+#: How far a variant came. ``checked``: interpreted, nothing measured; ``equal``: the machine code is the original's.
+State = Literal[
+    "verified", "not verified", "screened", "checked", "equal", "wrong", "nondeterministic", "untested", "rejected", "suspect", "failed"
+]
 
 
 @frozen

@@ -14,10 +14,10 @@ from attrs import evolve, frozen
 from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.casenames import case_names
-from kernelband.explain.kept import Kept
-from kernelband.explain.originaltimes import original_times
+from kernelband.explain.kept import Kept, original_times
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
+from kernelband.history.outcome import MEASURED, outcome_in
 from kernelband.history.records import TrialRow
 
 Stage = Literal["baseline", "final", "screening"]
@@ -126,7 +126,7 @@ def _us(kept: Kept, trial: TrialRow, case: str) -> tuple[float | None, Stage | N
     final = kept.finals.get(trial.variant)
     results: list[tuple[Stage, dict[str, Any]]] = [*([] if final is None else [("final", final.result)]), ("screening", trial.result)]
     for stage, result in results:
-        right = result.get("correctness") == "passed" and result.get("fault") == "none" and result.get("integrity") == "ok"
+        right = outcome_in(result) in MEASURED
         for c in result.get("cases") or () if right else ():
             if c["case"] == case:
                 return float(c["device_after_us"]), stage

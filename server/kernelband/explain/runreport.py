@@ -12,10 +12,8 @@ import attrs
 from kernelband.explain.casenames import case_names
 from kernelband.explain.course import course
 from kernelband.explain.figures import Figures, figures, method_of, ratio_of, times_of
-from kernelband.explain.figurewords import notes, slower
-from kernelband.explain.kept import Kept, read
-from kernelband.explain.originaltimes import original_times
-from kernelband.explain.outcome import final_lines, state, tier, titles_of, trial_line, word
+from kernelband.explain.figurewords import judged_lines, notes, slower
+from kernelband.explain.kept import Kept, original_times, read
 from kernelband.explain.reportshape import (
     About,
     ArmLine,
@@ -31,15 +29,17 @@ from kernelband.explain.reportshape import (
     FinalFigures,
     ModelCost,
     RunReport,
+    State,
     Variant,
     WholeFigures,
 )
 from kernelband.explain.rooflinepoints import RooflineView, roofline_view
 from kernelband.explain.why import items, lines, patch_of
+from kernelband.explain.words import tier, titles_of
 from kernelband.history import Store
-from kernelband.history.records import RunRow, TrialRow
+from kernelband.history.outcome import FAULTS, MEASURED, PREDICTED, by_figure, by_tier, outcome, verified
+from kernelband.history.records import FinalRow, RunRow, TrialRow
 from kernelband.history.values import finite
-from kernelband.history.view import by_figure, by_tier
 from kernelband.judge.protocol import Quantity
 from kernelband.judge.result import CaseResult
 from kernelband.source import Workspace
@@ -66,7 +66,7 @@ def run_report(store: Store, run: RunRow, counts: Mapping[str, int] | None = Non
     kept = read(store, run)
     best = run.summary.get("best")
     tiers = {t.variant: tier(t, kept.variants[t.variant]) for t in kept.trials}
-    order = by_figure(kept.trials, kept.finals, best) if kept.measured else by_tier(kept.trials, tiers, best)
+    order = by_figure(kept.trials, verified(kept.finals.values()), best) if kept.measured else by_tier(kept.trials, tiers, best)
     listed = order[:MOST_VARIANTS]
     view = roofline_view(kept, listed)
     clusters = _clusters(kept, view)
@@ -105,14 +105,13 @@ def to_json(report: RunReport) -> dict[str, Any]:
 
 def _about(run: RunRow) -> About:
     known, asked = run.environment, run.options
-    gpus = list(dict.fromkeys(str(g.get("name", "")) for g in known.get("gpus") or ())) if run.mode == "measured" else []
     versions = {name: known.get(name) for name in ("triton", "torch", "python", "cuda", "driver", "ptxas")}
     return About(
         id=run.id,
         kernel=run.kernel,
         path=run.path,
         device=run.device,
-        gpu=", ".join(gpus),
+        gpu=", ".join(run.gpus),
         mode=cast("Any", run.mode),
         policy=run.policy,
         objective=cast("Any", run.objective),
@@ -221,7 +220,7 @@ def _cases(kept: Kept) -> tuple[CaseLine, ...]:
 def _variant(kept: Kept, t: TrialRow, title: str, cluster: int | None, workspace: Workspace | None) -> Variant:
     v, final = kept.variants[t.variant], kept.finals.get(t.variant)
     found = figures(kept, v.id)
-    verified = found is not None and final is not None and final.verified
+    is_verified = found is not None and final is not None and final.verified
     said = tier(t, v) if not kept.measured else None
     decision = next((d.decision for d in reversed(kept.decisions) if d.variant == v.id), None)
     return Variant(
@@ -235,12 +234,12 @@ def _variant(kept: Kept, t: TrialRow, title: str, cluster: int | None, workspace
         author=v.author,
         numerics=v.numerics,
         state=state(t, final),
-        outcome=said or word(t),
-        reason=_reason(kept, t, found),
+        outcome=said or outcome(t).word,
+        reason=" ".join(judged_lines(kept, v.id, found)) if kept.measured else t.reason,
         seconds_s=round(t.seconds, 3),
         tier=said,
         fact=str(v.forecast.get("fact") or "") if said else None,
-        ratio=found.wholes[0].mean if verified and found is not None else None,
+        ratio=found.wholes[0].mean if is_verified and found is not None else None,
         figures=_figures(found) if found is not None else None,
         decision=cast("Any", decision),
         cluster=cluster,
@@ -249,12 +248,16 @@ def _variant(kept: Kept, t: TrialRow, title: str, cluster: int | None, workspace
     )
 
 
-def _reason(kept: Kept, t: TrialRow, found: Figures | None) -> str:
-    """What its trial said, and its final."""
-    if not kept.measured:
-        return t.reason
-    final = kept.finals.get(t.variant)
-    return " ".join([trial_line(kept.run, t), *(final_lines(final, found) if final is not None else ())])
+def state(t: TrialRow, f: FinalRow | None) -> State:
+    """How far a variant came."""
+    found = outcome(t)
+    if found in FAULTS:
+        return "failed"
+    if found in PREDICTED:
+        return "checked"
+    if found not in MEASURED:
+        return cast("State", found.value)
+    return "screened" if f is None else "verified" if f.verified else "not verified"
 
 
 def _figures(found: Figures) -> FinalFigures:

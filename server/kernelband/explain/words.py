@@ -1,13 +1,19 @@
-"""A variant in engineers' words: all that it changes of the original, in a line."""
+"""A variant in engineers' words: all that it changes of the original, in a line, and what that is worth; and what a run came to."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import evolve
+
+from kernelband.explain.compare import Step, because
+from kernelband.history import Store, trials
+from kernelband.history.outcome import PREDICTED, TIERS, UNWANTED, Outcome, outcome
+from kernelband.history.records import GIVEN, FinalRow, RunRow, TrialRow, VariantRow
+from kernelband.history.view import RunView, VariantView
 
 BETWEEN = " · "
 BEGIN = 30  # characters of a title that a narrow list shows
@@ -74,21 +80,26 @@ _SIZE = re.compile(r"\b([A-Za-z_]\w*) (\w+) ?(?:->|→) ?(\w+)")
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
-@frozen
-class Step:
-    """One edit of a chain, as its row has it."""
+class Edit(Protocol):
+    """One edit of a chain."""
 
-    move: str
-    parameters: Mapping[str, Any]
-    what: str
+    @property
+    def move(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+    @property
+    def what(self) -> str: ...
 
 
-def changes(steps: Iterable[Step]) -> str:
+# ---------------------------------------------------------------- what it changes
+
+
+def changes(steps: Iterable[Edit]) -> str:
     """``BLOCK 16→64 · split-K 4 · 8 warps``: sizes from the first to the last one, what was done, options of the launch."""
     return BETWEEN.join(_parts(steps))
 
 
-def titles(chains: Mapping[int, Iterable[Step]]) -> dict[int, str]:
+def titles(chains: Mapping[int, Iterable[Edit]]) -> dict[int, str]:
     """The same of variants that stand in one list, by number, each with a begin of its own: what few of them have comes first, and the
     number where that is not enough.
     """
@@ -103,19 +114,6 @@ def titles(chains: Mapping[int, Iterable[Step]]) -> dict[int, str]:
     return {number: BETWEEN.join(own) for number, own in parts.items()}
 
 
-def worth_trying(known: Iterable[tuple[int, str, str]]) -> list[int]:
-    """Of a prediction in which nothing is likely faster: the few variants that a GPU could decide on, each for a reason of its own.
-
-    Args:
-        known: number, tier, and the largest fact that became better ("" for none), in the order of the run.
-    """
-    reasons: dict[str, int] = {}
-    for number, tier, gain in known:
-        if tier == "unclear" and gain:
-            reasons.setdefault(gain, number)
-    return [*reasons.values()][:WORTH_TRYING]
-
-
 def _alike(parts: Mapping[int, list[str]]) -> list[list[int]]:
     """The variants whose titles begin with the same characters."""
     found: dict[str, list[int]] = {}
@@ -124,7 +122,7 @@ def _alike(parts: Mapping[int, list[str]]) -> list[list[int]]:
     return [numbers for numbers in found.values() if len(numbers) > 1]
 
 
-def _parts(steps: Iterable[Step]) -> list[str]:
+def _parts(steps: Iterable[Edit]) -> list[str]:
     sizes: dict[str, tuple[str, str]] = {}
     done: dict[str, str] = {}  # a number that a later step sets anew is said once, as it is at the end
     options: dict[str, int] = {}
@@ -149,7 +147,7 @@ def _parts(steps: Iterable[Step]) -> list[str]:
     ]
 
 
-def _said(step: Step) -> tuple[str, str] | None:
+def _said(step: Edit) -> tuple[str, str] | None:
     """What its move is called, for one of its parameters or as it is, after what tells it from other moves; None for none of ours."""
     by_parameter = (f"{step.move} {value}" for value in step.parameters.values())
     words = next((MOVES[name] for name in (*by_parameter, step.move) if name in MOVES), None)
@@ -162,3 +160,127 @@ def _said(step: Step) -> tuple[str, str] | None:
 def _first_words(what: str) -> str:
     said = what.strip().rstrip(".")
     return said if len(said) <= MOST else f"{said[: MOST - 1].rsplit(' ', 1)[0]}…"
+
+
+# ---------------------------------------------------------------- what it is worth
+
+
+def tier(t: TrialRow, v: VariantRow) -> str | None:
+    """Of a variant that was interpreted and is right; None for any other."""
+    found = outcome(t, v.forecast.get("tier"))
+    return found.word if found in PREDICTED else None
+
+
+def unwanted(t: TrialRow | None) -> str:
+    """Why a variant is none that anybody would want, by its trial; "" where nothing says so."""
+    found = outcome(t) if t is not None else None
+    return found.word if found in UNWANTED else ""
+
+
+def verdict(f: FinalRow | None) -> str:
+    """Of a final, in one line."""
+    if f is None:
+        return ""
+    known = figure(f.score, f.low, f.high) if f.verified else ""
+    return f"verified {known}" if known else "not verified"
+
+
+def figure(ratio: float | None, low: float | None, high: float | None) -> str:
+    """A ratio with what to expect of one more process: ``1.84× (1.80 to 1.88)``; "" where one of them isn't known."""
+    return f"{ratio:.2f}× ({low:.2f} to {high:.2f})" if ratio is not None and low is not None and high is not None else ""
+
+
+def titles_of(variants: Mapping[int, VariantRow], tried: Iterable[TrialRow], finals: Mapping[int, FinalRow] | None) -> dict[int, str]:
+    """Titles of all that a run tried, where those that are worth showing stand in one list. ``finals``: None where it was predicted."""
+    tried = tuple(tried)
+    chains = {t.variant: trials.lineage(variants, t.variant) for t in tried}
+    verified = {n for n, f in (finals or {}).items() if f.verified}
+    shown = [t.variant for t in tried if (tier(t, variants[t.variant]) if finals is None else t.variant in verified)]
+    return {n: changes(chain) for n, chain in chains.items()} | titles({n: chains[n] for n in shown})
+
+
+def in_a_line(store: Store, row: RunRow, number: int) -> str:
+    """A variant with what is known of it: ``Variant 3 of run 1a2b3c4d: BLOCK 16→64 · 8 warps: verified 1.84× (1.80 to 1.88) on H200``."""
+    variants = {v.id: v for v in trials.variants(store, row.id)}
+    tried = next((t for t in trials.trials(store, row.id) if t.variant == number), None)
+    final = next((f for f in trials.finals(store, row.id) if f.variant == number), None)
+    told = tier(tried, variants[number]) if tried is not None else None
+    if final is not None and final.verified:
+        known = f"{verdict(final)} on {row.device}"
+    elif told is not None:
+        known = f"{told} on {row.device}, predicted and not measured"
+    else:
+        known = f"not verified, its trial says: {unwanted(tried)}" if unwanted(tried) else "not verified"
+    return f"Variant {number} of run {row.id}: {changes(trials.lineage(variants, number))}: {known}."
+
+
+def titled(variants: Collection[VariantView]) -> tuple[VariantView, ...]:
+    """Those that stand in one list, with their titles, and with the facts of predictions as far as they are of the last edit."""
+    said = titles({v.number: v.chain for v in variants})
+    facts = {v.number: because(v.tier, v.fact, Step.of(v.parent, v.gains, v.costs)) for v in variants if v.tier}
+    return tuple(evolve(v, title=said[v.number], fact=facts.get(v.number, "")) for v in variants)
+
+
+def line(device: str, v: VariantView) -> str:
+    """A variant in one line: what it changes of the original, then what that is worth and on what."""
+    if known := figure(v.ratio, v.low, v.high):
+        return f"{v.title}: {known} on {device}, {v.cases} case{'s' if v.cases != 1 else ''}"
+    return f"{v.title}: {v.tier} on {device} (predicted)" if v.tier else f"{v.title}: not verified"
+
+
+def worth(device: str, v: VariantView) -> str:
+    """The same in a few words: a ratio only where it was verified, a tier with the word predicted."""
+    if v.ratio is not None:
+        return f"{v.ratio:.2f}× on {short(device)}"
+    return f"{v.tier} on {short(device)} (predicted)" if v.tier else "not verified"
+
+
+def short(device: str) -> str:
+    """The GPU's short name: H200, not NVIDIA H200 SXM."""
+    return device.removeprefix("NVIDIA ").removeprefix("AMD ").partition(" ")[0] or device
+
+
+# ---------------------------------------------------------------- what a run came to
+
+STOPPED = {"interrupted": "stopped"}  # other states are called as they are
+
+
+def came_to(ratio: float | None, *, judged: str = "", likely: bool = False) -> str:
+    """A run in a few words; "" for nothing. ``ratio``: of its best verified variant; ``judged``: what is said of one edit."""
+    return f"verified {ratio:.2f}×" if ratio is not None else judged or (Outcome.LIKELY_FASTER.word if likely else "")
+
+
+def nothing(mode: str | None) -> str:
+    """Of a run that has come to its end without."""
+    return "nothing verified" if mode == "measured" else f"nothing {Outcome.LIKELY_FASTER.word}"
+
+
+def nothing_yet(run: RunView) -> str:
+    """Of a run without a variant that one would take."""
+    return f"best so far not verified: {run.so_far.title}" if run.mode == "measured" and run.so_far is not None else nothing(run.mode)
+
+
+def headline(run: RunView) -> str:
+    """A past run, or one that goes on elsewhere, in a few words, as a lens has them."""
+    if run.state == "running":
+        return f"{run.trials} trial{'s' if run.trials != 1 else ''} so far"
+    best = next((v.ratio for v in run.variants if v.verified and v.ratio is not None), None)
+    judged = next((v.tier for v in run.variants if v.tier), run.reason.partition(":")[0]) if run.policy == GIVEN else ""
+    found = came_to(best, judged=judged, likely=any(v.tier == TIERS[0] for v in run.variants))
+    if not found and run.policy != GIVEN and (run.state == "finished" or run.variants):
+        found = nothing_yet(run)
+    state = "" if run.state == "finished" else STOPPED.get(run.state, run.state)
+    return " · ".join(said for said in (state, found) if said)
+
+
+def worth_trying(known: Iterable[tuple[int, str, str]]) -> list[int]:
+    """Of a prediction in which nothing is likely faster: the few variants that a GPU could decide on, each for a reason of its own.
+
+    Args:
+        known: number, tier, and the largest fact that became better ("" for none), in the order of the run.
+    """
+    reasons: dict[str, int] = {}
+    for number, tier, gain in known:
+        if tier == "unclear" and gain:
+            reasons.setdefault(gain, number)
+    return [*reasons.values()][:WORTH_TRYING]

@@ -5,7 +5,8 @@ Public surface (other rooms import from here only, and ``records`` for the row t
     Store                open to write or to read
     examine              whether a database can be used, without writing
     runs, trials         the queries
-    view                 a run's variants, decoded and in order, as far as they are shown
+    outcome              what became of a variant, and the word for it
+    view                 a run and its variants, decoded and in order, as far as they are shown
     best_so_far          the variant to look at first, of a run that was cut off
     kernel_key           what must agree for a figure to hold
     this_process         the owner of what this process writes

@@ -51,6 +51,11 @@ class RunRow:
     clock: dict[str, float] = field(metadata=JSON)
     summary: dict[str, Any] = field(metadata=JSON)
 
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The names that the driver gave, each once; none where nothing ran on a GPU."""
+        return tuple(dict.fromkeys(str(g.get("name", "")) for g in self.environment.get("gpus") or ())) if self.mode == "measured" else ()
+
 
 #: The role of a case that the run does without, because the original takes too long to compile for it.
 LEFT_OUT = "left_out"

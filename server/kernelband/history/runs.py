@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
@@ -16,6 +16,7 @@ from kernelband.history.records import RunRow, from_row, to_row
 from kernelband.history.store import Store
 from kernelband.source.model import text_hash
 
+Run = TypeVar("Run", bound=RunRow)
 STALE_S = 20.0  # a heartbeat older than this is that of a dead process, where nothing better is known
 CAP_BYTES = 1 << 30  # of the whole file: the oldest finished runs go first
 
@@ -104,7 +105,7 @@ def listing(store: Store, path: str | None = None, limit: int = 50) -> tuple[Run
     return tuple(effective(from_row(RunRow, r), now) for r in rows)
 
 
-def effective(run: RunRow, now: float) -> RunRow:
+def effective(run: Run, now: float) -> Run:
     """The run as it is, not as its dead owner left it."""
     if run.state != "running":
         return run
@@ -114,6 +115,12 @@ def effective(run: RunRow, now: float) -> RunRow:
     if alive:
         return run
     return evolve(run, state="interrupted", reason=f"the process that ran it is gone ({run.owner}, last heard in phase {run.phase})")
+
+
+def last_devices(store: Store) -> dict[str, str]:
+    """The GPU that each worker's command ("" for this machine) had when it last measured."""
+    sql = "SELECT coalesce(json_extract(options, '$.worker'), '') AS worker, device FROM runs WHERE mode = 'measured' ORDER BY created"
+    return {str(r["worker"]): str(r["device"]) for r in store.rows(sql)}
 
 
 def base_texts(store: Store, run: str) -> dict[str, str]:

@@ -121,9 +121,10 @@ def facts(store: Store, run: str) -> tuple[FactsRow, ...]:
     return _all(store, FactsRow, "SELECT * FROM facts WHERE run = ? ORDER BY variant, key", run)
 
 
-def measurements(store: Store, run: str) -> tuple[MeasurementRow, ...]:
-    """Every pair of times, in the order of measuring."""
-    return _all(store, MeasurementRow, "SELECT * FROM measurements WHERE run = ? ORDER BY rowid", run)
+def measurements(store: Store, run: str, variant: int | None = None) -> tuple[MeasurementRow, ...]:
+    """Every pair of times, or those of one variant (0: of the original against itself), in the order of measuring."""
+    own = "" if variant is None else f" AND variant = {variant:d}"
+    return _all(store, MeasurementRow, f"SELECT * FROM measurements WHERE run = ?{own} ORDER BY rowid", run)  # noqa: S608 - a number
 
 
 def decide(store: Store, run: str, number: int, decision: str) -> None:

@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
-from attrs import define, evolve, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from kernelband.errors import HistoryError
 from kernelband.hardware.work import Work
+from kernelband.history import runs
+from kernelband.history.outcome import TIERS, by_figure, by_tier
 from kernelband.history.records import RunRow, from_row
 from kernelband.history.store import Store
 from kernelband.history.values import works_in
 from kernelband.source import patch_from_json
 from kernelband.source.model import Patch
 
-TIERS = ("likely faster", "unclear", "likely slower")  # of predictions, the best first
 MOST_PREDICTED = 50  # of a run's variants, the likeliest
 
 _SCREENED = (
@@ -31,43 +31,6 @@ _INTERPRETED = (
     "SELECT t.variant FROM trials t JOIN variants v ON v.run = t.run AND v.id = t.variant WHERE t.run = ? AND t.fault = 'none' "
     "AND t.correctness = 'interpreted' AND json_extract(v.forecast, '$.tier') = 'likely faster' ORDER BY t.score DESC, t.number LIMIT 1"
 )
-
-
-class Tried(Protocol):
-    """What ranks a trial: a row of it, or a part of one."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def variant(self) -> int: ...
-    @property
-    def score(self) -> float | None: ...
-
-
-class Said(Protocol):
-    """What ranks a final."""
-
-    @property
-    def verified(self) -> bool: ...
-    @property
-    def score(self) -> float | None: ...
-
-
-T = TypeVar("T", bound=Tried)
-
-
-def by_figure(tried: Iterable[T], finals: Mapping[int, Said], best: int | None) -> list[T]:
-    """Trials of a measured run: the one that the run called ``best``, other verified ones by their final ratio, then as screening liked
-    them.
-    """
-    verified = {n: f.score or 0.0 for n, f in finals.items() if f.verified}
-    return sorted(tried, key=lambda t: (t.variant not in verified, t.variant != best, -verified.get(t.variant, t.score or 0), t.number))
-
-
-def by_tier(tried: Iterable[T], tiers: Mapping[int, str | None], best: int | None) -> list[T]:
-    """Trials of a predicted run: the one that the run would bet on, then the likeliest first, those without a tier last."""
-    rank = defaultdict[str | None, int](lambda: len(TIERS), {name: i for i, name in enumerate(TIERS)})
-    return sorted(tried, key=lambda t: (t.variant != best, rank[tiers[t.variant]], t.number))
 
 
 def best_so_far(store: Store, run: str, mode: str) -> int | None:
@@ -82,6 +45,43 @@ def best_so_far(store: Store, run: str, mode: str) -> int | None:
 
 
 # ------------------------------------------------------------ runs
+
+
+@frozen
+class RunView(RunRow):
+    """A run as it is now, with its variants in the order of ``kernelband show``. ``files``: that it started from; ``forms``: the variant
+    (0: the original) by the form of its program.
+    """
+
+    trials: int = 0
+    variants: tuple[VariantView, ...] = ()
+    files: tuple[str, ...] = ()
+    forms: Mapping[str, int] = field(factory=dict[str, int], repr=False)
+
+    @classmethod
+    def of(cls, row: RunRow, trials: int, now: float) -> RunView:
+        """Without its variants. ``now``: seconds since the epoch; one whose process died reads ``interrupted``."""
+        return cls(**asdict(runs.effective(row, now), recurse=False), trials=trials)
+
+    @property
+    def gpu(self) -> str:
+        """The name that the driver gave; "" where it ran on none, or on several."""
+        return self.gpus[0] if len(self.gpus) == 1 else ""
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of Triton and torch, as far as they are known."""
+        return {name: str(self.environment[name]) for name in ("triton", "torch") if self.environment.get(name)}
+
+    @property
+    def better(self) -> tuple[VariantView, ...]:
+        """What one would take, the best first: nothing that a person rejected."""
+        return tuple(v for v in self.variants if v.decision != "reject" and (v.verified or v.tier == TIERS[0]))
+
+    @property
+    def so_far(self) -> VariantView | None:
+        """The best one yet, not verified, of a run that hasn't come to its end."""
+        return next((v for v in self.variants if not v.decision), None) if self.state != "finished" else None
 
 
 class Head(NamedTuple):
@@ -151,12 +151,6 @@ def files(store: Store, run: str) -> tuple[str, ...]:
     return tuple(str(r["path"]) for r in store.rows("SELECT path FROM texts WHERE run = ? ORDER BY path", [run]))
 
 
-def last_devices(store: Store) -> dict[str, str]:
-    """The GPU that each worker's command ("" for this machine) had when it last measured."""
-    sql = "SELECT coalesce(json_extract(options, '$.worker'), '') AS worker, device FROM runs WHERE mode = 'measured' ORDER BY created"
-    return {str(r["worker"]): str(r["device"]) for r in store.rows(sql)}
-
-
 # ------------------------------------------------------------ variants
 
 
@@ -172,9 +166,10 @@ class EditView:
 
 @frozen
 class VariantView:
-    """A variant. Measured: ``ratio`` (original over variant, geometric mean) with its interval, of final rows of verified ones only.
-    Predicted: ``tier`` with its ``fact``. ``gains`` and ``costs`` are what moved against its ``parent`` (0: the original), None where that
-    wasn't kept.
+    """A variant. Measured: ``ratio`` (original over variant, geometric mean) with its prediction interval, at least 95 %, of final rows of
+    verified ones only. Predicted: ``tier`` with its ``fact``, and never a ratio. ``gains`` and ``costs`` are what moved against its
+    ``parent`` (0: the original), None where that wasn't kept. ``title``: all that it changes of the original, in a line; only a list of
+    variants knows it (``explain.words.titled``).
     """
 
     number: int
@@ -194,6 +189,17 @@ class VariantView:
     gains: tuple[str, ...] | None = None
     costs: tuple[str, ...] | None = None
     decision: str = ""  # "accept" | "reject": the last that a person said
+    title: str = ""
+
+    @property
+    def what(self) -> str:
+        """Its last edit, in a sentence."""
+        return self.chain[-1].what
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """``strategy.move`` of each edit, the first one first."""
+        return tuple(f"{e.strategy}.{e.move}" for e in self.chain)
 
 
 @define
@@ -201,14 +207,6 @@ class _Trial:
     number: int
     variant: int
     score: float | None = None
-
-
-class _Final(NamedTuple):
-    verified: bool
-    score: float | None
-    low: float | None
-    high: float | None
-    cases: int | None
 
 
 def variants(store: Store, run: str, mode: str) -> tuple[VariantView, ...]:
@@ -264,17 +262,16 @@ def works(store: Store, run: str, number: int = 0) -> tuple[Work, ...]:
 
 def _measured(store: Store, run: str, said: Collection[int]) -> Iterable[VariantView]:
     sql = "SELECT variant, score, low, high, json_array_length(result, '$.cases') AS cases FROM finals WHERE run = ? AND verified"
-    finals = {int(r["variant"]): _Final(True, r["score"], r["low"], r["high"], r["cases"]) for r in store.rows(sql, [run])}
+    finals = {int(r["variant"]): r for r in store.rows(sql, [run])}
     best = _best(store, run, "measured")
     wanted = {*finals, *said, *([best] if best else [])}
     sql = f"SELECT number, variant, score FROM trials WHERE run = ? AND variant IN ({_marks(wanted)})"  # noqa: S608 - ours
-    ranked = (
-        by_figure([_Trial(r["number"], r["variant"], r["score"]) for r in store.rows(sql, [run, *wanted])], finals, best) if wanted else []
-    )
+    tried = [_Trial(r["number"], r["variant"], r["score"]) for r in store.rows(sql, [run, *wanted])] if wanted else []
+    ranked = by_figure(tried, {n: r["score"] for n, r in finals.items()}, best)
     plain = _plain(store, run, [t.variant for t in ranked])
     for t in ranked:
         f, v = finals.get(t.variant), plain[t.variant]
-        yield evolve(v, verified=True, ratio=f.score, low=f.low, high=f.high, cases=f.cases or 0) if f is not None else v
+        yield evolve(v, verified=True, ratio=f["score"], low=f["low"], high=f["high"], cases=f["cases"] or 0) if f is not None else v
 
 
 def _predicted(store: Store, run: str, said: Collection[int]) -> Iterable[VariantView]:

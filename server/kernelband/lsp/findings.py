@@ -14,11 +14,11 @@ from attrs import evolve, field, frozen
 
 from kernelband.errors import HistoryError
 from kernelband.explain.hints import Material
+from kernelband.explain.words import titled
 from kernelband.history import Store, runs, view
-from kernelband.history.records import RunRow
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.original import Original, read_material, read_original
 from kernelband.lsp.remedies import words
-from kernelband.lsp.run_finding import RunFinding, VariantFinding, about, filled, variant
 from kernelband.source.model import Patch
 
 MOST_RUNS = 1000  # of the history, the newest
@@ -35,11 +35,11 @@ class Finding:
 
     path: str
     qualname: str
-    runs: tuple[RunFinding, ...] = ()
+    runs: tuple[RunView, ...] = ()
     told: str = ""
 
     @property
-    def telling(self) -> RunFinding | None:
+    def telling(self) -> RunView | None:
         """The run ``told``, else the newest one with something to show; the newest one where none has."""
         told = next((r for r in self.runs if r.id == self.told), None)
         return told or next((r for r in self.runs if r.variants), self.runs[0] if self.runs else None)
@@ -61,8 +61,7 @@ class _Kept:
     """A run as it was read last. ``signature`` differs when any of its rows may."""
 
     signature: Signature
-    row: RunRow = field(repr=False)
-    found: RunFinding
+    found: RunView
     full: bool  # with its variants
 
 
@@ -107,7 +106,7 @@ class Findings:
         """Whether any run is about a kernel of that bare name: no other has a variant of the form of one that is called so."""
         return name in self._view.names
 
-    def formed(self, form: str) -> list[RunFinding]:
+    def formed(self, form: str) -> list[RunView]:
         """The newest runs of which a variant, or the original, has that form, whatever its file is called. For a thread.
 
         Raises:
@@ -117,7 +116,7 @@ class Findings:
             of = view.with_form(self._open_store(), form, MOST_OF_A_KERNEL) if self._view.kept else []
             return self._whole([run for run in of if run in self._view.kept])
 
-    def newest(self, limit: int, inside: Callable[[str], bool] = lambda _: True) -> list[RunFinding]:
+    def newest(self, limit: int, inside: Callable[[str], bool] = lambda _: True) -> list[RunView]:
         """The newest runs of files that ``inside`` takes by their path, each with its variants. Reads the database: for a thread.
 
         Raises:
@@ -157,16 +156,17 @@ class Findings:
             texts = {path: self._texts.setdefault(text, text) for path, text in runs.base_texts(store, row.id).items()}
             return Applicable(row.id, row.path, row.kernel, texts, patches)
 
-    def variant(self, run: str, number: int) -> VariantFinding | None:
+    def variant(self, run: str, number: int) -> VariantView | None:
         """One that was executed; None where there is none such.
 
         Raises:
             HistoryError: the database can't be read.
         """
         with self._lock:
-            return variant(self._open_store(), run, number)
+            known = view.variant(self._open_store(), run, number)
+            return titled([known])[0] if known is not None else None
 
-    def tried(self, run: str) -> tuple[RunFinding, tuple[int, ...]]:
+    def tried(self, run: str) -> tuple[RunView, tuple[int, ...]]:
         """A run, and the numbers of all its variants, whatever came out of them.
 
         Raises:
@@ -175,7 +175,7 @@ class Findings:
         with self._lock:
             store = self._open_store()
             row = runs.find(store, run)
-            return filled(store, about(row, time.time(), 0), whatever=True), view.numbers(store, row.id)
+            return _filled(store, RunView.of(row, 0, time.time()), whatever=True), view.numbers(store, row.id)
 
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
@@ -189,7 +189,7 @@ class Findings:
                 return None
             known = self._originals.get(run)
             if known is None or known[0] != kept.signature:
-                known = (kept.signature, read_original(self._open_store(), run, kept.row.kernel, kept.row.device))
+                known = (kept.signature, read_original(self._open_store(), run, kept.found.kernel, kept.found.device))
                 self._originals[run] = known
             return known[1]
 
@@ -201,7 +201,7 @@ class Findings:
         """
         with self._lock:
             kept = self._view.kept.get(run)
-            return read_material(self._open_store(), run, kept.row.kernel, kept.row.device, variant) if kept is not None else None
+            return read_material(self._open_store(), run, kept.found.kernel, kept.found.device, variant) if kept is not None else None
 
     def close(self) -> None:
         """Close the database; ``refresh`` opens it again."""
@@ -244,13 +244,13 @@ class Findings:
 
     # ------------------------------------------------------------ runs
 
-    def _whole(self, wanted: Iterable[str]) -> list[RunFinding]:
+    def _whole(self, wanted: Iterable[str]) -> list[RunView]:
         """Those runs, each with its variants."""
         now = self._view
         lacking = {run: now.kept[run] for run in wanted if not now.kept[run].full}
         if lacking:
             store = self._open_store()
-            read = {run: evolve(kept, found=filled(store, kept.found), full=True) for run, kept in lacking.items()}
+            read = {run: evolve(kept, found=_filled(store, kept.found), full=True) for run, kept in lacking.items()}
             self._view = now = evolve(now, kept={**now.kept, **read})
         return [now.kept[run].found for run in wanted]
 
@@ -267,8 +267,8 @@ class Findings:
             if known is not None and known.signature == head.signature and (known.full or not full):
                 kept[head.run] = known
             elif (row := view.run_row(store, head.run)) is not None:  # else forgotten this moment
-                known_run = about(row, now, head.trials)
-                kept[head.run] = _Kept(head.signature, row, filled(store, known_run) if full else known_run, full)
+                run = _worded(RunView.of(row, head.trials, now))
+                kept[head.run] = _Kept(head.signature, _filled(store, run) if full else run, full)
         if not before.problem and [*kept] == [*before.kept] and all(kept[run] is before.kept[run] for run in kept):
             return self._aged(before)  # what was committed is nothing that is shown
         return self._aged(_View("", kept, places))
@@ -278,11 +278,20 @@ class Findings:
         now = time.time()
         changed: dict[str, _Kept] = {}
         for run, kept in before.kept.items():
-            if kept.row.state == "running":
-                is_now = runs.effective(kept.row, now)
-                if is_now.state != kept.found.state:
-                    changed[run] = evolve(kept, found=evolve(kept.found, state=is_now.state, reason=words(is_now.reason)))
+            if kept.found.state == "running" and (is_now := runs.effective(kept.found, now)) is not kept.found:
+                changed[run] = evolve(kept, found=_worded(is_now))
         return evolve(before, kept={**before.kept, **changed}) if changed else before
+
+
+def _worded(run: RunView) -> RunView:
+    """As an editor says it."""
+    return evolve(run, reason=words(run.reason))
+
+
+def _filled(store: Store, run: RunView, *, whatever: bool = False) -> RunView:
+    """With its variants; ``forms`` of those that are right, or with ``whatever`` came out of them."""
+    variants = titled(view.variants(store, run.id, run.mode))
+    return evolve(run, variants=variants, files=view.files(store, run.id), forms=view.forms(store, run.id, whatever=whatever))
 
 
 def _state(path: str) -> tuple[int, int, int] | None:

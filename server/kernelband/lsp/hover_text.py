@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from attrs import frozen
 
 from kernelband.explain.bottleneck import bottleneck, bound, flops_of, peak_of
 from kernelband.explain.hints import Material
 from kernelband.explain.roofline_picture import roofline_picture
-from kernelband.explain.words import worth_trying
+from kernelband.explain.words import figure, worth, worth_trying
 from kernelband.hardware import Device
 from kernelband.hardware.units import duration, operations, size
 from kernelband.hardware.work import Work
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.markdown import as_code, escaped, shortened
-from kernelband.lsp.original import CaseSeen, LaunchSeen, Original
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
-from kernelband.lsp.wording import worth
+from kernelband.lsp.original import CaseSeen, Original
+from kernelband_worker.wire import LaunchFacts
 
 MOST_SHOWN = 3  # variants
 MOST_CASES = 8
@@ -42,7 +43,7 @@ def kernel_hover(
     original: Original | None,
     problem: str = "",
     stale: str = "",
-    taken: VariantFinding | None = None,
+    taken: VariantView | None = None,
     *,
     compiled: Compiled = Compiled(),
 ) -> str:
@@ -90,9 +91,9 @@ def launch_hover(finding: Finding, original: Original | None) -> str:
     seen = [(c, x) for c in _cases(original) for x in c.launches]
     if not seen:
         return f"Run {run.id} recorded no launch of {escaped(finding.qualname)}."
-    rows = [f"| {_arguments(c)} | {_grid(x)} | {x.warps} | {x.stages} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
+    rows = [f"| {_arguments(c)} | {_grid(x)} | {x['num_warps']} | {x['num_stages']} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
     head = "| case | grid | warps | stages | constants |\n|---|---|---|---|---|"
-    tuned = ["An autotuner chose them."] if any(x.tuned for _, x in seen) else []
+    tuned = ["An autotuner chose them."] if any(x.get("config") is not None for _, x in seen) else []
     return "\n\n".join([f"Launches of **{escaped(finding.qualname)}**: {_captured(run)}", "\n".join([head, *rows]), *_more(seen), *tuned])
 
 
@@ -102,8 +103,8 @@ def constexpr_hover(finding: Finding, original: Original | None, name: str) -> s
     values: dict[str, list[CaseSeen]] = {}
     for case in _cases(original):
         for launch in case.launches:
-            if name in launch.constants:
-                cases = values.setdefault(repr(launch.constants[name]), [])
+            if name in _given(launch):
+                cases = values.setdefault(repr(_given(launch)[name]), [])
                 cases += [] if case in cases else [case]
     if run is None or not values:
         return ""
@@ -114,7 +115,7 @@ def constexpr_hover(finding: Finding, original: Original | None, name: str) -> s
 # ---------------------------------------------------------------- the original
 
 
-def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
+def _original(run: RunView, original: Original, case: CaseSeen) -> list[str]:
     """What limits it in a sentence, the facts, the picture."""
     work, device = case.work, original.device
     us = case.times.device_us if case.times is not None and run.mode == "measured" else None
@@ -139,7 +140,7 @@ def _original(run: RunFinding, original: Original, case: CaseSeen) -> list[str]:
     return out
 
 
-def _times(run: RunFinding, case: CaseSeen) -> list[Row]:
+def _times(run: RunView, case: CaseSeen) -> list[Row]:
     times = case.times
     if times is None or run.mode != "measured":
         return []
@@ -223,7 +224,7 @@ def line_hover(kernel: str, words: str) -> str:
 # ---------------------------------------------------------------- variants
 
 
-def _variants(run: RunFinding) -> list[str]:
+def _variants(run: RunView) -> list[str]:
     if run.mode == "predicted":
         shown = [v for v in run.variants if v.tier == "likely faster"][:MOST_SHOWN]
         none = _worth_trying(run) if run.variants else ""
@@ -232,14 +233,15 @@ def _variants(run: RunFinding) -> list[str]:
     else:
         shown = [v for v in run.variants if v.verified][:MOST_SHOWN]
         none = "No variant was verified to be faster." if run.state == "finished" else _so_far(run)
-        lines = [f"- **{_figure(v)}** on {v.cases} case{'s' if v.cases != 1 else ''}. {_edit(v)}" for v in shown]
+        told = [(figure(v.ratio, v.low, v.high) or "faster", f"{v.cases} case{'s' if v.cases != 1 else ''}", _edit(v)) for v in shown]
+        lines = [f"- **{known}** on {cases}. {edit}" for known, cases, edit in told]
         head = f"Verified on {escaped(run.gpu or run.device)}, {_date(run)}:"
     if not shown:
         return [none] if none else []
     return ["\n".join([head, "", *lines])]
 
 
-def _worth_trying(run: RunFinding) -> str:
+def _worth_trying(run: RunView) -> str:
     chosen = worth_trying((v.number, v.tier, v.gain) for v in run.variants)
     shown = [v for number in chosen for v in run.variants if v.number == number]
     lines = [f"- {_edit(v)} It has {escaped(v.gain)}." for v in shown]
@@ -247,19 +249,11 @@ def _worth_trying(run: RunFinding) -> str:
     return "\n".join([f"{none} Worth trying on a GPU:", "", *lines]) if lines else none
 
 
-def _so_far(run: RunFinding) -> str:
-    best = next((v for v in run.variants if not v.decision), None)
-    return f"Best so far, not verified: {_edit(best)}" if best is not None else ""
+def _so_far(run: RunView) -> str:
+    return f"Best so far, not verified: {_edit(run.so_far)}" if run.so_far is not None else ""
 
 
-def _figure(v: VariantFinding) -> str:
-    """The ratio with what to expect of one more process."""
-    if v.ratio is None or v.low is None or v.high is None:
-        return "faster"
-    return f"{v.ratio:.2f}× ({v.low:.2f} to {v.high:.2f})"
-
-
-def _edit(v: VariantFinding) -> str:
+def _edit(v: VariantView) -> str:
     mark = {"accept": " *Accepted.*", "reject": " *Rejected.*"}.get(v.decision, "")
     return f"Variant {v.number}: {escaped(v.title)}.{mark}"
 
@@ -267,22 +261,22 @@ def _edit(v: VariantFinding) -> str:
 # ---------------------------------------------------------------- words
 
 
-def _where(run: RunFinding) -> str:
+def _where(run: RunView) -> str:
     if run.mode == "predicted":
         return f"predicted for {escaped(run.device)}, {_date(run)}; nothing is measured"
     return f"measured on {escaped(run.gpu or run.device)}, {_date(run)}"
 
 
-def _captured(run: RunFinding) -> str:
+def _captured(run: RunView) -> str:
     return f"as captured in run {run.id}, {_date(run)}."
 
 
-def _date(run: RunFinding) -> str:
+def _date(run: RunView) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(run.created))
 
 
-def _versions(run: RunFinding) -> str:
-    known = [f"{name} {escaped(version)}" for name, version in (("Triton", run.triton), ("torch", run.torch)) if version]
+def _versions(run: RunView) -> str:
+    known = [f"{name} {escaped(run.versions[key])}" for key, name in (("triton", "Triton"), ("torch", "torch")) if key in run.versions]
     return ", ".join([*known, _date(run)])
 
 
@@ -295,13 +289,18 @@ def _arguments(case: CaseSeen) -> str:
     return as_code(shortened(case.arguments or case.id[:8], LONG))
 
 
-def _grid(launch: LaunchSeen) -> str:
-    kept = [n for i, n in enumerate(launch.grid) if any(m != 1 for m in launch.grid[i:])] or [1]
+def _grid(launch: LaunchFacts) -> str:
+    kept = [n for i, n in enumerate(launch["grid"]) if any(m != 1 for m in launch["grid"][i:])] or [1]
     return " × ".join(map(str, kept))
 
 
-def _constants(launch: LaunchSeen) -> str:
-    return ", ".join(as_code(f"{k}={shortened(repr(v), LONG)}") for k, v in launch.constants.items()) or "none"
+def _given(launch: LaunchFacts) -> Mapping[str, Any]:
+    """Constexpr arguments by name."""
+    return launch.get("constants") or {}
+
+
+def _constants(launch: LaunchFacts) -> str:
+    return ", ".join(as_code(f"{k}={shortened(repr(v), LONG)}") for k, v in _given(launch).items()) or "none"
 
 
 def _for(cases: Sequence[CaseSeen]) -> str:

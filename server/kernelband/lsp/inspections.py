@@ -10,39 +10,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from attrs import field, frozen
-
 from kernelband.errors import UsageError, WorkloadError
 from kernelband.explain.hints import hints, inspected
 from kernelband.lsp.child import Child, Event
 from kernelband.lsp.diagnoses import Inspected, Remedy
 from kernelband.lsp.findings import Applicable
+from kernelband.lsp.liverun import Request
 from kernelband.lsp.runs import COMMAND
 from kernelband.source import Workspace, find_program, patch_from_json
 from kernelband.source.model import text_hash
 
 INSPECTION = "inspection "  # and its number, in place of a run's id, which has no space
 LIMIT_S = 180.0  # for a program's run under capture and all that is compiled of it
-
-
-@frozen
-class Ask:
-    """What is asked. ``texts``: of open documents, by path, the kernel's own among them; paths are absolute."""
-
-    uri: str
-    path: str
-    kernel: str
-    texts: Mapping[str, str] = field(repr=False)
-    entry: str | None = None
-    gpu: str | None = None
-    worker: str | None = None
-    python: str | None = None
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The files that are named to run: the kernel's and the entry's."""
-        entry = (self.entry or "").partition("::")[0]
-        return (self.path, entry) if entry.endswith(".py") else (self.path,)
 
 
 class Inspections:
@@ -68,8 +47,8 @@ class Inspections:
         self._folders: set[Path] = set()
         self._count = 0
 
-    async def inspect(self, ask: Ask) -> Inspected:
-        """Run and compile, once it is its turn.
+    async def inspect(self, ask: Request) -> Inspected:
+        """Run and compile, once it is its turn. Its overlays are the texts of open documents, the kernel's own among them.
 
         Raises:
             KernelBandError: it may not run, can't be compiled, or takes too long; or its document was closed.
@@ -104,7 +83,7 @@ class Inspections:
 
     # ------------------------------------------------------------ one of them
 
-    async def _inspect(self, ask: Ask) -> Inspected:
+    async def _inspect(self, ask: Request) -> Inspected:
         async with self._turn:
             texts = await asyncio.to_thread(_program, ask)
             folder = await asyncio.to_thread(self._prepare, ask)
@@ -123,7 +102,7 @@ class Inspections:
             Applicable(f"{INSPECTION}{self._count}", ask.path, ask.kernel, texts, patches), time.time(), found, remedies, material
         )
 
-    async def _run(self, ask: Ask, folder: Path) -> tuple[list[Event], list[Event]]:
+    async def _run(self, ask: Request, folder: Path) -> tuple[list[Event], list[Event]]:
         """What it says of launches, and of moves."""
         rows: list[Event] = []
         proposed: list[Event] = []
@@ -156,25 +135,25 @@ class Inspections:
             raise WorkloadError(next(filter(None, said), silent))
         return rows, proposed
 
-    def _prepare(self, ask: Ask) -> Path:
+    def _prepare(self, ask: Request) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="kernelband-inspect-"))  # 0700; it is also where the process starts
         self._folders.add(folder)
-        for number, text in enumerate(ask.texts.values()):
+        for number, text in enumerate(ask.overlays.values()):
             (folder / f"{number}.txt").write_bytes(text.encode("utf-8", "surrogatepass"))
         return folder
 
 
-def _program(ask: Ask) -> dict[str, str]:
+def _program(ask: Request) -> dict[str, str]:
     """The texts that the program stands in, by path. Reads files: for a thread."""
-    return dict(find_program(Workspace.for_file(ask.path, ask.texts), ask.path, ask.kernel).texts)
+    return dict(find_program(Workspace.for_file(ask.path, ask.overlays), ask.path, ask.kernel).texts)
 
 
-def arguments(ask: Ask, folder: Path) -> list[str]:
+def arguments(ask: Request, folder: Path) -> list[str]:
     """Those of the command line; its overlays stand in ``folder``."""
     out = ["inspect", "--json-lines", "--moves", f"{ask.path}::{ask.kernel}"]
     for option, value in {"--entry": ask.entry, "--gpu": ask.gpu, "--worker": ask.worker, "--python": ask.python}.items():
         if value is not None:
             out.append(f"{option}={value}")
-    for number, path in enumerate(ask.texts):
+    for number, path in enumerate(ask.overlays):
         out += ["--overlay", f"{path}={folder / f'{number}.txt'}"]
     return out

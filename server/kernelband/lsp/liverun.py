@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 
 from attrs import Factory, define, field, frozen
 
+from kernelband.explain.words import STOPPED, came_to, nothing
+from kernelband.history.outcome import PREDICTED, Outcome
 from kernelband.lsp.child import Event, Exit
 from kernelband.lsp.remedies import Said, said, words
 
 INTERRUPTED = 130  # the exit code of a search that was stopped before it had a row
 SEARCH_SHARE = 0.8  # of the whole; the rest is the final verification
 FINALIST_SHARE = 0.05  # at most three are verified, and nothing is left but to write it down
-TIERS = ("likely slower", "unclear", "likely faster")
-PREDICTED = ("likely_slower", "unclear", "likely_faster")  # outcomes of a trial that is right
 FIRST = {"start": "starting", "capture": "capturing", "baseline": "examining the original"}
 NOTES = 100
 
@@ -89,7 +89,7 @@ class LiveRun:
     _screened: dict[int, float] = field(factory=dict[int, float])
     _ratios: dict[int, float] = field(factory=dict[int, float])  # of verified variants
     _finals: int = 0
-    _tier: int = -1
+    _outcome: Outcome | None = None  # the best of a prediction
 
     # ------------------------------------------------------------ what others ask
 
@@ -126,7 +126,7 @@ class LiveRun:
     @property
     def tier(self) -> str | None:
         """The best tier so far; predicted mode only."""
-        return TIERS[self._tier] if self._tier >= 0 else None
+        return self._outcome.word if self._outcome is not None else None
 
     @property
     def headline(self) -> str:
@@ -139,8 +139,8 @@ class LiveRun:
             return "verifying"
         if not self.done and (first := FIRST.get(self.phase)):
             return first
-        best = f" · best {self.score:.2f}×" if self.score is not None else " · likely faster" if self.tier == TIERS[-1] else ""
-        return self._progress() + best
+        likely = f" · {self.tier}" if self._outcome is Outcome.LIKELY_FASTER else ""
+        return self._progress() + (f" · best {self.score:.2f}×" if self.score is not None else likely)
 
     def _budgets(self) -> list[tuple[float, float, str]]:
         """What is spent of each budget, the whole, and its unit; trials first."""
@@ -159,12 +159,10 @@ class LiveRun:
     def _conclusion(self) -> str:
         if self.state != "finished":
             so_far = f" · best so far: variant {self.best}" if self.best is not None else ""
-            return {"interrupted": "stopped"}.get(self.state, self.state) + so_far
-        if self.request.judges and not self.verified:
-            return self.tier or self.reason.partition(":")[0]
-        if self.mode == "measured":
-            return f"verified {self.score:.2f}×" if self.verified and self.score is not None else "nothing verified"
-        return "likely faster" if self.best is not None else "nothing likely faster"
+            return STOPPED.get(self.state, self.state) + so_far
+        judged = (self.tier or self.reason.partition(":")[0]) if self.request.judges else ""
+        likely = self.mode != "measured" and self.best is not None
+        return came_to(self.score if self.verified else None, judged=judged, likely=likely) or nothing(self.mode)
 
     # ------------------------------------------------------------ what its process says
 
@@ -225,7 +223,7 @@ class LiveRun:
             if event["score"] is not None:
                 self._screened[event["variant"]] = event["score"]
         elif event["outcome"] in PREDICTED:
-            self._tier = max(self._tier, PREDICTED.index(event["outcome"]))
+            self._outcome = min((Outcome(event["outcome"]), self._outcome or PREDICTED[-1]), key=PREDICTED.index)
 
     def _final_ended(self, event: Event) -> None:
         self._finals += 1

@@ -11,35 +11,24 @@ from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import bound
 from kernelband.explain.hints import Launched, Material, about
 from kernelband.explain.inspect import out_of_bounds, traffic_warnings
+from kernelband.explain.kept import Times, original_times
 from kernelband.explain.linecosts import LineCost, line_costs, merged
-from kernelband.explain.originaltimes import Times, read_times
 from kernelband.hardware import Device, find_device
 from kernelband.hardware.work import Work
 from kernelband.history import Store, trials, view
-from kernelband_worker.wire import Case, CompileFacts
-
-
-@frozen
-class LaunchSeen:
-    """A launch of the kernel as the device got it. ``constants`` are constexpr arguments by name; ``tuned``: an autotuner chose."""
-
-    grid: tuple[int, ...]
-    warps: int
-    stages: int
-    constants: dict[str, Any]
-    tuned: bool
+from kernelband_worker.wire import Case, CompileFacts, LaunchFacts
 
 
 @frozen
 class CaseSeen:
-    """A case. ``arguments`` is one line for people. ``work``: the kernel's largest launch in it, where that was compiled; ``alone``: the
-    call launches nothing else, so that its device time is the launch's.
+    """A case. ``arguments`` is one line for people. ``launches``: of the kernel, as the device got them; ``work``: the largest, where that
+    was compiled; ``alone``: the call launches nothing else, so that its device time is the launch's.
     """
 
     id: str
     role: str
     arguments: str
-    launches: tuple[LaunchSeen, ...]
+    launches: tuple[LaunchFacts, ...]
     alone: bool
     work: Work | None = field(default=None, repr=False)
     times: Times | None = None
@@ -78,8 +67,8 @@ def read_original(store: Store, run: str, kernel: str, device: str) -> Original:
         known = find_device(device)
     except HardwareError:
         known = None  # estimated from another one: its rates weren't kept
-    times, launched = read_times(store, run), view.works(store, run)
-    cases = [_case(c.facts, kernel) for c in trials.cases(store, run)]
+    times, launched = original_times(trials.measurements(store, run, 0)), view.works(store, run)
+    cases = [_case(cast("Case", c.facts), kernel) for c in trials.cases(store, run)]
     full = (
         evolve(c, times=times.get(c.id), work=_largest(known, [w for w in launched if (w.case, w.kernel) == (c.id, kernel)])) for c in cases
     )
@@ -119,19 +108,10 @@ def _lines(cases: Sequence[Case], facts: Mapping[str, CompileFacts]) -> tuple[Li
     return merged([line_costs(facts[x["specialization"]], x) for x in launches])
 
 
-def _case(facts: Mapping[str, Any], kernel: str) -> CaseSeen:
-    every: list[dict[str, Any]] = facts.get("launches") or []
-    own = [x for x in every if x["kernel"]["qualname"] == kernel]
-    return CaseSeen(
-        str(facts["id"]),
-        str(facts["role"]),
-        str(facts["arguments"]),
-        tuple(
-            LaunchSeen(tuple(x["grid"]), x["num_warps"], x["num_stages"], dict(x.get("constants") or {}), x.get("config") is not None)
-            for x in own
-        ),
-        alone=len(every) == 1 and not facts.get("other_kernels"),
-    )
+def _case(facts: Case, kernel: str) -> CaseSeen:
+    every = facts.get("launches") or []
+    own = tuple(x for x in every if x["kernel"]["qualname"] == kernel)
+    return CaseSeen(facts["id"], facts["role"], facts["arguments"], own, alone=len(every) == 1 and not facts.get("other_kernels"))
 
 
 def _largest(device: Device | None, launches: Sequence[Work]) -> Work | None:

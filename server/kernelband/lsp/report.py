@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from kernelband.explain.figures import QUANTITIES, Figures, method_of, ratio_of, times_of
 from kernelband.explain.figurewords import interval, notes, slower, title
-from kernelband.explain.outcome import final_lines, trial_line, verdict
 from kernelband.explain.why import items, tell
+from kernelband.explain.words import verdict
 from kernelband.hardware.units import duration
 from kernelband.history import Store, trials
 from kernelband.history.records import RunRow, VariantRow
@@ -28,7 +28,6 @@ def report(store: Store, run: RunRow, variant: VariantRow, commands: Sequence[st
         remarks: sentences about them.
     """
     told = tell(store, run, variant)
-    trial = next((t for t in trials.trials(store, run.id) if t.variant == variant.id), None)
     final = next((f for f in trials.finals(store, run.id) if f.variant == variant.id), None) if run.mode == "measured" else None
     decision = next((d.decision for d in reversed(trials.decisions(store, run.id)) if d.variant == variant.id), "")
     worth = "predicted, not measured" if run.mode == "predicted" else verdict(final) or "not verified"
@@ -36,10 +35,8 @@ def report(store: Store, run: RunRow, variant: VariantRow, commands: Sequence[st
     parts += ["## What was changed, and why", "\n".join(_lines(told.lines))]
     if run.mode == "predicted":
         parts.append("None of this was measured: a prediction says what compiled code and counted traffic make likely.")
-    said = [trial_line(run, trial)] if run.mode == "measured" and trial is not None else []
-    said += list(final_lines(final, told.figures)) if final is not None else []
-    if said:
-        parts += ["## What was measured", *map(escaped, said)]
+    if told.judged:
+        parts += ["## What was measured", *map(escaped, told.judged)]
     if told.figures is not None:
         parts += [escaped(" ".join(title(told.figures).split())), _table(told.figures)]
         parts += [f"- {escaped(line)}" for line in (*slower(told.figures), *notes(told.figures))]
@@ -51,8 +48,7 @@ def report(store: Store, run: RunRow, variant: VariantRow, commands: Sequence[st
 def _circumstances(run: RunRow, variant: VariantRow, decision: str) -> str:
     """Where, when, with what: a figure is worth nothing without them."""
     known = run.environment
-    gpus = sorted({str(g.get("name", "")) for g in known.get("gpus") or ()}) if run.mode == "measured" else []
-    device = f"{', '.join(gpus) or run.device}" if run.mode == "measured" else f"predicted for {run.device}; no GPU was used"
+    device = ", ".join(sorted(run.gpus)) or run.device if run.mode == "measured" else f"predicted for {run.device}; no GPU was used"
     versions = [f"{name} {known[key]}" for name, key in (("Triton", "triton"), ("torch", "torch"), ("driver", "driver")) if known.get(key)]
     facts = {
         "file": as_code(run.path),

@@ -12,10 +12,10 @@ from attrs import define, evolve, field, frozen
 
 from kernelband.errors import HistoryError, SourceError
 from kernelband.history.records import GIVEN
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.findings import Applicable, Finding, Findings
 from kernelband.lsp.index import Snapshot, place
 from kernelband.lsp.parts import needed, parses
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.source import Workspace, changed, form, program_in
 from kernelband.source.model import Kernel, Patch, Place, Program, text_hash
 from kernelband.source.tree import BOM
@@ -35,15 +35,15 @@ class Standing:
     finding: Finding
     accepted: int | None = None
     stale: str = ""
-    taken: VariantFinding | None = None
+    taken: VariantView | None = None
 
     @property
-    def offers(self) -> tuple[VariantFinding, ...]:
+    def offers(self) -> tuple[VariantView, ...]:
         """What could be taken now, the best first: nothing that was rejected, nothing that the text is already."""
         run = self.finding.telling
         if run is None or self.stale or self.accepted:
             return ()
-        return tuple(v for v in run.variants if v.decision != "reject" and (v.verified or v.tier == "likely faster"))
+        return run.better
 
 
 class Standings:
@@ -166,7 +166,7 @@ def standing(findings: Findings, kernel: Place, texts: Mapping[str, str], memory
     return Standing(evolve(finding, told=newest.id), None, _stale(findings, newest, kernel, texts, memory))
 
 
-def finding_of(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> tuple[Finding, list[tuple[RunFinding, int]]]:
+def finding_of(findings: Findings, kernel: Place, texts: Mapping[str, str], memory: Memory) -> tuple[Finding, list[tuple[RunView, int]]]:
     """The runs of a kernel, and which of them know its text, with the variant that it is; of runs at other places those that do. For a
     thread.
     """
@@ -193,8 +193,8 @@ def is_original(began: Applicable, kernel: Place, texts: Mapping[str, str], memo
 
 
 def _known(
-    findings: Findings, runs: Iterable[RunFinding], kernel: Place, texts: Mapping[str, str], memory: Memory
-) -> Iterable[tuple[RunFinding, int]]:
+    findings: Findings, runs: Iterable[RunView], kernel: Place, texts: Mapping[str, str], memory: Memory
+) -> Iterable[tuple[RunView, int]]:
     """Those whose original (0), or variant, the text is; the newest first."""
     for run in runs:
         try:
@@ -207,7 +207,7 @@ def _known(
             yield run, number
 
 
-def _rank(run: RunFinding, number: int) -> int:
+def _rank(run: RunView, number: int) -> int:
     """The lower, the more is said of the text. What a judged edit was compared to may be a variant of another run."""
     verified = any(v.verified for v in run.variants if not number or v.number == number)
     if run.policy == GIVEN and not number:
@@ -215,7 +215,7 @@ def _rank(run: RunFinding, number: int) -> int:
     return 0 if verified else 1 if number else 3 if run.variants else 4
 
 
-def _stale(findings: Findings, run: RunFinding, kernel: Place, texts: Mapping[str, str], memory: Memory) -> str:
+def _stale(findings: Findings, run: RunView, kernel: Place, texts: Mapping[str, str], memory: Memory) -> str:
     """Why the text is none of that run."""
     try:
         began = findings.load(run.id, ())

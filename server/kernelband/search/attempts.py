@@ -9,10 +9,11 @@ from attrs import frozen
 
 from kernelband.hardware.changes import changes
 from kernelband.hardware.work import Work
+from kernelband.history.outcome import Outcome
+from kernelband.history.outcome import outcome as outcome_of
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
-from kernelband.search import record
 from kernelband.search._base import Choice, Member
 from kernelband.search.candidate import Candidate
 from kernelband.search.session import Session
@@ -60,11 +61,10 @@ def judge(s: Session, attempt: Attempt) -> Verdict:
 
 def outcome(s: Session, candidate: Candidate, result: Result) -> str:
     """What the pull is called: by measured speed, or by the forecast's tier where nothing is measured."""
-    if s.lab.measured or result.performance == "equal":
-        return record.outcome(result)
-    if result.fault != "none" or result.correctness != "interpreted":
-        return record.outcome(result) if result.fault != "none" or result.correctness != "untested" else "inconclusive"
-    return record.tier_outcome(candidate.forecast)
+    found = outcome_of(result, candidate.forecast.tier if candidate.forecast is not None else None)
+    if found is Outcome.UNTESTED:
+        return "not_measured" if s.lab.measured else "inconclusive"
+    return "rejected" if found is Outcome.SUSPECT else found.value
 
 
 def member(s: Session, attempt: Attempt, verdict: Verdict) -> tuple[Member | None, float | None]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from kernelband.history import trials
+from kernelband.history.outcome import FAULTS, Outcome, of_final
+from kernelband.history.outcome import outcome as outcome_of
 from kernelband.history.records import FinalRow, TrialRow
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
@@ -25,13 +27,6 @@ from kernelband_worker.wire import Case, CheckResult
 STRATEGY, MOVE = "yours", "edit"  # in place of a strategy and its move
 AUTHOR = "you"
 SAME = "It launches the same machine code, in the same way, as the original."
-#: What may have gone wrong, as it is said of an edit.
-FAULTS = {
-    "compile_error": "doesn't compile",
-    "timeout": "takes too long",
-    "crashed": "crashes",
-    "oom": "runs out of memory",
-}
 
 
 @frozen
@@ -119,27 +114,26 @@ def sentence(about: About, trial: TrialRow, final: FinalRow | None, where: str =
     """What came out of a measured edit, or of one that failed, without the point at its end. Figures are those of the final only.
     ``where`` tells of a wrong one on which case it is wrong most.
     """
-    shown = final.result if final is not None else trial.result
-    fault, correctness, reason = str(shown["fault"]), str(shown["correctness"]), str(shown["reason"]).rstrip(".")
-    kernel, against, device = about.kernel, about.against, about.device
-    edit = f"your edit of {kernel}"
-    if fault != "none":
-        return f"{edit} {FAULTS.get(fault, fault)} on {device}: {reason}"
-    if correctness in ("wrong", "nondeterministic"):
-        does = "computes something else than" if correctness == "wrong" else "doesn't give the same result twice, unlike"
+    found = of_final(final) if final is not None else outcome_of(trial)
+    reason = str((final.result if final is not None else trial.result)["reason"]).rstrip(".")
+    edit, against, device = f"your edit of {about.kernel}", about.against, about.device
+    if found in FAULTS:
+        return f"{edit} {FAULTS[found]} on {device}: {reason}"
+    if found in (Outcome.WRONG, Outcome.NONDETERMINISTIC):
+        does = "computes something else than" if found is Outcome.WRONG else "doesn't give the same result twice, unlike"
         return f"{edit} {does} {against}: " + "; ".join(x for x in (where, reason) if x)
-    if shown["performance"] == "equal":
+    if found is Outcome.EQUAL:
         return f"{edit} changes nothing that runs: {reason[:1].lower()}{reason[1:]} ({against})"
-    if shown["integrity"] != "ok":
+    if found in (Outcome.REJECTED, Outcome.SUSPECT):
         return f"{edit} can't be trusted: {reason}"
     if final is None or final.score is None or final.low is None or final.high is None:
         return f"nothing can be said of {edit}: {reason}"
     figure = f"{final.score:.2f}× ({final.low:.2f} to {final.high:.2f}) against {against} on {device}"
-    if final.verified:
+    if found is Outcome.VERIFIED:
         return f"{edit} is faster: {figure}"
     more = f": {reason}" if reason else ""
-    if shown["performance"] == "slower":
+    if found is Outcome.SLOWER:
         return f"{edit} is slower: {figure}{more}"
-    if shown["performance"] == "faster":  # measured, and not verified
+    if found is Outcome.FASTER:  # measured, and not verified
         return f"{edit} looks faster, {figure}, and isn't verified{more}"
     return f"no difference is sure: {figure}{more}"

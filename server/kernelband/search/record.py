@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from kernelband.hardware.forecast import Forecast
 from kernelband.hardware.work import Work
 from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
 from kernelband.history.values import finite, works_to_json
@@ -18,22 +17,6 @@ from kernelband.search.candidate import Candidate
 from kernelband.search.preparer import identity_key
 from kernelband.source import patch_to_json
 from kernelband_worker.wire import CompileFacts
-
-
-def outcome(result: Result) -> str:
-    """One word for the log (search._base.OUTCOMES)."""
-    if result.fault != "none":
-        return result.fault
-    if result.correctness in ("wrong", "nondeterministic"):
-        return result.correctness
-    if result.integrity != "ok":
-        return "rejected"
-    return result.performance
-
-
-def tier_outcome(forecast: Forecast | None) -> str:
-    """The same for predicted mode."""
-    return "unclear" if forecast is None else forecast.tier.replace(" ", "_")
 
 
 def variant_row(run: str, number: int, candidate: Candidate, member: Member | None, mean: float | None, *, form: str | None) -> VariantRow:

@@ -6,15 +6,6 @@ from attrs import define, field
 
 from kernelband.propose import Story, Tried
 
-SAYS = {
-    "faster": "faster",
-    "likely_faster": "likely faster",
-    "slower": "slower",
-    "likely_slower": "likely slower",
-    "equal": "compiles to the same code",
-    "duplicate": "compiles to the same code as another variant",
-}
-
 
 @define
 class Stories:

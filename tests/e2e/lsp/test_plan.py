@@ -8,13 +8,14 @@ import pytest
 from pygls.exceptions import JsonRpcException
 
 from kernelband.history import Store
+from kernelband.history.view import RunView
 from kernelband.lsp.features.plan import BEFORE, Pace, pace_of
-from kernelband.lsp.run_finding import RunFinding
 from kernelband.search.budget import PREPARATION
 from tests.e2e.cli_world import KERNEL, Home
 from tests.e2e.lsp.editor import PROFILES, Editor, editor
 from tests.e2e.lsp.test_showing import opens_itself
 from tests.e2e.searched import Searched
+from tests.unit.history.rows import run_row
 
 TEST = """from scale import scale
 import torch
@@ -87,11 +88,10 @@ async def test_the_pace_is_that_of_the_last_search(searched: Home, one_search: S
 
 
 def test_a_run_without_trials_and_one_that_judged_an_edit_have_no_pace() -> None:
-    def run(identity: str, *, trials: int = 4, policy: str = "kernelband", state: str = "finished") -> RunFinding:
+    def run(identity: str, *, trials: int = 4, policy: str = "kernelband", state: str = "finished") -> RunView:
         clock = {"start": 1.0, "capture": 2.0, "baseline": 3.0, "final": 4.0, "check": 5.0}
-        return RunFinding(
-            identity, "/k.py", "k", 0.0, "measured", "h200", "", state, "", "", 30.0, trials, "", "", policy=policy, clock=clock
-        )
+        row = run_row(identity, state=state, policy=policy, clock=clock, seconds_used=30.0)
+        return RunView.of(row, trials, now=0.0)
 
     assert BEFORE == PREPARATION
     assert pace_of([run("a", trials=0), run("b", policy="given"), run("c", state="interrupted"), run("d"), run("e")]) == Pace(

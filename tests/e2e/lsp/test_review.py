@@ -12,7 +12,7 @@ from attrs import evolve
 
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import FinalRow
-from kernelband.lsp.review import lines_of
+from kernelband.lsp.features.review import lines_of
 from kernelband.source import Cells, between, patch_to_json
 from tests.e2e.cli_world import Home
 from tests.e2e.lsp.editor import PROFILES, Editor, editor

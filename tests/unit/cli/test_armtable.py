@@ -4,13 +4,13 @@ import io
 
 from rich.console import Console
 
-from kernelband.cli.armtable import render
+from kernelband.cli.show import arms_table
 from kernelband.history.records import ArmRow
 
 
 def text(*rows: ArmRow, measured: bool = True) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=120, highlight=False).print(render(rows, measured=measured))
+    Console(file=out, width=120, highlight=False).print(arms_table(rows, measured=measured))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from kernelband.cli.capturing import data_lines, effect_lines, launch_lines, render_capture
+from kernelband.cli.capture import data_lines, effect_lines, launch_lines, render_capture
 from kernelband_worker.wire import Case, LaunchFacts, TensorFacts
 
 FUNCTION = {"module": "m", "path": "/w/m.py", "qualname": "scale"}

@@ -19,6 +19,7 @@ from kernelband.cli.failure import run_and_exit
 from kernelband.cli.proving import write_proof
 from kernelband.explain.prooffile import read_proof, to_text
 from kernelband.history import Store, runs, trials
+from kernelband.history.outcome import Outcome, outcome_in
 from kernelband.search.worker_lab import WorkerLab
 from tests.unit.search.fake_lab import GPU, TEXT, FakeExecutor, FakeLab
 from tests.unit.search.test_given import World, edited
@@ -238,4 +239,4 @@ GOOD: dict[str, Any] = {"fault": "none", "integrity": "ok", "correctness": "pass
     ],
 )
 def test_where_an_edit_stands(more: Mapping[str, Any], verified: bool, word: str | None) -> None:
-    assert standing({**GOOD, **more}, measured=True, verified=verified) == word
+    assert standing(Outcome.VERIFIED if verified else outcome_in({**GOOD, **more})) == word

@@ -96,7 +96,7 @@ def test_a_run_that_was_cut_off_names_its_best_prediction(store: Store) -> None:
         (final(performance="faster", integrity="suspect"), "not verified"),
         (final(performance="slower", integrity="suspect"), "not verified"),
         (final(correctness="wrong", score=None), "wrong"),
-        (final(fault="illegal_address", score=None), "illegal address"),
+        (final(fault="compile_error", score=None), "compile error"),
     ],
 )
 def test_of_an_edit_that_was_judged(store: Store, result: FinalRow, said: str) -> None:

@@ -13,8 +13,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.explain.hintpages import PAGE, address
-from kernelband.explain.hints import CODES, MOVES, Launched, Material, hints, inspected
+from kernelband.explain.hints import CODES, MOVES, PAGE, Launched, Material, address, hints, inspected
 from kernelband.hardware import find_device
 from kernelband.strategies import STRATEGIES
 from tests.unit.hardware.conftest import make_work

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from kernelband.cli.inspection import print_inspection
 from kernelband.errors import ExecutorFault
-from kernelband.explain.inspect import inspect, traffic_warnings
+from kernelband.explain.inspect import inspect, instruction_mix, traffic_warnings
 from kernelband.explain.inspectionrows import as_json
-from kernelband.explain.instructions import instruction_mix
 from kernelband.hardware import find_devices
 from tests.unit.hardware.conftest import make_work
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from kernelband.explain.reason import Times, reason
+from kernelband.explain.why import Times, reason
 from kernelband.hardware import find_device
 from tests.unit.hardware.conftest import make_work
 

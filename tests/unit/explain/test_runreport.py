@@ -14,8 +14,7 @@ from attrs import evolve
 
 from kernelband.explain.course import course
 from kernelband.explain.kept import read
-from kernelband.explain.outcome import State
-from kernelband.explain.reportshape import RunReport
+from kernelband.explain.reportshape import RunReport, State
 from kernelband.explain.runreport import MOST_TOLD, run_report, to_json
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import ArmRow, PullRow

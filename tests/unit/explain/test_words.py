@@ -7,13 +7,17 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.explain.outcome import titles_of
-from kernelband.explain.words import BEGIN, MOVES, Step, changes, titles, worth_trying
+from kernelband.explain.words import BEGIN, MOVES, changes, titles, titles_of, worth_trying
 from kernelband.history.records import FinalRow
+from kernelband.history.view import EditView
 from kernelband.strategies import STRATEGIES
 from tests.unit.history.rows import trial_row, variant_row
 
 SIZED = {"tiles", "more_programs"}  # the sizes that they change say what they do
+
+
+def step(move: str, parameters: dict[str, object], what: str) -> EditView:
+    return EditView("", move, parameters, what)
 
 
 def test_each_move_has_words_of_its_own() -> None:
@@ -49,12 +53,12 @@ def test_each_move_has_words_of_its_own() -> None:
     ],
 )
 def test_the_chain_in_a_line(steps: list[tuple[str, dict[str, object], str]], wanted: str) -> None:
-    assert changes(Step(*step) for step in steps) == wanted
+    assert changes(step(*made) for made in steps) == wanted
 
 
 def test_each_title_of_a_list_begins_in_its_own_way() -> None:
-    tiles = Step("tiles", {"num_warps": 8}, "BLOCK_SIZE_M 64→128 and num_warps 4→8.")
-    split, exp2, hints = Step("split_k", {"parts": 4}, "."), Step("exp2", {}, "."), Step("cache_hints", {"plan": "stream"}, ".")
+    tiles = step("tiles", {"num_warps": 8}, "BLOCK_SIZE_M 64→128 and num_warps 4→8.")
+    split, exp2, hints = step("split_k", {"parts": 4}, "."), step("exp2", {}, "."), step("cache_hints", {"plan": "stream"}, ".")
     found = titles({1: [tiles], 2: [tiles, split, hints], 3: [tiles, split, exp2], 4: [exp2], 5: [tiles, split, hints], 6: []})
     assert found[1] == "BLOCK_SIZE_M 64→128 · 8 warps"
     assert found[3] == "exp2 · BLOCK_SIZE_M 64→128 · split-K 4 · 8 warps"
@@ -65,7 +69,7 @@ def test_each_title_of_a_list_begins_in_its_own_way() -> None:
 
 @given(st.dictionaries(st.integers(1, 99), st.lists(st.sampled_from(["exp2", "rsqrt", "unroll", "nothing of ours"]), max_size=4)))
 def test_whatever_they_are(moves: dict[int, list[str]]) -> None:
-    found = titles({number: [Step(move, {"factor": number}, "Text.") for move in chain] for number, chain in moves.items()})
+    found = titles({number: [step(move, {"factor": number}, "Text.") for move in chain] for number, chain in moves.items()})
     assert len({said[:BEGIN] for said in found.values()}) == len(moves)
 
 

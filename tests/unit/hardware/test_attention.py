@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from kernelband.explain.bottleneck import bottleneck
-from kernelband.explain.reason import reason
+from kernelband.explain.why import reason
 from kernelband.hardware import find_device
 from kernelband.hardware.forecast import estimate, forecast
 from kernelband.hardware.work import Work

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernelband.errors import SourceError
-from kernelband.lsp.changed import Changed, changed_kernels
+from kernelband.lsp.features.verify import Changed, changed_kernels
 
 KERNEL = """import triton
 import triton.language as tl

@@ -93,7 +93,7 @@ def test_verified_variants_come_with_what_the_final_said(findings: Findings, db:
         "NVIDIA H100 80GB",
         3,
     )
-    assert (run.triton, run.torch) == ("3.6.0", "2.9")
+    assert run.versions == {"triton": "3.6.0", "torch": "2.9"}
     assert [v.number for v in run.variants] == [1, 2], "by their finals; what wasn't verified isn't shown"
     first, second = run.variants
     assert (second.ratio, second.low, second.high, second.cases) == (1.44, pytest.approx(1.34), pytest.approx(1.54), 3)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from kernelband.errors import KernelBandError, WorkloadError
-from kernelband.lsp.inspections import Ask, Inspections, arguments
+from kernelband.lsp.inspections import Inspections, arguments
+from kernelband.lsp.liverun import Request
 from kernelband.source import between, patch_to_json
 from tests.unit.explain.test_hints import row
 
@@ -49,10 +50,10 @@ def inspected(**more: Any) -> dict[str, Any]:
     return {"event": "inspected", **row(**more)}
 
 
-def ask(folder: Path, **more: Any) -> Ask:
+def ask(folder: Path, **more: Any) -> Request:
     path = str(folder / "k.py")
     (folder / "k.py").write_text(KERNEL)
-    return Ask((folder / "k.py").as_uri(), path, "kernel", {path: KERNEL}, **more)
+    return Request((folder / "k.py").as_uri(), path, "kernel", None, {path: KERNEL}, **more)
 
 
 def nobody(path: str) -> str:

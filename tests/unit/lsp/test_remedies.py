@@ -23,7 +23,7 @@ ENGINE = Path(__file__).parents[3] / "server" / "kernelband"
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 ONLY_OPTIONS = re.compile(rf"{OPTION.pattern}(?: or {OPTION.pattern})*")  # put into a sentence: those are tested below
 #: Of the command line only what an editor starts says something to it: doctor, and what fails in `optimize`, `verify` and `inspect`.
-HEARD = ("probes.py", "where.py", "target.py", "capturing.py", "inspection.py", "proving.py", "failure.py", "verify.py")
+HEARD = ("probes.py", "where.py", "target.py", "capture.py", "inspection.py", "proving.py", "failure.py", "verify.py")
 
 
 def text_of(node: ast.AST) -> str | None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelband.lsp.review import FileAnswer, Hunk, Version, Words, answered, hunks, lines_of
+from kernelband.lsp.features.review import FileAnswer, Hunk, Version, Words, answered, hunks, lines_of
 from kernelband.source import between, make_patch, program_in, transplant
 from kernelband.source.model import Patch, Program
 from kernelband.strategies import STRATEGIES

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from kernelband.explain.words import headline
 from kernelband.history import Store, runs
 from kernelband.history.records import RunRow
-from kernelband.lsp.features.views import headline
 from kernelband.lsp.findings import MOST_OF_A_KERNEL, Findings
 from tests.unit.lsp.test_findings import final, measured, three, trial, trials, variant, write
 

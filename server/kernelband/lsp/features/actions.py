@@ -9,15 +9,15 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText
+from kernelband.explain.words import line
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.fixes import fixes, unverified
 from kernelband.lsp.features.menu import menu
 from kernelband.lsp.inspections import INSPECTION
 from kernelband.lsp.refusal import Refused, can_name
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.variant_edit import Wanted, variant_edit
-from kernelband.lsp.wording import title
 from kernelband.source.model import Kernel
 
 VARIANT = f"{types.CodeActionKind.RefactorRewrite.value}.kernelband"
@@ -80,10 +80,10 @@ def actions(server: KernelBandServer, uri: str, kernel: Kernel) -> list[types.Co
     return [*first[:at], *out, *first[at:], _run(f"More actions for {name}…", "kernelband.server.more", uri, name)]
 
 
-def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunFinding, v: VariantFinding) -> types.CodeAction:
+def _variant(server: KernelBandServer, uri: str, kernel: str, run: RunView, v: VariantView) -> types.CodeAction:
     """With a command where the client lets servers edit: the texts are looked at again then, and it is told which version is meant."""
-    action = types.CodeAction(title=title(run.device, v), kind=VARIANT)
-    return _edits(server, action, "apply", (uri, kernel, v.run, v.number))
+    action = types.CodeAction(title=line(run.device, v), kind=VARIANT)
+    return _edits(server, action, "apply", (uri, kernel, run.id, v.number))
 
 
 def _move(server: KernelBandServer, uri: str, kernel: str, inspection: str, remedy: Remedy) -> types.CodeAction:

@@ -12,8 +12,7 @@ from lsprotocol import types
 from kernelband.errors import HistoryError, UsageError
 from kernelband.hardware import find_device
 from kernelband.hardware.devices import table
-from kernelband.history import Store
-from kernelband.history.view import last_devices
+from kernelband.history import Store, runs
 from kernelband.lsp import choices, run_request
 from kernelband.lsp.choices import Device
 from kernelband.lsp.index import place
@@ -163,7 +162,7 @@ def _seen(db: Path) -> dict[str, str]:
         return {}
     try:
         with Store.read(db) as store:
-            return last_devices(store)
+            return runs.last_devices(store)
     except HistoryError:  # the lens says what is wrong with it
         return {}
 

@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from kernelband.errors import KernelBandError, StaleText, UsageError
+from kernelband.explain.words import line
 from kernelband.lsp.features import lens, pages, refusals
 from kernelband.lsp.features.actions import of_inspection
 from kernelband.lsp.features.choose import choose_device, choose_entry, device_of, draft_entry
@@ -32,7 +33,6 @@ from kernelband.lsp.remedies import of_error, words
 from kernelband.lsp.run_request import request, with_budget
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.variant_edit import Wanted, variant_diff, variant_edit
-from kernelband.lsp.wording import title
 
 TAKEN_S = 2.0  # until a client's didChange shows the edit that it took
 QUIET_S = 0.6  # after which no change will come: some clients wait a moment with it, eglot until it has the answer to the command
@@ -192,10 +192,10 @@ async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, A
     if standing is None or run is None or not run.trials:
         raise UsageError(f"There is no variant of {kernel} to apply: optimize it first.")
     if standing.taken is not None:
-        return {"applied": False, **await explain(server, uri, kernel, standing.taken.run, standing.taken.number)}
+        return {"applied": False, **await explain(server, uri, kernel, run.id, standing.taken.number)}
     if standing.stale:
         raise StaleText(standing.stale)
-    offers = {title(run.device, v): v for v in standing.offers[:3]}
+    offers = {line(run.device, v): v for v in standing.offers[:3]}
     if not offers:
         raise UsageError(f"There is no variant of {kernel} to apply. Run {run.id} ended with: {run.reason or lens.result(standing)}.")
     picked = await server.window_show_message_request_async(
@@ -204,7 +204,7 @@ async def choose(server: KernelBandServer, uri: str, kernel: str) -> dict[str, A
         )
     )
     variant = offers.get(picked.title) if picked is not None else None
-    return await apply(server, uri, kernel, variant.run, variant.number) if variant is not None else {"applied": False}
+    return await apply(server, uri, kernel, run.id, variant.number) if variant is not None else {"applied": False}
 
 
 async def more(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from kernelband.explain.hintpages import address
+from kernelband.explain.hints import address
 from kernelband.lsp.document_view import View
 from kernelband.lsp.hint_places import Placed, wanted
 from kernelband.lsp.notebooks import Book

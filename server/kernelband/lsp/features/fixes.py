@@ -7,15 +7,15 @@ from collections.abc import Callable
 from lsprotocol import types
 
 from kernelband.explain.hints import MOVES
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.diagnoses import Remedy
 from kernelband.lsp.features.diagnostics import shown
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
 
 MOST_OFFERED = 3  # variants for a hint
 KIND = types.CodeActionKind.QuickFix
 
-Make = Callable[["KernelBandServer", str, str, RunFinding, VariantFinding], types.CodeAction]
+Make = Callable[["KernelBandServer", str, str, RunView, VariantView], types.CodeAction]
 MakeMove = Callable[["KernelBandServer", str, str, str, Remedy], types.CodeAction]
 
 
@@ -60,13 +60,13 @@ def _touch(one: types.Range, other: types.Range) -> bool:
     return one.start.line <= other.end.line and other.start.line <= one.end.line
 
 
-async def _variants(server: KernelBandServer, uri: str, kernel: str, code: str) -> list[tuple[RunFinding, VariantFinding]]:
+async def _variants(server: KernelBandServer, uri: str, kernel: str, code: str) -> list[tuple[RunView, VariantView]]:
     """The best whose last edit is a move against it, that fit the text, and don't have it themselves as far as is known."""
     standing = server.standings.of(uri, kernel)
     run = standing.finding.telling if standing is not None else None
     if standing is None or run is None or standing.stale or standing.accepted:
         return []
-    found: list[tuple[RunFinding, VariantFinding]] = []
+    found: list[tuple[RunView, VariantView]] = []
     for v in run.variants:
         if v.decision == "reject" or v.tier == "likely slower" or not MOVES[code].intersection(v.moves[-1:]):
             continue

@@ -11,7 +11,7 @@ from lsprotocol import types
 from kernelband.errors import HardwareError, KernelBandError, SourceError
 from kernelband.hardware import find_device
 from kernelband.lsp.index import place
-from kernelband.lsp.inspections import Ask
+from kernelband.lsp.liverun import Request
 from kernelband.lsp.parts import needed
 from kernelband.lsp.run_request import means
 from kernelband.lsp.server import KernelBandServer
@@ -73,7 +73,8 @@ async def _take(server: KernelBandServer, uri: str, kernel: str) -> list[dict[st
         raise SourceError(f"{path} isn't open: open it, then inspect {kernel}.")
     changed = await asyncio.to_thread(lambda: {p: t for p, t in texts.items() if p == path or server.is_changed(p, t)})
     with_ = await means(server, uri, kernel)
-    ask = Ask(uri, path, kernel, changed, with_.entry, with_.gpu or _gpu(server, path, kernel), with_.worker, with_.python)
+    gpu = with_.gpu or _gpu(server, path, kernel)
+    ask = Request(uri, path, kernel, None, changed, entry=with_.entry, gpu=gpu, worker=with_.worker, python=with_.python)
     token = await _begin(server, f"Inspect {kernel}")
     try:
         found = await server.inspections.inspect(ask)

@@ -6,12 +6,12 @@ import time
 
 from lsprotocol import types
 
+from kernelband.explain.words import nothing_yet, short, worth
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.document_view import View
 from kernelband.lsp.index import place
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
-from kernelband.lsp.wording import short, worth
 from kernelband.source.model import Kernel
 
 
@@ -66,20 +66,12 @@ def result(standing: Standing) -> str:
         return "changed since it was optimized · verify again" if run.variants else ""
     best = next(iter(standing.offers), None)
     if best is None:
-        return "" if run.state == "running" or not run.trials else nothing(run)
+        return "" if run.state == "running" or not run.trials else nothing_yet(run)
     count = f"{len(standing.offers)} variant{'s' if len(standing.offers) > 1 else ''}"
     return f"{worth(run.device, best)} · {count}"
 
 
-def nothing(run: RunFinding) -> str:
-    """Of a run that has come to no variant that one would take."""
-    if run.mode == "predicted":
-        return "nothing likely faster"
-    so_far = next((v for v in run.variants if not v.decision), None) if run.state != "finished" else None
-    return f"best so far not verified: {so_far.title}" if so_far is not None else "nothing verified"
-
-
-def _taken(run: RunFinding, variant: VariantFinding) -> str:
+def _taken(run: RunView, variant: VariantView) -> str:
     date = time.strftime("%Y-%m-%d", time.localtime(run.created))
     if run.mode == "predicted":
         than = "than the original " if variant.tier.startswith("likely") else ""

@@ -6,11 +6,11 @@ from typing import Any
 
 from attrs import frozen
 
+from kernelband.explain.words import line
 from kernelband.lsp.features.lens import resumable
 from kernelband.lsp.index import place
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
-from kernelband.lsp.wording import title
 
 
 @frozen
@@ -53,9 +53,9 @@ def menu(server: KernelBandServer, uri: str, kernel: str) -> Menu:
     if standing is not None and standing.stale:
         again = _item(f"Verify this version of {kernel}", "verify", uri, kernel)
         return Menu((again, *resume, optimize), rest, leads=True)
-    if standing is not None and standing.taken is not None:
-        run, taken = standing.taken.run, standing.taken.number
-        back = _item(f"Revert {kernel} to the original", "revert", uri, kernel, run, taken)
+    run = standing.finding.telling if standing is not None else None
+    if standing is not None and standing.taken is not None and run is not None:
+        back = _item(f"Revert {kernel} to the original", "revert", uri, kernel, run.id, standing.taken.number)
         return Menu((back, *resume, optimize, verify), rest, leads=True)
     return Menu((*resume, optimize, verify), rest)
 
@@ -71,7 +71,7 @@ def _of_variants(uri: str, kernel: str, standing: Standing | None) -> list[Item]
     run = standing.finding.telling if standing is not None else None
     if standing is None or run is None or not run.variants:
         return []
-    items = [_item(title(run.device, v), "apply", uri, kernel, v.run, v.number) for v in standing.offers]
+    items = [_item(line(run.device, v), "apply", uri, kernel, run.id, v.number) for v in standing.offers]
     best = next(iter(standing.offers), run.variants[0])
     variant, which = (standing.taken, "this variant") if standing.taken is not None else (best, "the best variant")
     arguments = (uri, kernel, run.id, variant.number)

@@ -10,15 +10,15 @@ from typing import Any
 from attrs import asdict, frozen
 
 from kernelband.errors import HardwareError, KernelBandError
+from kernelband.explain.words import short
 from kernelband.hardware import DEFAULT_DEVICE, find_device
+from kernelband.history.view import RunView
 from kernelband.lsp import choices
 from kernelband.lsp.features.environment import asked_of
 from kernelband.lsp.index import place
 from kernelband.lsp.remedies import words
-from kernelband.lsp.run_finding import RunFinding
 from kernelband.lsp.run_request import means
 from kernelband.lsp.server import KernelBandServer
-from kernelband.lsp.wording import short
 from kernelband.source import Workspace, find_program
 from kernelband.workload import choose, configuration_of
 
@@ -92,10 +92,10 @@ def _predicts(gpu: str | None) -> str:
         return gpu or ""  # the run says that there is no such GPU
 
 
-def pace_of(runs: Sequence[RunFinding]) -> Pace | None:
+def pace_of(runs: Sequence[RunView]) -> Pace | None:
     """Of the newest search that has ended with trials; a run that judged one edit has no pace."""
     for run in runs:
         if run.state == "finished" and run.policy != "given" and run.trials:
             before, final = sum(run.clock.get(span, 0.0) for span in BEFORE), run.clock.get("final", 0.0)
-            return Pace(run.id, round(max(0.0, run.seconds - before - final) / run.trials, 3), round(before, 3), round(final, 3))
+            return Pace(run.id, round(max(0.0, run.seconds_used - before - final) / run.trials, 3), round(before, 3), round(final, 3))
     return None

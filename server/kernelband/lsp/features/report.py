@@ -9,19 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from kernelband.errors import UsageError
+from kernelband.explain.words import line
 from kernelband.history import Store, runs, view
+from kernelband.history.view import RunView
 from kernelband.lsp.features import pages, progress
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.markdown import as_code, escaped
 from kernelband.lsp.remedies import words
-from kernelband.lsp.run_finding import RunFinding
 from kernelband.lsp.server import KernelBandServer
-from kernelband.lsp.wording import title
 
 MOST_RUNS = 10  # in the text, as variants
 MOST_VARIANTS = 10
+OF_RUN = ("id", "path", "kernel", "created", "mode", "device", "gpu", "state", "reason", "objective", "trials", "policy")
+OF_VARIANT = (
+    *("number", "title", "what", "why", "moves", "numerics", "author", "verified", "ratio", "low", "high", "cases"),
+    *("tier", "fact", "gain", "decision"),
+)
 
 
 async def report(server: KernelBandServer, uri: str, kernel: str, run: str | None = None) -> dict[str, Any]:
@@ -31,8 +36,6 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
     the text belongs to. With ``run`` they are of that one, as the text is now; without it, all is shown as a text, too, unless the client
     does something with the answer.
     """
-    import attrs
-
     live = server.runs.of(place(uri), kernel)
     standing = server.standings.of(uri, kernel)
     finding = standing.finding if standing is not None else server.findings.find(place(uri), kernel)
@@ -47,8 +50,14 @@ async def report(server: KernelBandServer, uri: str, kernel: str, run: str | Non
         "accepted": accepted,
         "stale": stale,
         "told": telling.id if telling is not None else None,
-        "runs": [attrs.asdict(known, filter=lambda field, _: field.name not in ("files", "forms", "clock")) for known in finding.runs],
+        "runs": [_as_json(known) for known in finding.runs],
     }
+
+
+def _as_json(run: RunView) -> dict[str, Any]:
+    versions = {name: run.versions.get(name, "") for name in ("triton", "torch")}
+    variants = [{"run": run.id, **{name: getattr(v, name) for name in OF_VARIANT}} for v in run.variants]
+    return {**{name: getattr(run, name) for name in OF_RUN}, "seconds": run.seconds_used, **versions, "variants": variants}
 
 
 async def run_report(server: KernelBandServer, run: str) -> dict[str, Any]:
@@ -103,13 +112,13 @@ def _overview(kernel: str, live: LiveRun | None, finding: Finding) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _variants(run: RunFinding) -> str:
-    return "\n".join(f"- variant {v.number}: {escaped(title(run.device, v))}" for v in run.variants[:MOST_VARIANTS])
+def _variants(run: RunView) -> str:
+    return "\n".join(f"- variant {v.number}: {escaped(line(run.device, v))}" for v in run.variants[:MOST_VARIANTS])
 
 
 def _listed(notes: list[str]) -> list[str]:
     return ["\n".join(f"- {escaped(note)}" for note in notes)] if notes else []
 
 
-def _when(run: RunFinding) -> str:
+def _when(run: RunView) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created))

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelband.errors import HistoryError, UsageError
+from kernelband.explain.words import headline
 from kernelband.history import Store, runs, view
-from kernelband.history.records import GIVEN
+from kernelband.history.view import RunView, VariantView
 from kernelband.lsp.catalog import Found
 from kernelband.lsp.features import lens
 from kernelband.lsp.index import place
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.notebooks import Book
-from kernelband.lsp.run_finding import RunFinding, VariantFinding
 from kernelband.source.folders import is_below
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def _kernel(server: KernelBandServer, found: Found) -> dict[str, Any]:
     latest = next(iter(finding.runs), None) if finding is not None else None
     going = live.id if live is not None and not live.ended else latest.id if latest is not None and latest.state == "running" else None
     telling = finding.telling if finding is not None else None
-    worth = [v for v in telling.variants if v.decision != "reject" and (v.verified or v.tier == "likely faster")] if telling else []
     return {
         "uri": found.uri,
         "kernel": found.kernel,
@@ -69,7 +68,7 @@ def _kernel(server: KernelBandServer, found: Found) -> dict[str, Any]:
         "told": lens.result(found.standing) if found.standing is not None else "",
         "live": going,
         "latest": latest.id if latest is not None else None,
-        "variants": len(worth),
+        "variants": len(telling.better) if telling is not None else 0,
     }
 
 
@@ -94,36 +93,18 @@ async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
 
 def _begun(live: LiveRun) -> dict[str, Any]:
     """A run that has written nothing down yet."""
-    return {
-        "run": live.id,
-        "uri": live.request.uri,
-        "path": live.request.path,
-        "kernel": live.request.kernel,
-        "state": live.state,
-        "headline": live.headline,
-        "device": live.device,
-        "mode": live.mode,
-        "created": time.time() - live.elapsed,
-        "variants": [],
-    }
+    asked = live.request
+    own = {"run": live.id, "uri": asked.uri, "path": asked.path, "kernel": asked.kernel, "state": live.state, "headline": live.headline}
+    return own | {"device": live.device, "mode": live.mode, "created": time.time() - live.elapsed, "variants": []}
 
 
-def _run(run: RunFinding, live: LiveRun | None) -> dict[str, Any]:
-    return {
-        "run": run.id,
-        "uri": Path(run.path).as_uri(),
-        "path": run.path,
-        "kernel": run.kernel,
-        "state": "running" if live is not None else run.state,
-        "headline": live.headline if live is not None else headline(run),
-        "device": run.device,
-        "mode": run.mode,
-        "created": run.created,
-        "variants": [_variant(v) for v in run.variants],
-    }
+def _run(run: RunView, live: LiveRun | None) -> dict[str, Any]:
+    state, said = ("running", live.headline) if live is not None else (run.state, headline(run))
+    own = {"run": run.id, "uri": Path(run.path).as_uri(), "path": run.path, "kernel": run.kernel, "state": state, "headline": said}
+    return own | {"device": run.device, "mode": run.mode, "created": run.created, "variants": [_variant(v) for v in run.variants]}
 
 
-def _variant(v: VariantFinding) -> dict[str, Any]:
+def _variant(v: VariantView) -> dict[str, Any]:
     return {
         "number": v.number,
         "title": v.title,
@@ -132,26 +113,6 @@ def _variant(v: VariantFinding) -> dict[str, Any]:
         "verified": v.verified,
         "decision": v.decision or None,
     }
-
-
-def headline(run: RunFinding) -> str:
-    """A past run, or one that goes on elsewhere, in a few words, as a lens has them."""
-    if run.state == "running":
-        return f"{run.trials} trial{'s' if run.trials != 1 else ''} so far"
-    state = "" if run.state == "finished" else {"interrupted": "stopped"}.get(run.state, run.state)
-    found = _found(run)
-    return " · ".join(said for said in (state, found) if said)
-
-
-def _found(run: RunFinding) -> str:
-    best = next((v for v in run.variants if v.verified and v.ratio is not None), None)
-    if best is not None:
-        return f"verified {best.ratio:.2f}×"
-    if run.policy == GIVEN:
-        return next((v.tier for v in run.variants if v.tier), run.reason.partition(":")[0])
-    if any(v.tier == "likely faster" for v in run.variants):
-        return "likely faster"
-    return lens.nothing(run) if run.state == "finished" or run.variants else ""
 
 
 async def forget(server: KernelBandServer, run: str) -> dict[str, str]:
