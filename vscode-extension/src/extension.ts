@@ -8,6 +8,7 @@ import { Optimizer } from "./optimize/optimize.ts";
 import { registerRefusals } from "./refusals/register.ts";
 import { registerReports } from "./report/register.ts";
 import { registerReview } from "./review/register.ts";
+import { EndedRuns } from "./runs/ended.ts";
 import { LiveRuns } from "./runs/live.ts";
 import { SearchEnvironment } from "./search/environment.ts";
 import { Server } from "./server/server.ts";
@@ -25,7 +26,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const server: Server = new Server(context, log, interpreters, () => search);
   const search: SearchEnvironment = new SearchEnvironment(() => server.python, context.extensionPath, context.globalStorageUri.fsPath, log);
   const runs = new LiveRuns();
-  const bar = new StatusBar(runs);
+  const ended = new EndedRuns(({ run, uri }) => vscode.window.state.focused && (reports.active === run || isShown(uri)));
+  const bar = new StatusBar(runs, ended);
   const health = new HealthItems(server, interpreters, search, log);
   context.subscriptions.push(
     log,
@@ -34,8 +36,19 @@ export function activate(context: vscode.ExtensionContext): void {
     health,
     server.onRunChanged((changed) => {
       runs.hear(changed);
+      ended.hear(changed);
       bar.draw();
     }),
+    server.onRunEnded((run) => {
+      ended.tell(run);
+      bar.draw();
+    }),
+    ...[vscode.window.onDidChangeVisibleTextEditors, vscode.window.onDidChangeWindowState].map((changes) =>
+      changes(() => {
+        ended.look();
+        bar.draw();
+      }),
+    ),
     server.onHealthChanged(({ state }) => {
       if (state !== "running") runs.clear();
       bar.draw();
@@ -50,9 +63,19 @@ export function activate(context: vscode.ExtensionContext): void {
   registerRefusals(context, server, search, optimizer);
   registerActions(context, server, sideBar, reviews);
   registerStatusActions(context, server, health);
-  registerReports(context, server);
+  const reports = registerReports(context, server);
+  reports.onDidShow((run) => {
+    ended.seen(run);
+    bar.draw();
+  });
   registerDemo(context, server, optimizer);
   void server.start(); // it says itself how that goes
+}
+
+/** Whether an editor shows that file, or a cell of that notebook. */
+function isShown(uri: string): boolean {
+  const shown = [...vscode.window.visibleTextEditors.map(({ document }) => document.uri), ...vscode.window.visibleNotebookEditors.map(({ notebook }) => notebook.uri)];
+  return shown.some((other) => other.toString() === uri);
 }
 
 export function deactivate(): void {

@@ -20,6 +20,9 @@ export interface RunChanged {
   error: string;
 }
 
+/** Parameters of `kernelband/runEnded`: a run that wasn't started here. */
+export type RunEnded = Pick<RunChanged, "run" | "uri" | "kernel" | "headline">;
+
 /** Parameters of `kernelband/refused`: a sentence, and what helps (refusals/remedies.ts), the best first. */
 export interface Refused {
   message: string;

@@ -102,6 +102,16 @@ class Findings:
         now = self._view
         return Finding(path, qualname, tuple(now.kept[run].found for run in now.by_place.get((path, qualname), ())[:MOST_OF_A_KERNEL]))
 
+    def get(self, run: str) -> RunView | None:
+        """A run by its id."""
+        kept = self._view.kept.get(run)
+        return kept.found if kept is not None else None
+
+    @property
+    def going(self) -> frozenset[str]:
+        """The runs that go on, here or elsewhere."""
+        return frozenset(run for run, kept in self._view.kept.items() if kept.found.state == "running")
+
     def has_named(self, name: str) -> bool:
         """Whether any run is about a kernel of that bare name: no other has a variant of the form of one that is called so."""
         return name in self._view.names

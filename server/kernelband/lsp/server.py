@@ -14,6 +14,7 @@ from pygls.lsp.server import LanguageServer
 from kernelband import __version__
 from kernelband.errors import SourceError
 from kernelband.history import find_place
+from kernelband.history.view import RunView
 from kernelband.lsp.catalog import Catalog
 from kernelband.lsp.diagnoses import Diagnoses
 from kernelband.lsp.document_view import View
@@ -46,7 +47,8 @@ log = logging.getLogger(__name__)
 class KernelBandServer(LanguageServer):
     """State of one connection. ``shown``: runs whose progress the client shows. ``asks_for_content``: it opens addresses of ours.
 
-    ``on_run`` and ``on_diagnoses`` are told that a run has changed, and that the hints of a document may be others.
+    ``on_run`` and ``on_diagnoses`` are told that a run has changed, and that the hints of a document may be others; ``on_end``, that one
+    that wasn't started here has ended.
     """
 
     def __init__(self, db: str | None) -> None:
@@ -58,6 +60,8 @@ class KernelBandServer(LanguageServer):
         self.standings = Standings(lambda: self.findings, self.open_texts, self.redraw)
         self.trust = Trust()
         self.on_run: list[Callable[[LiveRun], None]] = []
+        self.on_end: list[Callable[[RunView], None]] = []
+        self._going = frozenset[str]()
         self.on_diagnoses: list[Callable[[str], None]] = []
         self.diagnoses = Diagnoses(lambda: self.findings, self.open_texts, self._diagnosed)
         self.told: dict[str, list[types.Diagnostic]] = {}  # by document: the diagnostics that the client knows of
@@ -161,7 +165,17 @@ class KernelBandServer(LanguageServer):
         found = await asyncio.to_thread(self.findings.refresh)
         if found:
             self._history_changed()
+            self._tell_ends()
         return found
+
+    def _tell_ends(self) -> None:
+        """Of runs that went on at the last look."""
+        before, self._going = self._going, self.findings.going
+        for run in sorted(before - self._going):
+            ended = self.findings.get(run)
+            if ended is not None and self.runs.get(run) is None:
+                for told in self.on_end:
+                    told(ended)
 
     def configure(self, value: object) -> None:
         """Take settings; a wrong one is a line in the log."""

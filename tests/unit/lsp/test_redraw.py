@@ -1,15 +1,18 @@
-"""Lenses are drawn anew at once, and then not so often that a client that waits for calm never draws them."""
+"""What is told unasked. Lenses are drawn anew at once, and then not so often that a client that waits for calm never draws them."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+from pathlib import Path
 
 import pytest
 from lsprotocol import types
 
+from kernelband.history import Store, runs
 from kernelband.lsp.app import make_server
 from kernelband.lsp.server import REDRAW_S, KernelBandServer
+from tests.unit.history.rows import run_row
 
 REFRESHES = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True))
@@ -54,3 +57,24 @@ async def test_costs_of_lines_are_drawn_anew_when_they_are_switched(monkeypatch:
     finally:
         server.leave()
     assert asked == [True, False]
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_a_run_elsewhere_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KernelBandServer, "open_documents", lambda _: [])
+    monkeypatch.setattr(KernelBandServer, "redraw", lambda _: None)
+    server, told = make_server(str(tmp_path / "history.db")), list[str]()
+    server.on_end[:] = [lambda run: told.append(f"{run.id} {run.state}")]
+    with Store.write(tmp_path / "history.db") as store:
+        runs.begin(store, run_row("0123abcd"), {})
+        runs.begin(store, run_row("4567abcd", state="finished"), {})
+    try:
+        await server.look()
+        assert told == []
+        with Store.write(tmp_path / "history.db") as store:
+            runs.end(store, "0123abcd", "finished", "", seconds_used=1.0, clock={}, summary={})
+        await asyncio.gather(server.look(), server.look())
+        await server.look()
+    finally:
+        server.leave()
+    assert told == ["0123abcd finished"]

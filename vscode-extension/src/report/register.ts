@@ -17,7 +17,7 @@ interface Meant {
   run?: string | null;
 }
 
-export function registerReports(context: vscode.ExtensionContext, server: Server): void {
+export function registerReports(context: vscode.ExtensionContext, server: Server): Reports {
   const reports = new Reports(context, server);
   context.subscriptions.push(reports);
   const on = registering(context);
@@ -36,6 +36,7 @@ export function registerReports(context: vscode.ExtensionContext, server: Server
     const run = await latest(server, uri as string, kernel as string);
     if (run) reports.show(run);
   });
+  return reports;
 }
 
 async function which(server: Server, meant?: Meant): Promise<string | undefined> {

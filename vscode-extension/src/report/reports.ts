@@ -11,6 +11,9 @@ export class Reports implements vscode.Disposable, vscode.WebviewPanelSerializer
   readonly #panels = new Map<string, ReportPanel>();
   readonly #folder: vscode.Uri;
   readonly #subscribed: vscode.Disposable;
+  readonly #shown = new vscode.EventEmitter<string>();
+  /** The run whose report was asked for. */
+  readonly onDidShow = this.#shown.event;
 
   constructor(
     context: vscode.ExtensionContext,
@@ -36,6 +39,7 @@ export class Reports implements vscode.Disposable, vscode.WebviewPanelSerializer
 
   /** Show the run's report, in the tab that it has if it has one. */
   show(run: string): void {
+    this.#shown.fire(run);
     const there = this.#panels.get(run);
     if (there) {
       there.panel.reveal();

@@ -11,7 +11,7 @@ import {
   type LanguageClientOptions,
   ShowMessageRequest,
 } from "vscode-languageclient/node";
-import type { Refused, RunChanged } from "../protocol.ts";
+import type { Refused, RunChanged, RunEnded } from "../protocol.ts";
 import type { Interpreters } from "../python/interpreters.ts";
 import { NAMES, programs } from "../python/path.ts";
 import { firstThatServes, type Python } from "../python/probe.ts";
@@ -38,6 +38,7 @@ export type Intercept = (args: unknown[], next: () => Promise<unknown>) => Promi
 
 export class Server implements vscode.Disposable {
   readonly #runChanged = new vscode.EventEmitter<RunChanged>();
+  readonly #runEnded = new vscode.EventEmitter<RunEnded>();
   readonly #healthChanged = new vscode.EventEmitter<Health>();
   readonly #restarts = new Restarts();
   readonly #starts = new Starts((isCurrent) => this.#begin(isCurrent));
@@ -48,6 +49,8 @@ export class Server implements vscode.Disposable {
   #health: Health = { state: "starting", problem: "", remedies: [] };
   readonly #refused = new vscode.EventEmitter<Refused>();
   readonly onRunChanged = this.#runChanged.event;
+  /** One that wasn't started here. */
+  readonly onRunEnded = this.#runEnded.event;
   /** Something can't be done, or has failed: a sentence for the user, with what helps. */
   readonly onRefused = this.#refused.event;
   readonly onHealthChanged = this.#healthChanged.event;
@@ -174,6 +177,7 @@ export class Server implements vscode.Disposable {
     });
     client.onRequest(ShowMessageRequest.type, picked); // in place of a toast, which cuts its buttons off
     client.onNotification("kernelband/runChanged", (changed: RunChanged) => this.#runChanged.fire(changed));
+    client.onNotification("kernelband/runEnded", (ended: RunEnded) => this.#runEnded.fire(ended));
     client.onNotification("kernelband/refused", (refused: Refused) => this.#refused.fire(refused));
     return client;
   }

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any, cast
 
 from lsprotocol import types
 
+from kernelband.explain.words import headline
+from kernelband.history.view import RunView
 from kernelband.lsp.features import refusals
+from kernelband.lsp.features.views import concerning
 from kernelband.lsp.liverun import LiveRun
 from kernelband.lsp.remedies import Said
 from kernelband.lsp.server import KernelBandServer
 
 RUN_CHANGED = "kernelband/runChanged"
+RUN_ENDED = "kernelband/runEnded"
 PREFIX = "kernelband-run-"
 
 log = logging.getLogger(__name__)
@@ -21,6 +26,7 @@ log = logging.getLogger(__name__)
 def register(server: KernelBandServer) -> None:
     """``window/workDoneProgress/cancel`` for runs, and what is told when one changes."""
     server.on_run.append(lambda live: tell(server, live))
+    server.on_end.append(lambda run: _tell_end(server, run))
 
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     async def cancel(params: types.WorkDoneProgressCancelParams) -> None:
@@ -52,6 +58,13 @@ def tell(server: KernelBandServer, live: LiveRun) -> None:
         refusals.tell(server, Said(said, live.remedies), refusals.About(live.request.uri, live.request.kernel, live.id))
     if live.id in server.shown:
         _show(server, live)
+
+
+def _tell_end(server: KernelBandServer, run: RunView) -> None:
+    """One that wasn't started here has ended: in another window, or in a terminal."""
+    if concerning(server)(run.path):
+        told = {"run": run.id, "uri": Path(run.path).as_uri(), "kernel": run.kernel, "headline": headline(run)}
+        server.protocol.notify(RUN_ENDED, told)
 
 
 def _show(server: KernelBandServer, live: LiveRun) -> None:

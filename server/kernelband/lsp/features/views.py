@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,12 +77,7 @@ async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
     """Live and past runs, the newest first: ``{"runs": [...]}``. Of open files and those in the open folders, of all without a folder."""
     if not 0 < limit <= MOST_RUNS:
         raise UsageError(f"A list of runs has 1 to {MOST_RUNS}, and {limit} were asked for.")
-    folders, findings = _folders(server), server.findings
-    opened = {place(d.uri) for d in server.open_documents()}
-
-    def inside(path: str) -> bool:
-        return not folders or path in opened or any(is_below(path, folder) for folder in folders)
-
+    inside, findings = concerning(server), server.findings
     await server.look()
     past = await asyncio.to_thread(findings.newest, limit, inside)
     live = {r.id: r for r in server.runs.live if inside(r.request.path)}
@@ -89,6 +85,12 @@ async def list_runs(server: KernelBandServer, limit: int) -> dict[str, Any]:
     new = [_begun(r) for r in live.values() if r.id not in begun]
     out = [*new, *(_run(r, live.get(r.id)) for r in past)]
     return {"runs": sorted(out, key=lambda r: -r["created"])[:limit]}
+
+
+def concerning(server: KernelBandServer) -> Callable[[str], bool]:
+    """Whether a file, by its path, is open or in an open folder; any is where no folder is open."""
+    folders, opened = _folders(server), {place(d.uri) for d in server.open_documents()}
+    return lambda path: not folders or path in opened or any(is_below(path, folder) for folder in folders)
 
 
 def _begun(live: LiveRun) -> dict[str, Any]:
