@@ -17,15 +17,13 @@ WHERE: dict[Quantity, str] = {"device": "on the device", "call": "per call"}
 OTHER = {"device": "call", "call": "device"}
 
 
-def judged_lines(kept: Kept, number: int, figures: Figures | None) -> tuple[str, ...]:
+def judged_lines(kept: Kept, trial: TrialRow, figures: Figures | None) -> tuple[str, ...]:
     """What screening and the fresh processes said of a variant; nothing where nothing was measured."""
-    trial, final = next((t for t in kept.trials if t.variant == number), None), kept.finals.get(number)
-    if trial is None or not kept.measured:
-        return ()
-    return (trial_line(kept.run, trial), *(final_lines(final, figures) if final is not None else ()))
+    final = kept.finals.get(trial.variant)
+    return (_trial_line(kept.run, trial), *(_final_lines(final, figures) if final is not None else ())) if kept.measured else ()
 
 
-def trial_line(run: RunRow, t: TrialRow) -> str:
+def _trial_line(run: RunRow, t: TrialRow) -> str:
     """What screening said. Its figures chose the finalists and so flatter them: they are not repeated here."""
     found = outcome(t)
     said = f"Screening: {found.word}."
@@ -36,7 +34,7 @@ def trial_line(run: RunRow, t: TrialRow) -> str:
     return said
 
 
-def final_lines(f: FinalRow, figures: Figures | None) -> tuple[str, ...]:
+def _final_lines(f: FinalRow, figures: Figures | None) -> tuple[str, ...]:
     """What the fresh processes said, and why when that isn't "verified"."""
     rest = _rest(f, figures)
     if f.verified:

@@ -235,7 +235,7 @@ def _variant(kept: Kept, t: TrialRow, title: str, cluster: int | None, workspace
         numerics=v.numerics,
         state=state(t, final),
         outcome=said or outcome(t).word,
-        reason=" ".join(judged_lines(kept, v.id, found)) if kept.measured else t.reason,
+        reason=" ".join(judged_lines(kept, t, found)) if kept.measured else t.reason,
         seconds_s=round(t.seconds, 3),
         tier=said,
         fact=str(v.forecast.get("fact") or "") if said else None,

@@ -131,7 +131,8 @@ def tell(store: Store, run: RunRow, variant: VariantRow) -> Told:
     kept = read(store, run)
     found = figures(kept, variant.id)
     patch = patch_of(kept.base, variant, Workspace.for_file(run.path))
-    return Told(lines(kept, variant), judged_lines(kept, variant.id, found), found, patch)
+    judged = [line for t in kept.trials if t.variant == variant.id for line in judged_lines(kept, t, found)]
+    return Told(lines(kept, variant), tuple(judged), found, patch)
 
 
 def of_run(db: Path, run: str, number: int) -> Told:

@@ -174,7 +174,7 @@ def tier(t: TrialRow, v: VariantRow) -> str | None:
 def unwanted(t: TrialRow | None) -> str:
     """Why a variant is none that anybody would want, by its trial; "" where nothing says so."""
     found = outcome(t) if t is not None else None
-    return found.word if found in UNWANTED else ""
+    return found.word if found is not None and found in UNWANTED else ""
 
 
 def verdict(f: FinalRow | None) -> str:

@@ -98,7 +98,7 @@ def test_the_table_of_commands_says_what_they_say_themselves() -> None:
 def test_commands_that_only_read_never_load_the_heavy_parts() -> None:
     code = (
         "import sys, importlib\n"
-        "for n in ('kernels', 'history', 'show', 'apply', 'target', 'live', 'jsonl'): importlib.import_module('kernelband.cli.' + n)\n"
+        "for n in ('kernels', 'history', 'show', 'apply', 'target', 'live', 'optimize'): importlib.import_module('kernelband.cli.' + n)\n"
         "print(*[m for m in ('numpy', 'sklearn', 'openai', 'torch', 'triton', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
