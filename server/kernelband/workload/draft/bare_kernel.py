@@ -37,7 +37,7 @@ def read_kernel(reader: Reader, kernel: Definition, chosen: Collection[str]) -> 
     by_name = {p.name: p for p in params}
     rows = Size(["rows"])
     reader.launched(kernel, dict(by_name), Several((rows,)))
-    uses = {name: use.address for name, use in reader.launches[-1].uses.items() if use.pointer}
+    uses = {name: use.places for name, use in reader.launches[-1].uses.items() if use.pointer}
     if not uses or any(at.programs not in ([], [0]) for at in uses.values()):
         return None
     constants = kernel.constants | set(chosen)

@@ -37,15 +37,6 @@ def require(test: ast.expr, evaluate: Evaluate, *, holds: bool = True) -> None:
             sides = [test.left, *test.comparators]
             for op, left, right in zip(test.ops, sides, sides[1:], strict=False):
                 _compare(type(op) if holds else OPPOSITE[type(op)], left, right, evaluate)
-            match sides:
-                case [ast.Constant(value=0 | 0.0), between, ast.Constant(value=1 | 1.0)]:  # a probability
-                    value = evaluate(between)
-                    if isinstance(value, Param):
-                        value.is_a("float", ASSERT)
-                        value.fraction = True
-                        value.size.root.most = value.size.root.least = None
-                case _:
-                    pass
         case ast.Call(func=ast.Name(id="isinstance"), args=[what, types]) if holds:
             value, said = evaluate(what), ast.unparse(types)
             for word, kind in INSTANCES.items():
@@ -62,7 +53,11 @@ def _of_none(test: ast.expr) -> bool:
 def _compare(op: Operator, left_node: ast.expr, right_node: ast.expr, evaluate: Evaluate) -> None:
     if op is ast.Eq and isinstance(left_node, ast.BinOp) and isinstance(left_node.op, ast.Mod):
         if isinstance(right_node, ast.Constant) and right_node.value == 0:
-            _divisible(size_of(evaluate(left_node.left)), size_of(evaluate(left_node.right)))
+            size, by = size_of(evaluate(left_node.left)), size_of(evaluate(left_node.right))
+            if size is not None and by is not None and by.root.value is not None:
+                size.root.multiple = max(size.root.multiple, by.root.value)
+            elif size is not None and by is not None:
+                by.root.divides.append(size)
         return
     left, right = evaluate(left_node), evaluate(right_node)
     if op is ast.In:
@@ -158,27 +153,7 @@ def _among(value: Value, group: Value) -> None:
             size.root.allowed = tuple(numbers)
 
 
-def _divisible(size: Size | None, by: Size | None) -> None:
-    """``D % 16 == 0`` and ``H % G == 0``; of ``D & (D - 1) == 0`` nothing has to be said: sizes are powers of two."""
-    if size is None or by is None:
-        return
-    if by.root.value is not None:
-        size.root.multiple = max(size.root.multiple, by.root.value)
-    else:
-        by.root.divides.append(size)
-
-
 def _below(small: Value, large: Value, *, strict: bool) -> None:
-    number = whole(small)
-    if isinstance(large, Rank) and number is not None:
-        large.shape.root.least = max(large.shape.root.least, number + strict)
-    for value, other in ((small, large), (large, small)):
-        if isinstance(value, Param) and isinstance(other, Const) and isinstance(other.value, float):
-            value.is_a("float", ASSERT)
-    a, b = size_of(small), size_of(large)
-    if a is None or b is None:
-        return
-    if b.root.value is not None and a.root.value is None:
-        a.bound(None, b.root.value - strict)
-    elif a.root.value is not None and b.root.value is None:
-        b.bound(a.root.value + strict, None)
+    size, most = size_of(small), whole(large)
+    if size is not None and most is not None and size.root.value is None:
+        size.root.most = min(most - strict, size.root.most or most)

@@ -16,12 +16,11 @@ from kernelband.source.model import Program
 from kernelband.workload.draft.bare_kernel import Grid, read_kernel
 from kernelband.workload.draft.call_sites import apply_calls
 from kernelband.workload.draft.code import Code, Definition
-from kernelband.workload.draft.guess import Guess
 from kernelband.workload.draft.host import Host, find_host
 from kernelband.workload.draft.reading import Reader
 from kernelband.workload.draft.shapes import settle
 from kernelband.workload.draft.signature import apply_words, parameters
-from kernelband.workload.draft.text import Writer
+from kernelband.workload.draft.text import Guess, Writer
 from kernelband.workload.draft.values import Instance, Param, Size, Tensor, Value
 
 

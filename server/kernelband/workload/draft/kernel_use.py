@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from attrs import define, evolve, field, frozen
 
@@ -24,91 +24,72 @@ NONE = Names()
 
 
 @frozen
-class Address:
-    """What places are made of. ``parts``: parameters, and the words above; ``strides``: those by which they are multiplied; ``around``:
-    those at which they begin anew (``row % seq_len``); ``spans``: how far a row is gone through at once, where nothing multiplies that, ""
-    for a number; ``steps``: parameters that an axis of the grid is multiplied by, with that axis; ``bounds``: what masks compare them
-    with, in their order; a bound may be a part of a parameter: ``head_dim // 2``.
+class Part:
+    """What an expression of a kernel comes to, as a place or as a part of one.
+
+    ``bases``: parameters that are added up. ``parts``: parameters that it is made of, and the words above; ``strides``: those by which it
+    is multiplied; ``around``: those at which it begins anew (``row % seq_len``); ``spans``: how far a row is gone through at once, where
+    nothing multiplies that, "" for a number; ``bounds``: what masks compare it with, in their order; a bound may be a part of a parameter:
+    ``head_dim // 2``; ``steps``: parameters that an axis of the grid is multiplied by, with that axis. ``loaded``: the pointers whose
+    contents it is made of, and whether they are multiplied.
     """
 
+    bases: tuple[str, ...] = field(default=(), eq=False)
     parts: Names = NONE
     strides: Names = NONE
     around: Names = NONE
     spans: Names = NONE
     bounds: tuple[str, ...] = ()
     steps: frozenset[tuple[str, int]] = field(default=frozenset[tuple[str, int]](), eq=False)
+    loaded: frozenset[tuple[str, bool]] = field(default=frozenset[tuple[str, bool]](), eq=False)
+    cast: bool = field(default=False, eq=False)
+    compared: bool = field(default=False, eq=False)
+    span: str = field(default="", eq=False)  # the parameter up to which tl.arange counts
+    divided: str = field(default="", eq=False)  # it is a parameter divided by a number
+    constant: object = field(default=None, eq=False)
 
     @property
     def programs(self) -> list[int]:
-        """The axes of the grid that they depend on."""
+        """The axes of the grid that it depends on."""
         return sorted(int(p.removeprefix(PROGRAM)) for p in self.parts if p.startswith(PROGRAM))
 
-
-def together(addresses: Sequence[Address]) -> Address:
-    """What is made of several."""
-    return Address(
-        Names().union(*(a.parts for a in addresses)),
-        Names().union(*(a.strides for a in addresses)),
-        Names().union(*(a.around for a in addresses)),
-        Names().union(*(a.spans for a in addresses)),
-        tuple(dict.fromkeys(b for a in addresses for b in a.bounds)),
-        frozenset[tuple[str, int]]().union(*(a.steps for a in addresses)),
-    )
-
-
-@define
-class Use:
-    """Of one parameter. ``index``: pointers whose addresses are made of what is loaded here, and whether it is multiplied there.
-
-    Of numbers the ``marks`` say "fraction" where they are calculated with, "count" where places are compared with them or made of them.
-    """
-
-    marks: set[Mark] = field(factory=set[Mark])
-    address: Address = Address()
-    index: list[tuple[str, bool]] = field(factory=list["tuple[str, bool]"])
-    covers: str = ""  # the parameter that it must be as large as: a block of so many elements is all that there is
-
     @property
-    def pointer(self) -> bool:
-        return not self.marks.isdisjoint(("loaded", "stored"))
-
-
-@frozen
-class Part:
-    """What an expression of a kernel comes to.
-
-    ``bases``: parameters that are added up; ``loaded``: the pointers whose contents it is made of, and whether they are multiplied.
-    """
-
-    bases: tuple[str, ...] = ()
-    address: Address = Address()
-    loaded: frozenset[tuple[str, bool]] = frozenset()
-    cast: bool = False
-    compared: bool = False
-    constant: object = None
-    divided: str = ""  # it is a parameter divided by a number
-    span: str = ""  # the parameter up to which tl.arange counts
-
-    @property
-    def parts(self) -> Names:
-        return self.address.parts
-
-    @property
-    def passed(self) -> Part:
-        """What it is as a part of another place: no longer a pointer by itself."""
-        return evolve(self, bases=(), address=evolve(self.address, parts=self.parts | set(self.bases)), constant=None)
+    def inside(self) -> Part:
+        """What it is inside of another place: no longer a pointer by itself."""
+        return evolve(self, bases=(), parts=self.parts | set(self.bases), constant=None)
 
 
 def merged(*values: Part) -> Part:
     """What is made of several."""
     return Part(
         tuple(dict.fromkeys(b for v in values for b in v.bases)),
-        together([v.address for v in values]),
-        frozenset[tuple[str, bool]]().union(*(v.loaded for v in values)),
+        NONE.union(*(v.parts for v in values)),
+        NONE.union(*(v.strides for v in values)),
+        NONE.union(*(v.around for v in values)),
+        NONE.union(*(v.spans for v in values)),
+        tuple(dict.fromkeys(b for v in values for b in v.bounds)),
+        frozenset(s for v in values for s in v.steps),
+        frozenset(x for v in values for x in v.loaded),
         any(v.cast for v in values),
         any(v.compared for v in values),
-        span=next((v.span for v in values if v.span), ""),
+        next((v.span for v in values if v.span), ""),
     )
+
+
+@define
+class Use:
+    """Of one parameter. ``places``: those that are read or written through it. ``index``: pointers whose places are made of what is loaded
+    here, and whether it is multiplied there. ``covers``: the parameter that it must be as large as: a block of so many elements is all.
+    """
+
+    marks: set[Mark] = field(factory=set[Mark])
+    places: Part = Part()
+    index: list[tuple[str, bool]] = field(factory=list["tuple[str, bool]"])
+    covers: str = ""
+
+    @property
+    def pointer(self) -> bool:
+        return not self.marks.isdisjoint(("loaded", "stored"))
 
 
 def kernel_uses(code: Code, kernel: Definition) -> dict[str, Use]:
@@ -141,17 +122,15 @@ class _Body:
             return Part()
         pointer, use = value.bases[0], self.uses[value.bases[0]]
         use.marks.add("stored" if stored else "loaded")
-        places = evolve(value.address, parts=value.parts | set(value.bases[1:]), bounds=(*mask.address.bounds, *value.address.bounds))
-        use.address = together([use.address, places])
-        for of in (self.uses[name] for name, _ in value.loaded if name != pointer):
-            of.marks.add("integer")
-            if stored and not atomic:
-                of.marks.add("scattered")
-                use.marks.add("scattered")
+        parts = value.parts | set(value.bases[1:])
+        use.places = merged(use.places, Part(bounds=mask.bounds), evolve(value, bases=(), parts=parts))
         for name, times in value.loaded:
             if name != pointer:
+                self.uses[name].marks.add("integer")
                 self.uses[name].index.append((pointer, times))
-        for part in places.parts | set(mask.address.bounds):
+                for one in (self.uses[name], use) if stored and not atomic else ():
+                    one.marks.add("scattered")
+        for part in parts | set(mask.bounds):
             if part in self.uses:
                 self.uses[part].marks.add("count")
         return Part(loaded=frozenset({(pointer, False)}))
@@ -230,20 +209,16 @@ class _Body:
             return evolve(both, bases=(*left.bases, *right.bases))
         if isinstance(op, (ast.LShift, ast.RShift)) or (isinstance(op, ast.BitAnd) and isinstance(right.constant, int)):
             self.mark("integer", [left])
-        bases, address = frozenset(both.bases), both.address
+        bases, times, divided = frozenset(both.bases), isinstance(op, ast.Mult), ""
         if isinstance(op, ast.Mod) and len(right.bases) == 1 and not right.parts and left.parts:
-            return Part(address=Address(parts=bases, around=bases), loaded=both.loaded)
-        divided = ""
+            return Part(parts=bases, around=bases, loaded=both.loaded)
         if isinstance(op, ast.FloorDiv) and len(left.bases) == 1 and not left.parts and isinstance(right.constant, int):
             divided = f"{left.bases[0]} // {right.constant}"
-        times = isinstance(op, ast.Mult)
         if times:
-            steps = {(b.bases[0], p) for a, b in pairs if len(a.parts) == len(b.bases) == 1 and not a.bases for p in a.address.programs}
-            address = evolve(address, strides=address.strides | bases, steps=address.steps | steps)
-        if times or divided:
-            address = evolve(address, spans=Names())
-        made = evolve(both, address=address, divided=divided, loaded=frozenset((n, t or times) for n, t in both.loaded))
-        return made.passed
+            steps = {(b.bases[0], p) for a, b in pairs if len(a.parts) == len(b.bases) == 1 and not a.bases for p in a.programs}
+            loaded = frozenset((name, True) for name, _ in both.loaded)
+            both = evolve(both, strides=both.strides | bases, steps=both.steps | steps, loaded=loaded)
+        return evolve(both, divided=divided, spans=NONE if times or divided else both.spans).inside
 
     def compare(self, node: ast.Compare) -> Part:
         sides = [self.value(node.left), *map(self.value, node.comparators)]
@@ -266,8 +241,7 @@ class _Body:
                 places = RANGE in other.parts or any("ignore" in b.lower() or "pad" in b.lower() for b in other.bases)
                 if isinstance(op, (ast.Eq, ast.NotEq)) and (sure or places):
                     self.mark("integer", [one], cast=False)
-        both = merged(*sides)
-        return evolve(both, bases=(), address=evolve(both.address, bounds=tuple(bounds)), compared=True)
+        return evolve(merged(*sides), bases=(), bounds=tuple(bounds), compared=True)
 
     def call(self, node: ast.Call) -> Part:
         func = node.func
@@ -289,14 +263,14 @@ class _Body:
         if name in BLOCKS:
             return self.block(node, first)
         if name == "program_id":
-            return Part(address=Address(frozenset({f"{PROGRAM}{first.constant if isinstance(first.constant, int) else 0}"})))
+            return Part(parts=frozenset({f"{PROGRAM}{first.constant if isinstance(first.constant, int) else 0}"}))
         if name == "arange" or name in RANDOM:
             for base in (b for value in (given if name == "arange" else [first]) for b in value.bases):
                 self.uses[base].marks.add("count")
             if name in RANDOM:
                 return Part(cast=True)
             end = given[1].bases[0] if len(given) > 1 and given[1].bases else ""
-            return Part(address=Address(frozenset({RANGE}), spans=frozenset({end})), span=end)
+            return Part(parts=frozenset({RANGE}), spans=frozenset({end}), span=end)
         if name == "dot":
             self.mark("half", given, cast=False)
             return Part(cast=True)
@@ -309,10 +283,10 @@ class _Body:
                 self.mark("boolean", given[:1])
             return merged(*given[1:])
         if name in ("range", "static_range"):
-            return Part(address=Address(every.passed.parts))
+            return Part(parts=every.inside.parts)
         if name in THROUGH or name in REDUCE:
             return evolve(owner if owner.bases or owner.loaded else first, constant=None)
-        return self.helper(node, given, named) or every.passed
+        return self.helper(node, given, named) or every.inside
 
     def cast(self, node: ast.Call, owner: Part) -> Part:
         to = ast.unparse(node.args[0]) if node.args else ""
@@ -327,14 +301,13 @@ class _Body:
         """A block pointer or descriptor: its shape says how many dimensions there are."""
         named = {k.arg: k.value for k in node.keywords}
         shape, strides = (named.get(n, node.args[i] if len(node.args) > i else None) for i, n in ((1, "shape"), (2, "strides")))
-        sizes = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else ()
         by = self.value(strides) if strides is not None else Part()
-        address = Address(
-            first.parts | by.passed.parts | {RANGE},
-            first.address.strides | by.address.strides | set(by.bases),
-            bounds=tuple(b for item in sizes for b in self.value(item).bases[:1]),
+        return Part(
+            bases=first.bases,
+            parts=first.parts | by.inside.parts | {RANGE},
+            strides=first.strides | by.strides | set(by.bases),
+            bounds=tuple(b for size in getattr(shape, "elts", ()) for b in self.value(size).bases[:1]),
         )
-        return Part(bases=first.bases, address=address)
 
     def helper(self, node: ast.Call, given: list[Part], named: dict[str, Part]) -> Part | None:
         """What a jit function of the workspace returns that is called here."""

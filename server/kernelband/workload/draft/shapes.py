@@ -52,7 +52,7 @@ def _mark(tensor: Tensor, use: Use, launch: Launch) -> None:
 
 def _by_use(tensor: Tensor, use: Use, launch: Launch) -> None:
     """The shape, from what addresses are made of and what masks compare with."""
-    shape, at, passed = tensor.shape, use.address, launch.passed
+    shape, at, passed = tensor.shape, use.places, launch.passed
     rank, ranged = shape.root.rank, RANGE in at.parts
     bounds = [size for b in at.bounds if (size := _bound(b, launch)) is not None]
     if rank is not None:
@@ -62,7 +62,7 @@ def _by_use(tensor: Tensor, use: Use, launch: Launch) -> None:
             if not dim.root.names and dim.root.value is None and bound.root.numel is None:
                 dim.merge(bound)
         return
-    twin = next((t for t, u in launch.pointers() if t.shape.root.rank is not None and RANGE in u.address.parts and u.address == at), None)
+    twin = next((t for t, u in launch.pointers() if t.shape.root.rank is not None and RANGE in u.places.parts and u.places == at), None)
     if twin is not None and not shape.known:
         shape.merge(twin.shape)
         tensor.why = f"the kernel goes over it as over {twin.name}" if twin.name else INDEXED
@@ -101,11 +101,11 @@ def _by_programs(tensor: Tensor, use: Use, launch: Launch) -> None:
     """A row that is gone through at once, up to a size of the host's, is as long as that. Where an axis of the grid is multiplied by a
     stride, there are as many as there are programs.
     """
-    for span in use.address.spans - use.address.strides:
+    for span in use.places.spans - use.places.strides:
         size = launch.passed.get(span)
         if isinstance(size, Size) and tensor.shape.rows >= ROWS_BY:
             _if_free(tensor.shape.dim(-1), size)
-    for name, axis in use.address.steps:
+    for name, axis in use.places.steps:
         stride, size = launch.passed.get(name), launch.axis(axis)
         if isinstance(stride, Stride) and stride.tensor.shape.root is tensor.shape.root and size is not None:
             _if_free(tensor.shape.dim(stride.index), size)

@@ -52,13 +52,9 @@ class Sizes:
             return max((a for a in root.allowed if a <= guess), default=min(root.allowed))
         if root.most is not None and guess > root.most:
             guess = 1 << max(root.most, 1).bit_length() - 1
-        if root.least is not None and guess < root.least:
-            guess = 1 << (max(root.least, 1) - 1).bit_length()
         guess = -(-guess // root.multiple) * root.multiple
-        for multiple in root.divides:
-            number = self.numbers.get(multiple.root, multiple.root.value)
-            if number is not None and number % guess:
-                guess = math.gcd(number, guess)
+        for number in (self.numbers.get(m.root, m.root.value) for m in root.divides):
+            guess = math.gcd(number, guess) if number else guess
         return guess
 
     def text(self, size: Size, depth: int = 0) -> str:
@@ -183,5 +179,5 @@ def _shrink(sizes: Sizes, shape: Shape) -> None:
 
 def _may_shrink(sizes: Sizes, root: Size) -> bool:
     half, odd = divmod(sizes.numbers.get(root, 0), 2)
-    fits = half >= max(root.least or 1, root.multiple, 16) and not odd and half % root.multiple == 0
+    fits = half >= max(root.multiple, 16) and not odd and half % root.multiple == 0
     return fits and not root.allowed and sizes.labels.get(root) not in sizes.answers

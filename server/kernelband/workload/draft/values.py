@@ -14,8 +14,9 @@ GUESSED = "guessed"
 CEILING = "cdiv"  # in a formula: the first size by the second, rounded up
 POWER = "next_power_of_2"  # in a formula: of its first size
 Kind = Literal["tensor", "tensors", "ints", "int", "float", "bool", "str", "dtype", "device", "none"]
-#: What kernels do with a tensor: index with it, or compare it with a place (integer); ask whether it is true (boolean); cast it to float32
-#: or multiply it as a matrix (half); take it as float32 (full); store to it at places that are loaded (scattered). With a number: see ``Use``.
+#: What kernels do with a tensor: index with it, or compare it with a place (integer); ask whether it is true (boolean); cast it to
+#: float32 or multiply it as a matrix (half); take it as float32 (full); store to it at places that are loaded (scattered). With numbers:
+#: calculate (fraction); compare places with them, or make places of them (count).
 Mark = Literal["loaded", "stored", "integer", "boolean", "half", "full", "scattered", "fraction", "count"]
 Same = TypeVar("Same", bound="Joined")
 
@@ -42,7 +43,6 @@ class Size(Joined):
     names: list[str] = field(factory=list[str])  # as the program calls it, the first one first
     value: int | None = None
     allowed: tuple[int, ...] = ()
-    least: int | None = None
     most: int | None = None
     multiple: int = 1
     divides: list[Size] = field(factory=list["Size"])  # sizes that are multiples of this one
@@ -67,18 +67,12 @@ class Size(Joined):
         one.names += [n for n in two.names if n not in one.names]
         one.value = two.value if one.value is None else one.value
         one.allowed = tuple(a for a in one.allowed if a in two.allowed) if one.allowed and two.allowed else one.allowed or two.allowed
-        one.bound(two.least, two.most)
+        one.most = min((x for x in (one.most, two.most) if x is not None), default=None)
         one.multiple = max(one.multiple, two.multiple)
         one.divides += two.divides
         one.formula, one.numel = one.formula or two.formula, one.numel or two.numel
         one.exact = one.exact or two.exact
         two._same = one
-
-    def bound(self, least: int | None, most: int | None) -> None:
-        """It is no smaller and no larger than that, either."""
-        here = self.root
-        here.least = max((x for x in (here.least, least) if x is not None), default=None)
-        here.most = min((x for x in (here.most, most) if x is not None), default=None)
 
     @property
     def parts(self) -> list[Size]:
