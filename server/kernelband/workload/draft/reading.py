@@ -120,8 +120,7 @@ class _Body:
                 require(node.test, self.value, holds=False)
                 self.statements(node.orelse)
             case ast.If():
-                self.tested(node.test)
-                outer, self.kept = self.kept, (*self.kept, *_tested_for_none(node.test))
+                outer, self.kept = self.kept, (*self.kept, *self.tested(node.test))
                 self.statements((*node.body, *node.orelse))
                 self.kept = outer
             case ast.For():
@@ -170,12 +169,14 @@ class _Body:
             return [value.at(i, count) if i < star else value.item(i - count) if i > star else rest for i in range(count)]
         return [Tensor(dtype=value.dtype) if isinstance(value, Tensor) else None for _ in targets]
 
-    def tested(self, test: ast.expr) -> None:
-        """A parameter that decides by itself is a bool, or may be None."""
+    def tested(self, test: ast.expr) -> list[str]:
+        """A parameter that decides by itself is a bool, or may be None. Answers the names that are compared with that."""
         self.value(test)
         value = self.value(test.operand if isinstance(test, ast.UnaryOp) else test)
         if isinstance(value, Param) and value.kind is None:
             value.choices = value.choices or (True, False)
+        parts = [p for p in ast.walk(test) if isinstance(p, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in p.ops)]
+        return [p.left.id for p in parts if isinstance(p.left, ast.Name)]
 
     # ------------------------------------------------------------ expressions
 
@@ -310,7 +311,7 @@ class _Body:
         found = self.reader.code.meant(func, self.path)
         if found is not None and found.is_function and not found.is_kernel:
             return self.enter(found, given, named)
-        return made(name, given, named)
+        return made(name, given)
 
     def arguments(self, node: ast.Call) -> list[Value]:
         """Those that are given by place, up to the first that nobody can count."""
@@ -346,8 +347,3 @@ class _Body:
         if isinstance(kernel, Definition) and kernel.is_kernel:
             passed = dict(zip(kernel.names, given, strict=False)) | {k: v for k, v in named.items() if k in kernel.names}
             self.reader.launched(kernel, passed, self.value(func.slice))
-
-
-def _tested_for_none(test: ast.expr) -> list[str]:
-    parts = [p for p in ast.walk(test) if isinstance(p, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in p.ops)]
-    return [p.left.id for p in parts if isinstance(p.left, ast.Name)]

@@ -13,7 +13,6 @@ from kernelband.workload.draft.values import CEILING, POWER, Param, Shape, Size,
 
 MOST_ELEMENTS = 1 << 26  # of a tensor
 PLENTY = 1 << 20  # a size of a kernel that goes over rows is no larger
-DEEPEST = 12
 LONG = 1024  # a dimension that isn't long isn't shortened before all others are as short
 LONGEST_NAME = 24
 
@@ -26,18 +25,17 @@ class Sizes:
     answers: Mapping[str, int]
     numbers: dict[Size, int] = field(factory=dict[Size, int])
 
-    def number(self, size: Size, depth: int = 0) -> int:
+    def number(self, size: Size) -> int:
         """How large it is."""
         root = size.root
         if root in self.numbers:
             return self.numbers[root]
         if root.value is not None:
             return root.value
-        if root.formula is not None and depth < DEEPEST:
-            a, b = (self.number(part, depth + 1) for part in root.formula[1:])
-            return max(1, _calculated(root.formula[0], a, b))
-        if root.numel is not None and depth < DEEPEST:
-            return math.prod(self.number(d, depth + 1) for d in root.numel.dims())
+        if root.formula is not None:
+            return max(1, _calculated(root.formula[0], *map(self.number, root.formula[1:])))
+        if root.numel is not None:
+            return math.prod(map(self.number, root.numel.dims()))
         return self.choose(root, names.size_of_name(root.names) or names.COLUMNS)
 
     def choose(self, root: Size, guess: int) -> int:
@@ -57,25 +55,18 @@ class Sizes:
             guess = math.gcd(number, guess) if number else guess
         return guess
 
-    def text(self, size: Size, depth: int = 0) -> str:
+    def text(self, size: Size) -> str:
         """How it is written in the draft: its label, its number, or what it is made of."""
         root = size.root
         if root in self.labels:
             return self.labels[root]
-        if root.value is not None or depth >= DEEPEST:
+        if root.value is not None or not root.parts:
             return str(self.number(root))
-        if root.formula is not None:
-            operator, *both = root.formula
-            if operator in (POWER, CEILING):
-                return f"triton.{operator}({', '.join(self.text(s, depth + 1) for s in both[: 1 if operator == POWER else 2])})"
-            return f" {operator} ".join(self._part(s, operator, depth) for s in both)
-        if root.numel is not None:
-            return " * ".join(self._part(d, "*", depth) for d in root.numel.dims())
-        return str(self.number(root))
-
-    def _part(self, size: Size, operator: str, depth: int) -> str:
-        said = self.text(size, depth + 1)
-        return f"({said})" if " " in said and (operator != "+" or "//" in said) else said
+        operator, *parts = root.formula if root.formula is not None else ("*", *root.parts)
+        said = list(map(self.text, parts))
+        if operator in (POWER, CEILING):
+            return f"triton.{operator}({', '.join(said[: 1 if operator == POWER else 2])})"
+        return f" {operator} ".join(f"({s})" if " " in s and (operator != "+" or "//" in s) else s for s in said)
 
 
 def _calculated(operator: str, a: int, b: int) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kernelband.workload.draft.values import (
     Const,
     Dims,
-    Dtype,
     Instance,
     Linear,
     Param,
@@ -80,7 +79,7 @@ def method(tensor: Tensor, name: str, given: Sequence[Value], nodes: Sequence[as
         made_of.set_dims([Size(numel=shape)])
         return Tensor(shape=made_of, dtype=tensor.dtype, of=tensor)
     if name in ("new_empty", "new_zeros"):
-        return made("empty", given, {"dtype": tensor.dtype})
+        return made("empty", given)
     return None if name in NOTHING else Tensor(dtype=tensor.dtype, of=tensor if name in VIEWS else None)
 
 
@@ -95,22 +94,22 @@ def _viewed(tensor: Tensor, given: Sequence[Value], nodes: Sequence[ast.expr]) -
     return tensor.view(viewed)
 
 
-def made(name: str, given: Sequence[Value], named: Mapping[str, Value]) -> Value:
+def made(name: str, given: Sequence[Value]) -> Value:
     """What a function of torch's returns; None where that isn't known here."""
     if name in LIKE and given:
         source = tensor_of(given[0], f"torch.{name} is called with it")
-        return Tensor(shape=source.shape, dtype=_dtype(named, source.dtype)) if source is not None else None
+        return Tensor(shape=source.shape) if source is not None else None
     if name == "Parameter" and given:
         return given[0]
     if name == "Linear" and len(given) > 1:
-        return Linear(size_of(given[0]), size_of(given[1]))
+        return Linear(size_of(given[0]))
     if name not in MADE:
         return None
     several = next((g for g in given[: None if name == "randint" else 1] if isinstance(g, (Several, Dims))), None)
     if isinstance(several, Dims):
-        return Tensor(shape=several.shape if several.whole else Shape(), dtype=_dtype(named))
+        return Tensor(shape=several.shape if several.whole else Shape())
     sizes = several.items if several is not None else given if name != "randint" else ()
-    out = Tensor(dtype=_dtype(named))
+    out = Tensor()
     if sizes and None not in sizes:
         for item in sizes:
             if isinstance(item, Param):
@@ -119,26 +118,12 @@ def made(name: str, given: Sequence[Value], named: Mapping[str, Value]) -> Value
     return out
 
 
-def _dtype(named: Mapping[str, Value], otherwise: Dtype | None = None) -> Dtype:
-    given = named.get("dtype")
-    if isinstance(given, Dtype):
-        return given
-    if isinstance(given, Const) and isinstance(given.value, str):
-        return Dtype(given.value.removeprefix("torch."), "it is made so")
-    return otherwise if otherwise is not None and "dtype" not in named else Dtype()
-
-
 def linear(layer: Linear, given: Sequence[Value]) -> Value:
-    """What a ``torch.nn.Linear`` gives: the shape of what it takes, but for the last dimension."""
+    """What a ``torch.nn.Linear`` gives, which takes rows of a certain length."""
     tensor = tensor_of(given[0], "a layer takes it") if given else None
-    if tensor is None:
-        return None
-    if layer.taken is not None:
+    if tensor is not None and layer.taken is not None:
         tensor.shape.dim(-1).merge(layer.taken)
-    out = Shape()
-    if layer.given is not None:
-        out.dim(-1).merge(layer.given)
-    return Tensor(shape=out)
+    return Tensor() if tensor is not None else None
 
 
 def length(value: Value) -> Value:
@@ -158,11 +143,10 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     for one, other in ((left, right), (right, left)):
         tensor = tensor_of(one)
         if tensor is not None:
-            return Tensor(shape=tensor.shape, dtype=tensor.dtype)
+            return Tensor(shape=tensor.shape)
         if isinstance(one, Param) and isinstance(other, Const) and isinstance(other.value, float):
             one.is_a("float", "it is calculated with")
-    if isinstance(left, Several) and isinstance(right, Several) and isinstance(op, ast.Add):
-        return Several((*left.items, *right.items))
     operator, a, b = OPERATORS.get(type(op)), size_of(left), size_of(right)
-    known = a is not None and b is not None and a.value is not None and b.value is not None
-    return Size(formula=(operator, a, b)) if operator is not None and a is not None and b is not None and not known else None
+    if operator is None or a is None or b is None or (a.value is not None and b.value is not None):
+        return None
+    return Size(formula=(operator, a, b))

@@ -287,10 +287,9 @@ class Several:
 
 @frozen(eq=False)
 class Linear:
-    """A ``torch.nn.Linear``: the last dimension that it takes, and the one that it gives."""
+    """A ``torch.nn.Linear``: the last dimension that it takes."""
 
     taken: Size | None
-    given: Size | None
 
 
 @define(eq=False)
