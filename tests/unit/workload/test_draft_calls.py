@@ -115,6 +115,12 @@ def test_answers_take_the_place_of_guesses(tmp_path: Path) -> None:
     assert commented(draft, "thing") == commented(draft, "dtype") == ""
 
 
+def test_an_answer_for_a_number_that_is_no_size_of_a_tensor_is_written(tmp_path: Path) -> None:
+    draft = of_text(tmp_path, f"{COPY}def scale(x, block: int):\n{LAUNCH}", block="64")
+    assert "block = 64" in code(draft)
+    assert "block" not in {g.name for g in draft.guesses}
+
+
 @pytest.mark.parametrize(
     ("answers", "said"),
     [

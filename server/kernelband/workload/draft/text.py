@@ -102,10 +102,11 @@ class Writer:
 
     def _head(self, dtype: str, why: str) -> None:
         """The sizes, and the dtype where a tensor has it."""
+        refused = next((n for n in self.sizes.labels.values() if n in self.answers and n not in self._whole()), None)
+        if refused is not None:
+            raise UsageError(f"{refused}={self.answers[refused]} is no size: say a whole number above 0.")
         labels = {label: root for root, label in self.sizes.labels.items() if root in self.sizes.numbers}
         for label, root in labels.items():
-            if label in self.answers and label not in self._whole():
-                raise UsageError(f"{label}={self.answers[label]} is no size: say a whole number above 0.")
             said = f"one of {', '.join(map(str, root.allowed))}" if root.allowed else "a size that keeps a GPU busy"
             self.guesses.append(Guess(label, str(self.sizes.numbers[root]), said))
         if labels:
@@ -122,7 +123,7 @@ class Writer:
     def _argument(self, param: Param) -> None:
         root, label, tensor = param.size.root, param.label, param.tensor
         answer = self.answers.get(label)
-        if answer is not None and self.sizes.labels.get(root) != label:
+        if answer is not None and not (self.sizes.labels.get(root) == label and root in self.sizes.numbers):
             self._guess(label, _expression(label, answer), "")
         elif param.value and param.why.startswith("as "):
             self._line(f"{label} = {param.value}", param.why)
