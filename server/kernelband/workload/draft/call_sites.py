@@ -85,7 +85,7 @@ class _Site:
             elif type(number) is int and param.kind in (None, "int"):
                 if whole:
                     param.is_a("int", where)
-                    param.size.merge(Size(value=number, exact=True))
+                    param.size.merge(Size(value=number))
             elif number is not None and param.kind in (None, BY_TYPE[type(number)]) and not param.value:
                 param.is_a(BY_TYPE[type(number)], where)
                 param.value, param.why = json.dumps(number) if isinstance(number, str) else repr(number), where
@@ -97,7 +97,7 @@ class _Site:
             return
         param.is_a("tensor", where)
         sizes = self.sizes(node)
-        if whole and sizes and param.tensor.shape.set_dims([Size(value=size, exact=True) for size in sizes]):
+        if whole and sizes and param.tensor.shape.set_dims([Size(value=size) for size in sizes]):
             param.tensor.why = where
         dtype = next((ast.unparse(k.value) for k in node.keywords if k.arg == "dtype"), "")
         if dtype.startswith("torch."):

@@ -113,7 +113,6 @@ def equal(left: Value, right: Value) -> None:
             shape.set_dims([other])
             return
     a.merge(b)
-    a.root.exact = a.root.exact or a.root.value is not None
 
 
 def _same_dims(one: Dims, other: Dims | Several) -> None:

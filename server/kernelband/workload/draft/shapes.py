@@ -94,7 +94,7 @@ def _by_use(tensor: Tensor, use: Use, launch: Launch) -> None:
     elif not ranged and at.programs and rows is not None and not counts:
         _dims(tensor, [rows])
     elif not at.parts and not use.index:
-        _dims(tensor, [Size(value=1, exact=True)])
+        _dims(tensor, [Size(value=1)])
 
 
 def _by_programs(tensor: Tensor, use: Use, launch: Launch) -> None:

@@ -143,7 +143,7 @@ def _name_dims(param: Param, dims: Sequence[str], where: str, known: dict[str, S
     param.tensor.why = param.tensor.why or f"its shape is as {where} says"
     for at, name in enumerate(dims, -len(dims) if open_ended else 0):
         if name.isdecimal():
-            shape.dim(at).merge(Size(value=int(name), exact=True))
+            shape.dim(at).merge(Size(value=int(name)))
         elif name in known:
             known[name].merge(shape.dim(at))
         elif name.isidentifier():

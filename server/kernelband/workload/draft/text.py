@@ -247,7 +247,7 @@ def _decide(param: Param) -> None:
         param.is_a("int", "it is compared with numbers")
     elif param.fraction:
         param.is_a("float", "the kernel calculates with it")
-    elif len(root.names) > 1 or root.exact:
+    elif len(root.names) > 1 or root.value is not None:
         param.is_a("int", "it is a size")
     elif number is not None:
         return

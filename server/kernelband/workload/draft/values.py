@@ -48,7 +48,6 @@ class Size(Joined):
     divides: list[Size] = field(factory=list["Size"])  # sizes that are multiples of this one
     formula: tuple[str, Size, Size] | None = None
     numel: Shape | None = None
-    exact: bool = False  # its value comes from a call of the program's, an assert or a shape that is written out
 
     def call(self, name: str) -> None:
         """The program has that name for it, too."""
@@ -71,7 +70,6 @@ class Size(Joined):
         one.multiple = max(one.multiple, two.multiple)
         one.divides += two.divides
         one.formula, one.numel = one.formula or two.formula, one.numel or two.numel
-        one.exact = one.exact or two.exact
         two._same = one
 
     @property
