@@ -2,4 +2,4 @@
 
 from kernelband.workload.draft.entry import Draft as Draft
 from kernelband.workload.draft.entry import draft_entry as draft_entry
-from kernelband.workload.draft.guess import Guess as Guess
+from kernelband.workload.draft.text import Guess as Guess

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from attrs import frozen
 
 from kernelband.workload.draft.code import Definition
-from kernelband.workload.draft.host_body import Followed
-from kernelband.workload.draft.kernel_value import RANGE, Use
+from kernelband.workload.draft.kernel_use import RANGE
+from kernelband.workload.draft.reading import Reader
 from kernelband.workload.draft.shapes import settle
 from kernelband.workload.draft.signature import parameters
 from kernelband.workload.draft.values import Param, Several, Size
@@ -25,32 +25,29 @@ class Grid:
     tuned: bool = False
 
 
-def read_kernel(followed: Followed, kernel: Definition, chosen: Collection[str]) -> tuple[list[Param], Grid] | None:
+def read_kernel(reader: Reader, kernel: Definition, chosen: Collection[str]) -> tuple[list[Param], Grid] | None:
     """Its parameters and the grid; None where that can't be told.
 
     Args:
-        followed: reads it.
+        reader: reads it.
         kernel: the kernel.
         chosen: parameters that autotune and heuristics set.
     """
-    function = kernel.function
-    assert function is not None
-    params = [p for p in parameters(function, bound=False) if p.name not in chosen]
-    rows = Size(names=["rows"])
-    followed.launched(kernel, {p.name: p for p in params}, Several((rows,)))
-    launch = followed.launches[-1]
-    uses = {name: use for name, use in launch.uses.items() if use.pointer}
-    if not uses or any(use.programs not in ([], [0]) for use in uses.values()):
-        return None
-    constants = launch.constants | set(chosen)
-    flat = _flat(uses, constants)
-    strides = {s: name for name, use in uses.items() for s in use.strides - constants}
-    if flat and not strides:
-        for param in (p for p in params if p.name == flat):
-            param.is_a("int", "")
-            param.value, param.why = BLOCK, "by its name"
-    settle(params, followed.launches)
+    params = [p for p in parameters(kernel, bound=False) if p.name not in chosen]
     by_name = {p.name: p for p in params}
+    rows = Size(["rows"])
+    reader.launched(kernel, dict(by_name), Several((rows,)))
+    uses = {name: use.places for name, use in reader.launches[-1].uses.items() if use.pointer}
+    if not uses or any(at.programs not in ([], [0]) for at in uses.values()):
+        return None
+    constants = kernel.constants | set(chosen)
+    strides = {s: name for name, at in uses.items() for s in at.strides - constants}
+    blocks = {name for at in uses.values() for name, _ in at.steps} & constants  # by which the number of a program is multiplied
+    block = blocks.pop() if len(blocks) == 1 else ""
+    if block in by_name and not strides:
+        by_name[block].is_a("int", "")
+        by_name[block].value, by_name[block].why = BLOCK, "by its name"
+    settle(params, reader.launches)
     for stride, pointer in strides.items():
         shape = by_name[pointer].tensor.shape
         if shape.root.rank != 2 or stride not in by_name:
@@ -58,12 +55,5 @@ def read_kernel(followed: Followed, kernel: Definition, chosen: Collection[str])
         by_name[stride].size.merge(shape.dim(1))
     if strides:
         return params, Grid(rows)
-    over = next((by_name[n].tensor.shape.dim(0) for n, use in uses.items() if RANGE in use.parts and use.programs), None)
-    return (params, Grid(over, flat, flat in chosen)) if over is not None and flat else None
-
-
-def _flat(uses: dict[str, Use], constants: Collection[str]) -> str:
-    """The constant by which the number of a program is multiplied."""
-    steps = {name for use in uses.values() for name, _ in use.steps}
-    found = sorted(steps & set(constants))
-    return found[0] if len(found) == 1 else ""
+    over = next((by_name[n].tensor.shape.dim(0) for n, at in uses.items() if RANGE in at.parts and at.programs), None)
+    return (params, Grid(over, block, block in chosen)) if over is not None and block else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 
 from attrs import define, field, frozen
 
@@ -25,8 +26,28 @@ class Definition:
     node: Function | ast.ClassDef
 
     @property
-    def function(self) -> Function | None:
-        return None if isinstance(self.node, ast.ClassDef) else self.node
+    def arguments(self) -> list[ast.arg]:
+        """Of a function: all that it names."""
+        args = None if isinstance(self.node, ast.ClassDef) else self.node.args
+        return [*args.posonlyargs, *args.args, *args.kwonlyargs] if args is not None else []
+
+    @property
+    def positional(self) -> list[tuple[str, ast.expr | None]]:
+        """Those of them that are given by place, with their defaults."""
+        if isinstance(self.node, ast.ClassDef):
+            return []
+        names = [a.arg for a in (*self.node.args.posonlyargs, *self.node.args.args)]
+        defaults = self.node.args.defaults
+        return list(zip(names, [*[None] * (len(names) - len(defaults)), *defaults], strict=True))
+
+    @property
+    def names(self) -> list[str]:
+        return [a.arg for a in self.arguments]
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The constexprs of a kernel."""
+        return frozenset(a.arg for a in self.arguments if a.annotation is not None and "constexpr" in ast.unparse(a.annotation))
 
     @property
     def decorators(self) -> list[str]:
@@ -35,19 +56,30 @@ class Definition:
 
     @property
     def is_kernel(self) -> bool:
-        return self.function is not None and any("jit" in d.partition("(")[0].rpartition(".")[2] for d in self.decorators)
+        return self.is_function and any("jit" in d.partition("(")[0].rpartition(".")[2] for d in self.decorators)
+
+    @property
+    def is_function(self) -> bool:
+        return not isinstance(self.node, ast.ClassDef)
+
+    @property
+    def bases(self) -> list[str]:
+        """Of a class, as they are written."""
+        return [ast.unparse(b) for b in self.node.bases] if isinstance(self.node, ast.ClassDef) else []
 
     @property
     def is_autograd(self) -> bool:
         """Whether a class is an ``autograd.Function``, by what its head says."""
-        return isinstance(self.node, ast.ClassDef) and any(ast.unparse(b).rpartition(".")[2] == "Function" for b in self.node.bases)
+        return any(b.rpartition(".")[2] == "Function" for b in self.bases)
 
     def method(self, name: str) -> Definition | None:
         """Of a class."""
-        for node in self.node.body if isinstance(self.node, ast.ClassDef) else ():
-            if isinstance(node, ast.FunctionDef) and node.name == name:
-                return Definition(Place(self.place.path, f"{self.place.qualname}.{name}"), node)
-        return None
+        return next((m for m in self.methods() if m.place.name == name), None)
+
+    def methods(self) -> Iterator[Definition]:
+        for node in self.node.body if not self.is_function else ():
+            if isinstance(node, ast.FunctionDef):
+                yield Definition(Place(self.place.path, f"{self.place.qualname}.{node.name}"), node)
 
 
 @define
@@ -61,10 +93,6 @@ class Code:
     def __attrs_post_init__(self) -> None:
         self._resolver = Resolver(self.workspace)
 
-    def text(self, path: str) -> str:
-        """Of a file of the workspace."""
-        return self.workspace.read(path)
-
     def tree(self, path: str) -> ast.Module | None:
         """Of a file; None where it is no Python of this interpreter's."""
         if path not in self._trees:
@@ -76,73 +104,46 @@ class Code:
                 self._trees[path] = None
         return self._trees[path]
 
+    def top(self, path: str) -> list[ast.stmt]:
+        """The statements of a file."""
+        tree = self.tree(path)
+        return tree.body if tree is not None else []
+
     def definition(self, place: Place) -> Definition | None:
         """The function or class at a place."""
-        tree = self.tree(place.path)
-        body: list[ast.stmt] = tree.body if tree is not None else []
-        found: Function | ast.ClassDef | None = None
+        body, found = self.top(place.path), None
         for part in place.qualname.split("."):
-            if part == LOCALS:
-                continue
-            found = None
-            for node in _defined(body):
-                if node.name == part:
-                    found = node
-            if found is None:
-                return None
-            body = found.body
+            if part != LOCALS:
+                found = next((n for n in reversed(list(_defined(body))) if n.name == part), None)
+                if found is None:
+                    return None
+                body = found.body
         return Definition(place, found) if found is not None else None
 
     def meant(self, name: ast.expr, path: str) -> Definition | None:
         """What a name, or a chain of attributes, at the top of a file stands for, where that is a function or class of the workspace."""
-        dotted = _dotted(name)
-        if dotted is None:
-            return None
-        for place in self._resolver.names(dotted, self._resolver.scopes(path).module, path):
-            found = self.definition(place)
-            if found is not None:
-                return found
-        return None
+        dotted = ast.unparse(name) if all(isinstance(n, (ast.Name, ast.Attribute, ast.Load)) for n in ast.walk(name)) else ""
+        places = self._resolver.names(dotted, self._resolver.scopes(path).module, path) if dotted else []
+        return next((found for place in places if (found := self.definition(place)) is not None), None)
 
     def functions(self, path: str) -> list[Definition]:
-        """The functions and classes at the top of a file, and the methods of these classes."""
-        tree = self.tree(path)
-        out: list[Definition] = []
-        for node in _defined(tree.body) if tree is not None else ():
-            top = Definition(Place(path, node.name), node)
-            out.append(top)
-            if isinstance(node, ast.ClassDef):
-                out += [Definition(Place(path, f"{node.name}.{n.name}"), n) for n in node.body if isinstance(n, ast.FunctionDef)]
-        return out
+        """The functions at the top of a file, and the methods of its classes."""
+        every = [Definition(Place(path, node.name), node) for node in _defined(self.top(path))]
+        return [f for top in every for f in ([top] if top.is_function else top.methods())]
 
-    def constant(self, name: str, path: str) -> ast.expr | None:
-        """What ``NAME = …`` at the top of a file gives that name."""
-        tree = self.tree(path)
-        for node in tree.body if tree is not None else ():
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                return node.value
-        return None
+    def constants(self, path: str) -> Iterator[tuple[str, ast.expr]]:
+        """What ``NAME = …`` at the top of a file gives names."""
+        for node in self.top(path):
+            if isinstance(node, ast.Assign):
+                yield from ((t.id, node.value) for t in node.targets if isinstance(t, ast.Name))
 
 
-def _defined(body: list[ast.stmt]) -> list[Function | ast.ClassDef]:
+def _defined(body: list[ast.stmt]) -> Iterator[Function | ast.ClassDef]:
     """Also those below an ``if`` or ``try``."""
-    out: list[Function | ast.ClassDef] = []
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            out.append(node)
-        elif isinstance(node, ast.If):
-            out += _defined([*node.body, *node.orelse])
+            yield node
+        elif isinstance(node, (ast.If, ast.With)):
+            yield from _defined([*node.body, *(node.orelse if isinstance(node, ast.If) else [])])
         elif isinstance(node, ast.Try):
-            out += _defined([*node.body, *(s for h in node.handlers for s in h.body), *node.orelse])
-        elif isinstance(node, ast.With):
-            out += _defined(node.body)
-    return out
-
-
-def _dotted(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        left = _dotted(node.value)
-        return None if left is None else f"{left}.{node.attr}"
-    return None
+            yield from _defined([*node.body, *(s for h in node.handlers for s in h.body), *node.orelse])

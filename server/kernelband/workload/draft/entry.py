@@ -12,16 +12,15 @@ from attrs import frozen
 
 from kernelband.errors import SourceError, WorkloadError
 from kernelband.source import Workspace, is_notebook
-from kernelband.source.model import Place, Program
+from kernelband.source.model import Program
 from kernelband.workload.draft.bare_kernel import Grid, read_kernel
 from kernelband.workload.draft.call_sites import apply_calls
 from kernelband.workload.draft.code import Code, Definition
-from kernelband.workload.draft.guess import Guess
 from kernelband.workload.draft.host import Host, find_host
-from kernelband.workload.draft.host_body import Followed
+from kernelband.workload.draft.reading import Reader
 from kernelband.workload.draft.shapes import settle
 from kernelband.workload.draft.signature import apply_words, parameters
-from kernelband.workload.draft.text import Writer
+from kernelband.workload.draft.text import Guess, Writer
 from kernelband.workload.draft.values import Instance, Param, Size, Tensor, Value
 
 
@@ -60,34 +59,32 @@ def draft_entry(workspace: Workspace, program: Program, answers: Mapping[str, st
     path = host.function.place.path
     if is_notebook(path):
         raise WorkloadError(f"{path} is a notebook: its cells are run as they are, so it needs no entry.", kind="no_entry")
-    grid: Grid | None = None
-    followed = Followed(code)
+    reader, grid = Reader(code), None
     if host.kind == "kernel":
-        constructor, (called, grid) = [], _launched(followed, host, program)
+        constructor, (called, grid) = [], _launched(reader, host, program)
     else:
-        constructor, called = _followed(followed, host)
-    made = [v.shape for launch in followed.launches for v in launch.passed.values() if isinstance(v, Tensor)]
-    writer = Writer(host, (*constructor, *called), answers or {}, grid, made)
-    body = writer.body(constructor, called)
+        constructor, called = _followed(reader, host)
+    made = [v.shape for launch in reader.launches for v in launch.passed.values() if isinstance(v, Tensor)]
+    writer = Writer(host, constructor, called, answers or {}, grid, made)
+    body = writer.body()
     used = [name for name in ("torch", "triton") if any(re.search(rf"(?<![\w.]){name}\.", line) for line in body)] or ["torch"]
     where, module = _where(workspace, path, out)
-    name = _free_name(code, where, f"bench_{host.title}")
-    lines = [f"def {name}():", *(f"    {line}" for line in body)]
+    there = {n.place.name for n in code.functions(where)} if os.path.exists(where) else set[str]()
+    name = next(n for n in (f"bench_{host.title}{end}" for end in ("", *(f"_{i}" for i in range(2, 1000)))) if n not in there)
+    lines = [f"def {name}():", *(f"    {line}" for line in body), ""]
     if module is not None:
-        about = (
-            f'"""Shows {program.kernel.place.name} at work. Drafted from the text of {os.path.basename(path)}: look at what is guessed."""'
-        )
-        text = "\n".join([about, "", *(f"import {m}" for m in used), "", f"from {module} import {host.name}", "", "", *lines, ""])
+        shown = f"Shows {program.kernel.place.name} at work. Drafted from the text of {os.path.basename(path)}: look at what is guessed."
+        lines = [f'"""{shown}"""', "", *(f"import {m}" for m in used), "", f"from {module} import {host.name}", "", "", *lines]
     else:
-        imports = [f"import {m}" for m in used if not _imports(code, path, m)]
-        text = "\n".join(["", "", *imports, *([""] * 2 if imports else []), *lines, ""])
-    return Draft(where, text, module is None, name, host.called, tuple(writer.guesses), host.others)
+        imported = {a.name for n in code.top(path) if isinstance(n, ast.Import) for a in n.names if a.asname is None}
+        missing = [f"import {m}" for m in used if m not in imported]
+        lines = ["", "", *missing, *([""] * 2 if missing else []), *lines]
+    return Draft(where, "\n".join(lines), module is None, name, host.called, tuple(writer.guesses), host.others)
 
 
-def _launched(followed: Followed, host: Host, program: Program) -> tuple[list[Param], Grid]:
+def _launched(reader: Reader, host: Host, program: Program) -> tuple[list[Param], Grid]:
     kernel = program.kernel
-    chosen = {*kernel.heuristics, *(name for config in kernel.configs for name in config.constants)}
-    found = read_kernel(followed, host.function, chosen)
+    found = read_kernel(reader, host.function, {*kernel.heuristics, *(name for config in kernel.configs for name in config.constants)})
     if found is None:
         raise WorkloadError(
             f"No code was found that launches {kernel.place.name}, and its grid can't be told from the kernel alone: write a function "
@@ -97,44 +94,31 @@ def _launched(followed: Followed, host: Host, program: Program) -> tuple[list[Pa
     return found
 
 
-def _followed(followed: Followed, host: Host) -> tuple[list[Param], list[Param]]:
+def _followed(reader: Reader, host: Host) -> tuple[list[Param], list[Param]]:
     """The parameters of the constructor, where there is one, and of what is called, with all that is known of them."""
-    code = followed.code
-    constructor: list[Param] = []
-    first: Value = None
-    if host.kind == "method" and host.owner is not None:
-        first = instance = Instance(of=host.owner)
-        made = host.owner.method("__init__")
-        if made is not None:
-            constructor = _read(followed, made, instance)
-    called = _read(followed, host.function, first, bound=host.kind != "function" or "classmethod" in host.function.decorators)
-    every = [*constructor, *called]
-    sizes = {n: v for n, v in followed.names.items() if isinstance(v, Size)}
-    for definition, params in ((host.function, called),):
-        apply_words(definition, code.text(definition.place.path), params, sizes)
-    apply_calls(code, host, called)
-    _leave_none(called)
-    settle(every, followed.launches)
+    instance = Instance(of=host.owner) if host.kind == "method" else None
+    init = host.owner.method("__init__") if instance is not None and host.owner is not None else None
+    constructor, _ = _read(reader, init, instance) if init is not None else ([], {})
+    bound = host.kind != "function" or "classmethod" in host.function.decorators
+    called, names = _read(reader, host.function, instance, bound=bound)
+    text = reader.code.workspace.read(host.function.place.path)
+    apply_words(host.function, text, called, {n: v for n, v in names.items() if isinstance(v, Size)})
+    apply_calls(reader.code, host, called)
+    for param in called:
+        if param.optional and param.default is None and param.kind == "tensor" and not param.tensor.shape.known:
+            param.kind, param.value, param.why = "none", "None", "it may be None"
+    settle([*constructor, *called], reader.launches)
     return constructor, called
 
 
-def _read(followed: Followed, function: Definition, first: Value, *, bound: bool = True) -> list[Param]:
-    node = function.function
-    assert node is not None
-    params = parameters(node, bound=bound)
-    given: dict[str, Value] = {p.name: p for p in params}
-    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-    if bound and names:
-        given[names[0]] = first
-    followed.follow(function, given)
-    return params
-
-
-def _leave_none(params: list[Param]) -> None:
-    """What may be None and has no default is None where nothing says its shape."""
-    for param in params:
-        if param.optional and param.default is None and param.kind == "tensor" and not param.tensor.shape.known and not param.value:
-            param.kind, param.value, param.why = "none", "None", "it may be None"
+def _read(reader: Reader, function: Definition, first: Value, *, bound: bool = True) -> tuple[list[Param], dict[str, Value]]:
+    """Its parameters, and what its names mean at its end. ``bound``: the first one is ``first``."""
+    params = parameters(function, bound=bound)
+    names: dict[str, Value] = {p.name: p for p in params}
+    if bound and function.positional:
+        names[function.positional[0][0]] = first
+    reader.follow(function, names)
+    return params, names
 
 
 def _where(workspace: Workspace, path: str, out: str | None) -> tuple[str, str | None]:
@@ -142,25 +126,11 @@ def _where(workspace: Workspace, path: str, out: str | None) -> tuple[str, str |
     try:
         module = workspace.module_name(path)
     except SourceError:
-        module = None
-    importable = module is not None and module.rpartition(".")[2] in (Path(path).stem, Path(path).parent.name)
-    if not importable:
+        module = ""
+    file = Path(path)
+    if module.rpartition(".")[2] not in (file.stem, file.parent.name):
         if out is not None and os.path.realpath(out) != path:
             raise SourceError(f"{path} can't be imported by name, so a draft in another file can't call it: leave --out away.")
         return path, None
-    stem = Path(path).stem if Path(path).name != "__init__.py" else Path(path).parent.name
-    return (os.path.realpath(out) if out is not None else str(Path(path).with_name(f"bench_{stem}.py"))), module
-
-
-def _free_name(code: Code, path: str, name: str) -> str:
-    """One that the file hasn't got."""
-    if not os.path.exists(path):
-        return name
-    return next(n for n in (name, *(f"{name}_{i}" for i in range(2, 1000))) if code.definition(Place(path, n)) is None)
-
-
-def _imports(code: Code, path: str, module: str) -> bool:
-    tree = code.tree(path)
-    return tree is not None and any(
-        isinstance(n, ast.Import) and any(a.name == module and a.asname is None for a in n.names) for n in tree.body
-    )
+    stem = file.stem if file.name != "__init__.py" else file.parent.name
+    return (os.path.realpath(out) if out is not None else str(file.with_name(f"bench_{stem}.py"))), module

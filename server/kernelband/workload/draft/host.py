@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from typing import Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kernelband.errors import SourceError, WorkloadError
 from kernelband.source.model import Place, Program
 from kernelband.workload.draft.code import Code, Definition
 
-Call = Literal["function", "apply", "method", "kernel"]
 FARTHEST = 4  # functions between the one that launches and the one that is called
 LOCALS = ".<locals>."
+ORDER = ("function", "apply", "method", "kernel")  # of those that are as near as another
 
 
 @frozen
@@ -25,7 +26,7 @@ class Host:
     ``function`` has the parameters: of a class with ``apply`` its forward. ``owner``: the class of a method or of ``apply``.
     """
 
-    kind: Call
+    kind: Literal["function", "apply", "method", "kernel"]
     name: str
     called: str
     function: Definition
@@ -42,6 +43,10 @@ class Host:
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
         return re.sub("_+", "_", words).lower() if words != words.upper() or len(words) > 3 else name
 
+    @property
+    def private(self) -> bool:
+        return self.name.startswith("_") or (self.kind == "method" and self.function.place.name.startswith("_"))
+
 
 def find_host(code: Code, program: Program) -> Host:
     """The nearest function that is meant to be called and reaches the kernel.
@@ -55,28 +60,34 @@ def find_host(code: Code, program: Program) -> Host:
         if code.tree(path) is None:
             version = ".".join(map(str, sys.version_info[:2]))
             raise SourceError(f"{path} is no text that Python {version} reads, so no entry can be drafted for it: write one yourself.")
-    reached: list[tuple[int, Host]] = []
-    for host in program.hosts:
-        qualname = host.place.qualname.partition(LOCALS)[0]
-        if host.kind == "module" or qualname.partition(".")[0].lower().startswith(("test", "bench")):
-            continue
-        found = code.definition(Place(host.place.path, qualname))
-        if found is not None and (qualname == host.place.qualname or _calls_inside(found, host.place.name)):
-            reached += _upwards(code, found, backward=host.kind == "backward")
     bare = code.definition(kernel) if not program.hosts and not program.handed_on and "." not in kernel.qualname else None
     if bare is not None:
         return Host("kernel", kernel.name, kernel.name, bare)
+    reached: list[tuple[int, Host]] = []
+    for host in program.hosts:
+        qualname = host.place.qualname.partition(LOCALS)[0]
+        found = code.definition(Place(host.place.path, qualname)) if host.kind != "module" and not _is_test(qualname) else None
+        inner = host.place.name
+        if found is not None and (qualname == host.place.qualname or not _called(found).isdisjoint((inner, f"{inner}.apply"))):
+            reached += _upwards(code, found, backward=host.kind == "backward")
     if not reached:
         raise _nobody(program)
-    order = {"function": 0, "apply": 1, "method": 2, "kernel": 3}
-    best = min(reached, key=lambda r: (_private(r[1]), r[0], r[1].backward, order[r[1].kind], r[1].function.place.path != kernel.path))[1]
-    names = dict.fromkeys(h.called for steps, h in reached if steps == 0 and h.called != best.called)
-    return Host(best.kind, best.name, best.called, best.function, best.owner, best.backward, tuple(names))
+
+    def rank(item: tuple[int, Host]) -> tuple[bool, int, bool, int, bool]:
+        steps, host = item
+        return host.private, steps, host.backward, ORDER.index(host.kind), host.function.place.path != kernel.path
+
+    best = min(reached, key=rank)[1]
+    return evolve(best, others=tuple(dict.fromkeys(h.called for steps, h in reached if steps == 0 and h.called != best.called)))
 
 
-def _calls_inside(outer: Definition, name: str) -> bool:
-    """Whether a function calls one that it defines: if it only returns it, somebody else does."""
-    return any(isinstance(n, ast.Call) and ast.unparse(n.func) in (name, f"{name}.apply") for n in ast.walk(outer.node))
+def _is_test(name: str) -> bool:
+    return name.lower().startswith(("test", "bench"))
+
+
+def _called(function: Definition) -> set[str]:
+    """What is called anywhere in it, as it is written."""
+    return {ast.unparse(n.func) for n in ast.walk(function.node) if isinstance(n, ast.Call)}
 
 
 def _nobody(program: Program) -> WorkloadError:
@@ -89,83 +100,39 @@ def _nobody(program: Program) -> WorkloadError:
     return WorkloadError(said, kind="no_entry", terminal="`kernelband optimize` takes it with --entry FILE.py::NAME, or ::__main__.")
 
 
-def _private(host: Host) -> bool:
-    return host.name.startswith("_") or (host.kind == "method" and host.function.place.name.startswith("_"))
-
-
-def _upwards(code: Code, function: Definition, *, backward: bool) -> list[tuple[int, Host]]:
+def _upwards(code: Code, function: Definition, *, backward: bool) -> Iterator[tuple[int, Host]]:
     """The function itself, and those of its file that call it, with the steps up to each."""
-    out: list[tuple[int, Host]] = []
-    seen = {function.place}
+    left = {f.place: f for f in code.functions(function.place.path) if f.place != function.place and not f.is_kernel}
     level = [(function, backward)]
-    every = code.functions(function.place.path)
     for steps in range(FARTHEST):
         following: list[tuple[Definition, bool]] = []
         for one, back in level:
             host = _host(code, one, backward=back)
             if host is not None:
-                out.append((steps, host))
-            name = host.owner.place.qualname if host is not None and host.owner is not None else one.place.qualname
-            for caller in every:
-                if caller.place not in seen and caller.function is not None and not caller.is_kernel and _calls(caller, one, name):
-                    seen.add(caller.place)
-                    going_back = back if one.place.name == "backward" else back or caller.place.name == "backward"
-                    following.append((caller, going_back))
+                yield steps, host
+            name, owner = one.place.name, host.owner.place.qualname if host is not None and host.owner is not None else one.place.qualname
+            ways = (name, f"{owner}.apply", f"self.{name}", f"cls.{name}", f"{owner}.{name}")
+            for caller in [f for f in left.values() if not _called(f).isdisjoint(ways)]:
+                del left[caller.place]
+                following.append((caller, back or "backward" == caller.place.name != name))
         level = following
-    return out
-
-
-def _calls(caller: Definition, one: Definition, owner: str) -> bool:
-    """Whether it calls a function, or the class that has it."""
-    name = one.place.name
-    for node in ast.walk(caller.node):
-        if not isinstance(node, ast.Call):
-            continue
-        written = ast.unparse(node.func)
-        if written in (name, f"{owner}.apply", f"self.{name}", f"cls.{name}", f"{owner}.{name}"):
-            return True
-    return False
 
 
 def _host(code: Code, function: Definition, *, backward: bool) -> Host | None:
     place = function.place
-    node = function.function
-    if (
-        node is None
-        or not place.name.strip("_")
-        or place.name.lower().startswith(("test", "bench"))
-        or isinstance(node, ast.AsyncFunctionDef)
-    ):
+    if not place.name.strip("_") or _is_test(place.name) or not isinstance(function.node, ast.FunctionDef):
         return None
     if "." not in place.qualname:
-        return Host("function", place.name, place.name, function, backward=backward and place.name != "backward" and _uses_grad(function))
+        applies = any(isinstance(n, ast.Attribute) and n.attr == "apply" for n in ast.walk(function.node))
+        return Host("function", place.name, place.name, function, backward=backward and place.name != "backward" and applies)
     owner = code.definition(Place(place.path, place.qualname.rpartition(".")[0]))
     if owner is None or "." in owner.place.qualname:
         return None
+    name = owner.place.name
     if owner.is_autograd and place.name in ("forward", "backward"):
         forward = owner.method("forward")
-        alias = _alias(code, owner)
-        name = alias or owner.place.name
-        return Host("apply", name, alias or f"{name}.apply", forward, owner, place.name == "backward" or backward) if forward else None
-    marks = function.decorators
-    if "staticmethod" in marks or "classmethod" in marks:
-        return Host("function", owner.place.name, f"{owner.place.name}.{place.name}", function, owner)
-    return Host("method", owner.place.name, f"{owner.place.name}.{place.name}", function, owner)
-
-
-def _uses_grad(function: Definition) -> bool:
-    """Whether it calls ``apply`` of an autograd function: one that only a backward pass calls is called by itself."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "apply" for n in ast.walk(function.node))
-
-
-def _alias(code: Code, owner: Definition) -> str | None:
-    """``attention = _attention.apply`` at the top of the file."""
-    tree = code.tree(owner.place.path)
-    for node in tree.body if tree is not None else ():
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and ast.unparse(node.value) == f"{owner.place.name}.apply"
-        ):
-            return node.targets[0].id
-    return None
+        alias = next((n for n, value in code.constants(place.path) if ast.unparse(value) == f"{name}.apply"), None)
+        backward = place.name == "backward" or backward
+        return Host("apply", alias or name, alias or f"{name}.apply", forward, owner, backward) if forward is not None else None
+    kind = "method" if {"staticmethod", "classmethod"}.isdisjoint(function.decorators) else "function"
+    return Host(kind, name, f"{name}.{place.name}", function, owner)

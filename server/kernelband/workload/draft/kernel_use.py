@@ -5,75 +5,135 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from kernelband.workload.draft.code import Code, Definition
-from kernelband.workload.draft.kernel_value import PROGRAM, RANGE, Place, Use, merged
+from kernelband.workload.draft.values import Mark
 
+RANGE = "range"  # tl.arange, as a part of an address
+PROGRAM = "program"  # tl.program_id(0) is program0
 DEEPEST = 4  # helpers in helpers
 FLOAT32 = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sin", "cos", "erf", "sigmoid", "softmax", "tanh", "floor"})
 THROUGH = frozenset({"max_contiguous", "multiple_of", "broadcast_to", "expand_dims", "reshape", "view", "trans", "advance", "ravel"})
 REDUCE = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "associative_scan", "reduce", "sort", "cumprod", "xor_sum"})
+LOADS = frozenset({"load", "gather", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"})
+RANDOM = frozenset({"rand", "randn", "randint", "rand4x", "randint4x"})
+BLOCKS = frozenset({"make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"})
+Names = frozenset[str]
+NONE = Names()
+
+
+@frozen
+class Part:
+    """What an expression of a kernel comes to, as a place or as a part of one.
+
+    ``bases``: parameters that are added up. ``parts``: parameters that it is made of, and the words above; ``strides``: those by which it
+    is multiplied; ``around``: those at which it begins anew (``row % seq_len``); ``spans``: how far a row is gone through at once, where
+    nothing multiplies that, "" for a number; ``bounds``: what masks compare it with, in their order; a bound may be a part of a parameter:
+    ``head_dim // 2``; ``steps``: parameters that an axis of the grid is multiplied by, with that axis. ``loaded``: the pointers whose
+    contents it is made of, and whether they are multiplied.
+    """
+
+    bases: tuple[str, ...] = field(default=(), eq=False)
+    parts: Names = NONE
+    strides: Names = NONE
+    around: Names = NONE
+    spans: Names = NONE
+    bounds: tuple[str, ...] = ()
+    steps: frozenset[tuple[str, int]] = field(default=frozenset[tuple[str, int]](), eq=False)
+    loaded: frozenset[tuple[str, bool]] = field(default=frozenset[tuple[str, bool]](), eq=False)
+    cast: bool = field(default=False, eq=False)
+    compared: bool = field(default=False, eq=False)
+    span: str = field(default="", eq=False)  # the parameter up to which tl.arange counts
+    divided: str = field(default="", eq=False)  # it is a parameter divided by a number
+    constant: object = field(default=None, eq=False)
+
+    @property
+    def programs(self) -> list[int]:
+        """The axes of the grid that it depends on."""
+        return sorted(int(p.removeprefix(PROGRAM)) for p in self.parts if p.startswith(PROGRAM))
+
+    @property
+    def inside(self) -> Part:
+        """What it is inside of another place: no longer a pointer by itself."""
+        return evolve(self, bases=(), parts=self.parts | set(self.bases), constant=None)
+
+
+def merged(*values: Part) -> Part:
+    """What is made of several."""
+    return Part(
+        tuple(dict.fromkeys(b for v in values for b in v.bases)),
+        NONE.union(*(v.parts for v in values)),
+        NONE.union(*(v.strides for v in values)),
+        NONE.union(*(v.around for v in values)),
+        NONE.union(*(v.spans for v in values)),
+        tuple(dict.fromkeys(b for v in values for b in v.bounds)),
+        frozenset(s for v in values for s in v.steps),
+        frozenset(x for v in values for x in v.loaded),
+        any(v.cast for v in values),
+        any(v.compared for v in values),
+        next((v.span for v in values if v.span), ""),
+    )
+
+
+@define
+class Use:
+    """Of one parameter. ``places``: those that are read or written through it. ``index``: pointers whose places are made of what is loaded
+    here, and whether it is multiplied there. ``covers``: the parameter that it must be as large as: a block of so many elements is all.
+    """
+
+    marks: set[Mark] = field(factory=set[Mark])
+    places: Part = Part()
+    index: list[tuple[str, bool]] = field(factory=list["tuple[str, bool]"])
+    covers: str = ""
+
+    @property
+    def pointer(self) -> bool:
+        return not self.marks.isdisjoint(("loaded", "stored"))
 
 
 def kernel_uses(code: Code, kernel: Definition) -> dict[str, Use]:
     """By parameter of the kernel."""
-    function = kernel.function
-    assert function is not None
-    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
-    reader = _Reader(code, {name: Use() for name in names})
-    reader.run(kernel, {name: Place(bases=(name,)) for name in names}, 0)
-    return reader.uses
-
-
-@define
-class _Reader:
-    code: Code
-    uses: dict[str, Use]
-
-    def run(self, kernel: Definition, names: dict[str, Place], depth: int) -> Place:
-        """The body of a kernel or helper; what it returns."""
-        function = kernel.function
-        assert function is not None
-        body = _Body(self, kernel, names, depth)
-        body.statements(function.body)
-        return body.result
-
-    def use(self, name: str) -> Use:
-        return self.uses.setdefault(name, Use())
-
-    def address(self, value: Place, mask: Place, *, stored: bool, atomic: bool = False) -> Place:
-        """What is loaded through it."""
-        if not value.bases:
-            return Place()
-        pointer = value.bases[0]
-        use = self.use(pointer)
-        use.stored, use.loaded = use.stored or stored, use.loaded or not stored
-        use.parts |= value.parts | set(value.bases[1:])
-        use.strides |= value.strides
-        use.around |= value.around
-        use.spans |= value.spans
-        use.steps |= value.steps
-        use.bounds += [b for b in (*mask.bounds, *value.bounds) if b not in use.bounds]
-        for of, times in value.loaded:
-            if of != pointer:
-                self.use(of).integer = True
-                self.use(of).index.append((pointer, times))
-                self.use(of).scattered = self.use(of).scattered or (stored and not atomic)
-                use.scattered = use.scattered or (stored and not atomic)
-        for part in value.parts | set(value.bases[1:]) | set(mask.bounds):
-            if part in self.uses:
-                self.use(part).count = True
-        return Place(loaded=frozenset({(pointer, False)}))
+    uses = {name: Use() for name in kernel.names}
+    _Body(code, uses, kernel, {name: Part(bases=(name,)) for name in uses}, 0).statements(kernel.node.body)
+    return uses
 
 
 @define
 class _Body:
-    reader: _Reader
+    """Of a kernel, or of a helper that it calls."""
+
+    code: Code
+    uses: dict[str, Use]
     kernel: Definition
-    names: dict[str, Place]
+    names: dict[str, Part]
     depth: int
-    result: Place = field(factory=Place)
+    result: Part = Part()
+
+    def mark(self, mark: Mark, values: Iterable[Part], *, cast: bool = True) -> None:
+        """What is loaded in them; ``cast``: also where it was cast."""
+        for value in values:
+            for name, _ in value.loaded if cast or not value.cast else ():
+                self.uses[name].marks.add(mark)
+
+    def address(self, value: Part, mask: Part, *, stored: bool, atomic: bool = False) -> Part:
+        """What is loaded through it."""
+        if not value.bases:
+            return Part()
+        pointer, use = value.bases[0], self.uses[value.bases[0]]
+        use.marks.add("stored" if stored else "loaded")
+        parts = value.parts | set(value.bases[1:])
+        use.places = merged(use.places, Part(bounds=mask.bounds), evolve(value, bases=(), parts=parts))
+        for name, times in value.loaded:
+            if name != pointer:
+                self.uses[name].marks.add("integer")
+                self.uses[name].index.append((pointer, times))
+                for one in (self.uses[name], use) if stored and not atomic else ():
+                    one.marks.add("scattered")
+        for part in parts | set(mask.bounds):
+            if part in self.uses:
+                self.uses[part].marks.add("count")
+        return Part(loaded=frozenset({(pointer, False)}))
 
     # ------------------------------------------------------------ statements
 
@@ -87,198 +147,175 @@ class _Body:
             for target in node.targets:
                 self.bind(target, value, node.value)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            self.bind(node.target, self.value(node.value), node.value)
+            self.bind(node.target, self.value(node.value))
         elif isinstance(node, ast.AugAssign):
-            old = self.value(node.target)
-            new = self.binary(node.op, old, self.value(node.value))
-            self.bind(node.target, new, None)
-        elif isinstance(node, ast.For):
-            self.bind(node.target, self.value(node.iter), None)
-            self.statements((*node.body, *node.orelse))
-        elif isinstance(node, (ast.While, ast.If)):
-            self.value(node.test)
+            self.bind(node.target, self.binary(node.op, self.value(node.target), self.value(node.value)))
+        elif isinstance(node, (ast.For, ast.While, ast.If)):
+            if isinstance(node, ast.For):
+                self.bind(node.target, self.value(node.iter))
+            else:
+                self.value(node.test)
             self.statements((*node.body, *node.orelse))
         elif isinstance(node, ast.Return) and node.value is not None:
             self.result = self.value(node.value)
         elif isinstance(node, ast.Expr):
             self.value(node.value)
 
-    def bind(self, target: ast.expr, value: Place, source: ast.expr | None) -> None:
+    def bind(self, target: ast.expr, value: Part, source: ast.expr | None = None) -> None:
         if isinstance(target, ast.Name):
             self.names[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
             items = source.elts if isinstance(source, (ast.Tuple, ast.List)) and len(source.elts) == len(target.elts) else None
             for at, inner in enumerate(target.elts):
-                self.bind(inner, self.value(items[at]) if items else value, None)
+                self.bind(inner, self.value(items[at]) if items else value)
 
     # ------------------------------------------------------------ expressions
 
-    def value(self, node: ast.expr) -> Place:
-        if isinstance(node, ast.Name):
-            return self.names.get(node.id, Place())
-        if isinstance(node, ast.Constant):
-            return Place(constant=node.value)
-        if isinstance(node, ast.BinOp):
-            return self.binary(node.op, self.value(node.left), self.value(node.right))
-        if isinstance(node, ast.UnaryOp):
-            inner = self.value(node.operand)
-            number = inner.constant
-            return Place(constant=-number) if isinstance(node.op, ast.USub) and isinstance(number, (int, float)) else inner
-        if isinstance(node, ast.Compare):
-            return self.compare(node)
-        if isinstance(node, ast.BoolOp):
-            return merged(*map(self.value, node.values))
-        if isinstance(node, ast.IfExp):
-            self.value(node.test)
-            return merged(self.value(node.body), self.value(node.orelse))
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return merged(*map(self.value, node.elts))
-        if isinstance(node, (ast.Subscript, ast.Starred)):
-            return self.value(node.value)
-        if isinstance(node, ast.Attribute):
-            return self.value(node.value) if node.attr == "T" else Place()
-        if isinstance(node, ast.Call):
-            return self.call(node)
-        return Place()
+    def value(self, node: ast.expr) -> Part:
+        match node:
+            case ast.Name():
+                return self.names.get(node.id, Part())
+            case ast.Constant():
+                return Part(constant=node.value)
+            case ast.BinOp():
+                return self.binary(node.op, self.value(node.left), self.value(node.right))
+            case ast.UnaryOp():
+                inner = self.value(node.operand)
+                number = inner.constant
+                return Part(constant=-number) if isinstance(node.op, ast.USub) and isinstance(number, (int, float)) else inner
+            case ast.Compare():
+                return self.compare(node)
+            case ast.BoolOp():
+                return merged(*map(self.value, node.values))
+            case ast.IfExp():
+                self.value(node.test)
+                return merged(self.value(node.body), self.value(node.orelse))
+            case ast.Tuple() | ast.List():
+                return merged(*map(self.value, node.elts))
+            case ast.Subscript() | ast.Starred() | ast.Attribute(attr="T"):
+                return self.value(node.value)
+            case ast.Call():
+                return self.call(node)
+            case _:
+                return Part()
 
-    def binary(self, op: ast.operator, left: Place, right: Place) -> Place:
-        both = merged(left, right)
-        for one, other in ((left, right), (right, left)):
-            if one.loaded and other.bases and not isinstance(op, (ast.BitAnd, ast.BitOr)):
+    def binary(self, op: ast.operator, left: Part, right: Part) -> Part:
+        both, pairs = merged(left, right), ((left, right), (right, left))
+        for one, other in pairs:
+            if one.loaded and not isinstance(op, (ast.BitAnd, ast.BitOr)):
                 for name in other.bases:
-                    self.reader.use(name).fraction = True
+                    self.uses[name].marks.add("fraction")
         if isinstance(op, (ast.Add, ast.Sub)):
             return evolve(both, bases=(*left.bases, *right.bases))
         if isinstance(op, (ast.LShift, ast.RShift)) or (isinstance(op, ast.BitAnd) and isinstance(right.constant, int)):
-            for name, _ in left.loaded:
-                self.reader.use(name).integer = True
-        bases = frozenset(left.bases) | frozenset(right.bases)
+            self.mark("integer", [left])
+        bases, times, divided = frozenset(both.bases), isinstance(op, ast.Mult), ""
         if isinstance(op, ast.Mod) and len(right.bases) == 1 and not right.parts and left.parts:
-            return Place(parts=bases, around=bases, loaded=both.loaded)
-        times = isinstance(op, ast.Mult)
-        part = ""
+            return Part(parts=bases, around=bases, loaded=both.loaded)
         if isinstance(op, ast.FloorDiv) and len(left.bases) == 1 and not left.parts and isinstance(right.constant, int):
-            part = f"{left.bases[0]} // {right.constant}"
-        strides = both.strides | bases if times else both.strides
-        steps, spans = both.steps, frozenset[str]() if times or part else both.spans
-        for one, other in ((left, right), (right, left)):
-            if times and len(one.parts) == 1 and not one.bases and len(other.bases) == 1:
-                steps |= {(other.bases[0], int(p.removeprefix(PROGRAM))) for p in one.parts if p.startswith(PROGRAM)}
-        made = evolve(both, bases=(), parts=both.parts | bases, strides=strides, steps=steps, spans=spans, constant=None, part=part)
-        return evolve(made, loaded=frozenset((n, t or times) for n, t in both.loaded))
+            divided = f"{left.bases[0]} // {right.constant}"
+        if times:
+            steps = {(b.bases[0], p) for a, b in pairs if len(a.parts) == len(b.bases) == 1 and not a.bases for p in a.programs}
+            loaded = frozenset((name, True) for name, _ in both.loaded)
+            both = evolve(both, strides=both.strides | bases, steps=both.steps | steps, loaded=loaded)
+        return evolve(both, divided=divided, spans=NONE if times or divided else both.spans).inside
 
-    def compare(self, node: ast.Compare) -> Place:
+    def compare(self, node: ast.Compare) -> Part:
         sides = [self.value(node.left), *map(self.value, node.comparators)]
         bounds: list[str] = []
         for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            if isinstance(op, (ast.Lt, ast.LtE)) and right.part:
-                bounds.append(right.part)
-            elif isinstance(op, (ast.Lt, ast.LtE)) and len(right.bases) == 1 and not right.parts and not right.loaded:
+            below = isinstance(op, (ast.Lt, ast.LtE))
+            if below and right.divided:
+                bounds.append(right.divided)
+            elif below and len(right.bases) == 1 and not right.parts and not right.loaded:
                 if left.loaded:  # numbers are compared, not places
                     continue
                 bounds.append(right.bases[0])
-                self.reader.use(right.bases[0]).count = True
+                self.uses[right.bases[0]].marks.add("count")
                 if left.span and left.parts == frozenset({RANGE}):
-                    self.reader.use(left.span).covers = right.bases[0]
-            if isinstance(op, (ast.Lt, ast.LtE)) and RANGE in left.parts and right.loaded and not right.cast:
-                for name, _ in right.loaded:  # a length
-                    self.reader.use(name).integer = True
+                    self.uses[left.span].covers = right.bases[0]
+            if below and RANGE in left.parts:  # with a length
+                self.mark("integer", [right], cast=False)
             for one, other in ((left, right), (right, left)):
                 sure = isinstance(other.constant, int) and other.constant < 0
                 places = RANGE in other.parts or any("ignore" in b.lower() or "pad" in b.lower() for b in other.bases)
-                if isinstance(op, (ast.Eq, ast.NotEq)) and (sure or places) and not one.cast:
-                    for name, _ in one.loaded:
-                        self.reader.use(name).integer = True
-        both = merged(*sides)
-        return evolve(both, bases=(), bounds=tuple(bounds), compared=True, constant=None)
+                if isinstance(op, (ast.Eq, ast.NotEq)) and (sure or places):
+                    self.mark("integer", [one], cast=False)
+        return evolve(merged(*sides), bases=(), bounds=tuple(bounds), compared=True)
 
-    def call(self, node: ast.Call) -> Place:
+    def call(self, node: ast.Call) -> Part:
         func = node.func
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        owner = self.value(func.value) if isinstance(func, ast.Attribute) else Place()
+        owner = self.value(func.value) if isinstance(func, ast.Attribute) else Part()
         given = [self.value(a) for a in node.args]
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
-        first = given[0] if given else next(iter(named.values()), Place())
-        mask = named.get("mask", Place())
+        first = given[0] if given else next(iter(named.values()), Part())
+        stores = name == "store" or name.startswith("store_")
         if name == "to":
             return self.cast(node, owner)
-        if name in ("load", "gather", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg") or name.startswith("load_"):
-            where = owner if owner.bases else first
-            mask = mask if "mask" in named or owner.bases or len(given) < 2 else given[1]
-            got = self.reader.address(where, mask, stored=False)
+        if stores or name in LOADS or name.startswith("load_"):
+            where, last = (owner if owner.bases else first), 2 if stores else 1
+            mask = named.get("mask", given[last] if not owner.bases and len(given) > last else Part())
+            got = self.address(where, mask, stored=stores)
             if name.startswith("atomic"):
-                self.reader.address(where, mask, stored=True, atomic=True)
-            return got
-        if name == "store" or name.startswith("store_"):
-            mask = mask if "mask" in named or owner.bases or len(given) < 3 else given[2]
-            self.reader.address(owner if owner.bases else first, mask, stored=True)
-            return Place()
-        if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
+                self.address(where, mask, stored=True, atomic=True)
+            return Part() if stores else got
+        if name in BLOCKS:
             return self.block(node, first)
         if name == "program_id":
-            axis = first.constant if isinstance(first.constant, int) else 0
-            return Place(parts=frozenset({f"{PROGRAM}{axis}"}))
-        if name == "arange":
-            for value in given:
-                for base in value.bases:
-                    self.reader.use(base).count = True
-            end = given[1].bases if len(given) > 1 else ()
-            return Place(parts=frozenset({RANGE}), spans=frozenset({end[0] if end else ""}), span=end[0] if end else "")
+            return Part(parts=frozenset({f"{PROGRAM}{first.constant if isinstance(first.constant, int) else 0}"}))
+        if name == "arange" or name in RANDOM:
+            for base in (b for value in (given if name == "arange" else [first]) for b in value.bases):
+                self.uses[base].marks.add("count")
+            if name in RANDOM:
+                return Part(cast=True)
+            end = given[1].bases[0] if len(given) > 1 and given[1].bases else ""
+            return Part(parts=frozenset({RANGE}), spans=frozenset({end}), span=end)
         if name == "dot":
-            for value in given:
-                for loaded, _ in value.loaded if not value.cast else ():
-                    self.reader.use(loaded).half = True
-            return Place(cast=True)
-        if name in ("rand", "randn", "randint", "rand4x", "randint4x"):
-            if first.bases:
-                self.reader.use(first.bases[0]).count = True
-            return Place(cast=True)
+            self.mark("half", given, cast=False)
+            return Part(cast=True)
         every = merged(owner, *given, *named.values())
         if name in FLOAT32:
-            for value in (owner, *given):
-                for loaded, _ in value.loaded if not value.cast else ():
-                    self.reader.use(loaded).full = True
-            return evolve(every, bases=(), cast=True, constant=None)
+            self.mark("full", (owner, *given), cast=False)
+            return evolve(every, bases=(), cast=True)
         if name == "where" and given:
             if not given[0].compared:
-                for loaded, _ in given[0].loaded:
-                    self.reader.use(loaded).boolean = True
+                self.mark("boolean", given[:1])
             return merged(*given[1:])
         if name in ("range", "static_range"):
-            return Place(parts=every.parts | set(every.bases))
+            return Part(parts=every.inside.parts)
         if name in THROUGH or name in REDUCE:
             return evolve(owner if owner.bases or owner.loaded else first, constant=None)
-        return self.helper(node, given, named) or evolve(every, bases=(), parts=every.parts | set(every.bases), constant=None)
+        return self.helper(node, given, named) or every.inside
 
-    def cast(self, node: ast.Call, owner: Place) -> Place:
+    def cast(self, node: ast.Call, owner: Part) -> Part:
         to = ast.unparse(node.args[0]) if node.args else ""
         if to.endswith(("float32", "float64")):
-            for name, _ in owner.loaded:
-                self.reader.use(name).half = True
+            self.mark("half", [owner])
             return evolve(owner, cast=True)
         if to.endswith(("int1", "uint1")):
-            for name, _ in owner.loaded:
-                self.reader.use(name).boolean = True
-        return evolve(owner, cast=False) if owner.cast and not to.endswith(("int32", "int64")) else owner
+            self.mark("boolean", [owner])
+        return evolve(owner, cast=owner.cast and to.endswith(("int32", "int64")))
 
-    def block(self, node: ast.Call, first: Place) -> Place:
+    def block(self, node: ast.Call, first: Part) -> Part:
         """A block pointer or descriptor: its shape says how many dimensions there are."""
         named = {k.arg: k.value for k in node.keywords}
-        shape = named.get("shape", node.args[1] if len(node.args) > 1 else None)
-        strides = named.get("strides", node.args[2] if len(node.args) > 2 else None)
-        bounds: list[str] = []
-        for item in shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else ():
-            bounds += self.value(item).bases[:1]
-        parts = self.value(strides) if strides is not None else Place()
-        every, strides = first.parts | parts.parts | {*parts.bases, RANGE}, first.strides | parts.strides | {*parts.bases}
-        return Place(bases=first.bases, parts=every, strides=strides, bounds=tuple(bounds))
+        shape, strides = (named.get(n, node.args[i] if len(node.args) > i else None) for i, n in ((1, "shape"), (2, "strides")))
+        by = self.value(strides) if strides is not None else Part()
+        return Part(
+            bases=first.bases,
+            parts=first.parts | by.inside.parts | {RANGE},
+            strides=first.strides | by.strides | set(by.bases),
+            bounds=tuple(b for size in getattr(shape, "elts", ()) for b in self.value(size).bases[:1]),
+        )
 
-    def helper(self, node: ast.Call, given: list[Place], named: dict[str, Place]) -> Place | None:
+    def helper(self, node: ast.Call, given: list[Part], named: dict[str, Part]) -> Part | None:
         """What a jit function of the workspace returns that is called here."""
-        found = self.reader.code.meant(node.func, self.kernel.place.path) if self.depth < DEEPEST else None
-        function = found.function if found is not None and found.is_kernel else None
-        if found is None or function is None:
+        found = self.code.meant(node.func, self.kernel.place.path) if self.depth < DEEPEST else None
+        if found is None or not found.is_kernel:
             return None
-        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
-        passed = dict.fromkeys(names, Place()) | dict(zip(names, given, strict=False)) | {k: v for k, v in named.items() if k in names}
-        return self.reader.run(found, passed, self.depth + 1)
+        names = found.names
+        passed = dict.fromkeys(names, Part()) | dict(zip(names, given, strict=False)) | {k: v for k, v in named.items() if k in names}
+        body = _Body(self.code, self.uses, found, passed, self.depth + 1)
+        body.statements(found.node.body)
+        return body.result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 ROWS, COLUMNS, HEADS, LENGTH, WIDTH, BATCH, VOCABULARY = 4096, 4096, 16, 2048, 64, 4, 32768
 FLAT = 1 << 24
@@ -54,14 +55,12 @@ _SCALARS: tuple[tuple[str, str], ...] = (
     (r"activation|act|mode", '""'),
     (r"device", '"cuda"'),
 )
-_BOOLS = re.compile(
-    r"(is_|has_|use_|with_|return_|inplace|in_place|causal|training|train|transpose|interleaved|normalize|bias)\w*", re.IGNORECASE
-)
-_VECTOR = re.compile(r"\w*(weight|bias|gamma|beta|scale|shift|ln_w|norm_w)s?", re.IGNORECASE)
-_ENDS = re.compile(r"\w*(cu_?seq_?lens?|indptr|seq_?offsets|cu_lens)\w*", re.IGNORECASE)
-_PLACES = re.compile(
-    r"\w*(labels?|targets?|idx|index|indices|ids|positions?|block_tables?|slots?|slot_mapping|cu_seqlens\w*|seq_?lens\w*)", re.IGNORECASE
-)
+_KINDS = {
+    "flag": r"(is_|has_|use_|with_|return_|inplace|in_place|causal|training|train|transpose|interleaved|normalize|bias)\w*",
+    "vector": r"\w*(weight|bias|gamma|beta|scale|shift|ln_w|norm_w)s?",  # one number for each column
+    "ends": r"\w*(cu_?seq_?lens?|indptr|seq_?offsets|cu_lens)\w*",  # places at which one sequence ends and the next one begins
+    "places": r"\w*(labels?|targets?|idx|index|indices|ids|positions?|block_tables?|slots?|slot_mapping|cu_seqlens\w*|seq_?lens\w*)",
+}
 
 
 def size_of_name(names: list[str], *, image: bool = False) -> int | None:
@@ -82,24 +81,9 @@ def number_of_name(name: str) -> str | None:
     return next((value for pattern, value in _SCALARS if re.fullmatch(pattern, lower)), None)
 
 
-def is_flag(name: str) -> bool:
-    """Whether it sounds like yes or no."""
-    return _BOOLS.fullmatch(name) is not None
-
-
-def is_vector(name: str) -> bool:
-    """Whether it sounds like one number for each column."""
-    return _VECTOR.fullmatch(name) is not None
-
-
-def holds_places(name: str) -> bool:
-    """Whether it sounds like integers."""
-    return _PLACES.fullmatch(name) is not None
-
-
-def holds_ends(name: str) -> bool:
-    """Whether it sounds like the places at which one sequence ends and the next one begins."""
-    return _ENDS.fullmatch(name) is not None
+def sounds_like(kind: Literal["flag", "vector", "ends", "places"], name: str) -> bool:
+    """Whether a parameter of that name usually is one."""
+    return re.fullmatch(_KINDS[kind], name, re.IGNORECASE) is not None
 
 
 def is_image(names: list[str]) -> bool:

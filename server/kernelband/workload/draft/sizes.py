@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from attrs import define, field
 
 from kernelband.workload.draft import names
-from kernelband.workload.draft.values import CEILING, POWER, Param, Shape, Size
+from kernelband.workload.draft.values import CEILING, POWER, Param, Shape, Size, tensor_of
 
 MOST_ELEMENTS = 1 << 26  # of a tensor
 PLENTY = 1 << 20  # a size of a kernel that goes over rows is no larger
-DEEPEST = 12
 LONG = 1024  # a dimension that isn't long isn't shortened before all others are as short
 LONGEST_NAME = 24
 
@@ -26,19 +25,17 @@ class Sizes:
     answers: Mapping[str, int]
     numbers: dict[Size, int] = field(factory=dict[Size, int])
 
-    def number(self, size: Size, depth: int = 0) -> int:
+    def number(self, size: Size) -> int:
         """How large it is."""
         root = size.root
         if root in self.numbers:
             return self.numbers[root]
         if root.value is not None:
             return root.value
-        if root.formula is not None and depth < DEEPEST:
-            operator, left, right = root.formula
-            a, b = self.number(left, depth + 1), self.number(right, depth + 1)
-            return max(1, _calculated(operator, a, b))
-        if root.numel is not None and depth < DEEPEST:
-            return math.prod(self.number(d, depth + 1) for d in root.numel.dims())
+        if root.formula is not None:
+            return max(1, _calculated(root.formula[0], *map(self.number, root.formula[1:])))
+        if root.numel is not None:
+            return math.prod(map(self.number, root.numel.dims()))
         return self.choose(root, names.size_of_name(root.names) or names.COLUMNS)
 
     def choose(self, root: Size, guess: int) -> int:
@@ -50,39 +47,26 @@ class Sizes:
     def fitting(self, root: Size, guess: int) -> int:
         """As ``choose``, without writing it down."""
         if root.allowed:
-            fitting = [a for a in root.allowed if a <= guess]
-            return guess if guess in root.allowed else max(fitting) if fitting else min(root.allowed)
+            return max((a for a in root.allowed if a <= guess), default=min(root.allowed))
         if root.most is not None and guess > root.most:
             guess = 1 << max(root.most, 1).bit_length() - 1
-        if root.least is not None and guess < root.least:
-            guess = 1 << (max(root.least, 1) - 1).bit_length()
-        if guess % root.multiple:
-            guess = -(-guess // root.multiple) * root.multiple
-        for multiple in root.divides:
-            number = self.numbers.get(multiple.root, multiple.root.value)
-            if number is not None and number % guess:
-                guess = math.gcd(number, guess)
+        guess = -(-guess // root.multiple) * root.multiple
+        for number in (self.numbers.get(m.root, m.root.value) for m in root.divides):
+            guess = math.gcd(number, guess) if number else guess
         return guess
 
-    def text(self, size: Size, depth: int = 0) -> str:
+    def text(self, size: Size) -> str:
         """How it is written in the draft: its label, its number, or what it is made of."""
         root = size.root
         if root in self.labels:
             return self.labels[root]
-        if root.value is None and root.formula is not None and depth < DEEPEST:
-            operator, left, right = root.formula
-            if operator == POWER:
-                return f"triton.{POWER}({self.text(left, depth + 1)})"
-            if operator == CEILING:
-                return f"triton.{CEILING}({self.text(left, depth + 1)}, {self.text(right, depth + 1)})"
-            return " ".join((self._part(left, operator, depth), operator, self._part(right, operator, depth)))
-        if root.value is None and root.numel is not None and depth < DEEPEST:
-            return " * ".join(self._part(d, "*", depth) for d in root.numel.dims())
-        return str(self.number(root))
-
-    def _part(self, size: Size, operator: str, depth: int) -> str:
-        said = self.text(size, depth + 1)
-        return f"({said})" if " " in said and (operator != "+" or "//" in said) else said
+        if root.value is not None or not root.parts:
+            return str(self.number(root))
+        operator, *parts = root.formula if root.formula is not None else ("*", *root.parts)
+        said = list(map(self.text, parts))
+        if operator in (POWER, CEILING):
+            return f"triton.{operator}({', '.join(said[: 1 if operator == POWER else 2])})"
+        return f" {operator} ".join(f"({s})" if " " in s and (operator != "+" or "//" in s) else s for s in said)
 
 
 def _calculated(operator: str, a: int, b: int) -> int:
@@ -99,19 +83,18 @@ def choose_sizes(params: Sequence[Param], answers: Mapping[str, int], taken: Col
         taken: names that mean something else.
         made: shapes of what the function makes for the kernel, which must not be too large, either.
     """
-    shapes = [p.tensor.shape for p in params if p.kind in ("tensor", "tensors") and p.tensor.shape.root.rank is not None]
-    counts = [p.size.root for p in params if p.kind == "int"]
-    free = [s for s in _needed(shapes, counts) if s.value is None and s.formula is None and s.numel is None]
+    tensors = [t for p in params if (t := tensor_of(p)) is not None and t.shape.root.rank is not None]
+    shapes = [t.shape for t in tensors]
     own = {p.size.root: p.label for p in params if p.kind == "int"}
+    free = [s for s in _needed(shapes, own) if s.value is None and s.formula is None and s.numel is None]
     sizes = Sizes(_labels(free, shapes, own, taken), answers)
-    flat = all((s.root.rank or 0) < 2 for s in shapes) and not any(p.tensor.integer for p in params)
+    flat = all(s.rows < 2 for s in shapes) and not any("integer" in p.tensor.marks for p in params)
     for shape in shapes:
         for at, size in enumerate(shape.dims()):
-            root = size.root
-            if root in free and root not in sizes.numbers:
-                sizes.choose(root, _guess(shape, at, flat=flat))
+            if size.root in free and size.root not in sizes.numbers:
+                sizes.choose(size.root, _guess(shape, at, flat=flat))
     for root in free:
-        if root not in sizes.numbers and root not in counts:
+        if root not in own:
             sizes.number(root)
     known = [s for s in made if s.root.rank is not None and all(d.root in sizes.numbers or d.root.parts for d in s.dims())]
     for shape in (*shapes, *known):
@@ -144,11 +127,10 @@ def _labels(free: Sequence[Size], shapes: Sequence[Shape], own: Mapping[Size, st
             labels[root] = said
             used.add(said)
     for shape in shapes:
-        dims = shape.dims()
-        defaults = names.UNNAMED.get(len(dims), tuple((f"n{i}", 0) for i in range(len(dims))))
-        for size, (name, _) in zip(dims, defaults, strict=True):
+        defaults = names.UNNAMED.get(shape.rows, tuple((f"n{i}", 0) for i in range(shape.rows)))
+        for size, (name, _) in zip(shape.dims(), defaults, strict=True):
             if size.root in free and size.root not in labels:
-                labels[size.root] = _unused(name, used)
+                labels[size.root] = next(n for n in (name, *(f"{name}{i}" for i in range(2, 1000))) if n not in used)
                 used.add(labels[size.root])
     return labels
 
@@ -157,25 +139,21 @@ def _is_name(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name) and name.isascii() and not name.startswith("_") and len(name) <= LONGEST_NAME
 
 
-def _unused(name: str, used: Collection[str]) -> str:
-    return next(n for n in (name, *(f"{name}{i}" for i in range(2, 1000))) if n not in used)
-
-
 def _guess(shape: Shape, at: int, *, flat: bool) -> int:
-    dims = shape.dims()
-    spoken = [n for d in dims for n in d.root.names[:1]]
-    found = names.size_of_name(dims[at].root.names, image=len(dims) == 4 and names.is_image(spoken))
-    if found is not None and not (len(dims) == 1 and flat):
-        last = len(dims) >= 4 and at == len(dims) - 1
+    dims = [d.root.names for d in shape.dims()]
+    rank, own = len(dims), dims[at]
+    found = names.size_of_name(own, image=rank == 4 and names.is_image([n for said in dims for n in said[:1]]))
+    if found is not None and not (rank == 1 and flat):
+        last = rank >= 4 and at == rank - 1
         return names.WIDTH if last and found >= names.COLUMNS else found if found < PLENTY else names.COLUMNS
-    number = next((n for name in dims[at].root.names if (n := names.number_of_name(name)) is not None and n.isdecimal() and n != "0"), None)
+    number = next((n for name in own if (n := names.number_of_name(name)) is not None and n.isdecimal() and n != "0"), None)
     if number is not None:
         return int(number)
-    if len(dims) < 4 and not flat and dims[at].root.names[:1] in (["N"], ["n"]):
+    if rank < 4 and not flat and own[:1] in (["N"], ["n"]):
         return names.COLUMNS
-    if len(dims) == 1:
+    if rank == 1:
         return names.FLAT if flat else names.ROWS
-    default = names.UNNAMED.get(len(dims))
+    default = names.UNNAMED.get(rank)
     return default[at][1] if default is not None else 16
 
 
@@ -191,7 +169,6 @@ def _shrink(sizes: Sizes, shape: Shape) -> None:
 
 
 def _may_shrink(sizes: Sizes, root: Size) -> bool:
-    number = sizes.numbers.get(root, 0)
-    asked = sizes.labels.get(root) in sizes.answers
-    fits = number // 2 >= max(root.least or 1, root.multiple, 16) and number % 2 == 0 and (number // 2) % root.multiple == 0
-    return not asked and not root.allowed and fits
+    half, odd = divmod(sizes.numbers.get(root, 0), 2)
+    fits = half >= max(root.multiple, 16) and not odd and half % root.multiple == 0
+    return fits and not root.allowed and sizes.labels.get(root) not in sizes.answers
