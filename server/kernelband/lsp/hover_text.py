@@ -46,6 +46,7 @@ def kernel_hover(
     taken: VariantView | None = None,
     *,
     compiled: Compiled = Compiled(),
+    pictures: bool = True,
 ) -> str:
     """Of a kernel's name.
 
@@ -56,8 +57,9 @@ def kernel_hover(
         stale: why the text isn't the one that the run was about, "" where it is that, or one of its variants.
         taken: the variant that the text is.
         compiled: what is known of it without a run.
+        pictures: whether the client shows them: to others one is a screen of base64.
     """
-    name = f"**{escaped(finding.qualname)}**"
+    name = _name(finding.qualname)
     run = finding.telling
     said = [f"*{escaped(problem)}*"] if problem else []
     if run is None:
@@ -73,7 +75,7 @@ def kernel_hover(
         parts.append(f"This is variant {taken.number} of run {run.id}: {known}. What follows is about the original.")
     case = original.longest() if original is not None else None
     if original is not None and case is not None:
-        parts += _original(run, original, case)
+        parts += _original(run, original, case, pictures)
     parts += _variants(run) if not stale else []
     parts += _lines(compiled.lines)
     if run.state == "running":
@@ -91,10 +93,9 @@ def launch_hover(finding: Finding, original: Original | None) -> str:
     seen = [(c, x) for c in _cases(original) for x in c.launches]
     if not seen:
         return f"Run {run.id} recorded no launch of {escaped(finding.qualname)}."
-    rows = [f"| {_arguments(c)} | {_grid(x)} | {x['num_warps']} | {x['num_stages']} | {_constants(x)} |" for c, x in seen[:MOST_CASES]]
-    head = "| case | grid | warps | stages | constants |\n|---|---|---|---|---|"
+    lines = [f"- {_arguments(c)}: grid {_grid(x)}, {_options(x)}, constants {_constants(x)}" for c, x in seen[:MOST_CASES]]
     tuned = ["An autotuner chose them."] if any(x.get("config") is not None for _, x in seen) else []
-    return "\n\n".join([f"Launches of **{escaped(finding.qualname)}**: {_captured(run)}", "\n".join([head, *rows]), *_more(seen), *tuned])
+    return "\n\n".join([f"Launches of {_name(finding.qualname)}: {_captured(run)}", "\n".join(lines), *_more(seen), *tuned])
 
 
 def constexpr_hover(finding: Finding, original: Original | None, name: str) -> str:
@@ -109,13 +110,13 @@ def constexpr_hover(finding: Finding, original: Original | None, name: str) -> s
     if run is None or not values:
         return ""
     lines = [f"- {as_code(f'{name} = {shortened(value, LONG)}')}: {_for(cases)}" for value, cases in list(values.items())[:MOST_CASES]]
-    return "\n\n".join([f"**{escaped(name)}** of {escaped(finding.qualname)}: {_captured(run)}", "\n".join(lines), *_more(list(values))])
+    return "\n\n".join([f"{_name(name)} of {as_code(finding.qualname)}: {_captured(run)}", "\n".join(lines), *_more(list(values))])
 
 
 # ---------------------------------------------------------------- the original
 
 
-def _original(run: RunView, original: Original, case: CaseSeen) -> list[str]:
+def _original(run: RunView, original: Original, case: CaseSeen, pictures: bool) -> list[str]:
     """What limits it in a sentence, the facts, the picture."""
     work, device = case.work, original.device
     us = case.times.device_us if case.times is not None and run.mode == "measured" else None
@@ -129,13 +130,12 @@ def _original(run: RunView, original: Original, case: CaseSeen) -> list[str]:
         rows += _rates(device, work, alone) if device is not None else []
         rows += _compiled(device, work)
     if rows:
-        table = ["| | | |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in rows)]
         timed = sum(c.role == "time" for c in original.cases)
         which = f"The longest of {timed} timing cases" if timed > 1 else "Case"
-        out += ["\n".join(table), f"{which}: {_arguments(case)}. Run {run.id}, {_versions(run)}."]
+        out += [_listed(rows), f"{which}: {_arguments(case)}. Run {run.id}, {_versions(run)}."]
     if device is None:
         out.append(f"Rates of {escaped(run.device)} weren't kept, so its limits aren't shown.")
-    elif work is not None and (picture := _picture(device, work, alone)):
+    elif pictures and work is not None and (picture := _picture(device, work, alone)):
         out.append(picture)
     return out
 
@@ -205,8 +205,7 @@ def _inspected(material: Material | None) -> list[str]:
     if material is None or launched is None:
         return []
     rows = [("launch", as_code(launched.about), f"{launched.work.programs} programs")] if launched.about else []
-    table = ["| | | |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in [*rows, *_compiled(material.device, launched.work)])]
-    return ["\n".join(table)]
+    return [_listed([*rows, *_compiled(material.device, launched.work)])]
 
 
 def _lines(found: Sequence[tuple[int, str]]) -> list[str]:
@@ -218,7 +217,7 @@ def _lines(found: Sequence[tuple[int, str]]) -> list[str]:
 
 def line_hover(kernel: str, words: str) -> str:
     """Of a line in a kernel: what it costs."""
-    return f"**{escaped(kernel)}**, this line: {escaped(words)}."
+    return f"{_name(kernel)}, this line: {escaped(words)}."
 
 
 # ---------------------------------------------------------------- variants
@@ -259,6 +258,23 @@ def _edit(v: VariantView) -> str:
 
 
 # ---------------------------------------------------------------- words
+
+
+def _name(name: str) -> str:
+    return f"**{as_code(name)}**"
+
+
+def _listed(rows: Sequence[Row]) -> str:
+    """Not as a table: editors in a terminal show its bars and dashes as they are."""
+    return "\n".join(f"- {what}: {much} · {how}" for what, much, how in rows)
+
+
+def _options(launch: LaunchFacts) -> str:
+    return f"{_count(launch['num_warps'], 'warp')}, {_count(launch['num_stages'], 'stage')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _where(run: RunView) -> str:

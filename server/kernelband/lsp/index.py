@@ -24,6 +24,7 @@ from kernelband.source import IncrementalKernels
 from kernelband.source.encoding import require_short
 from kernelband.source.kernels import may_have_kernels
 from kernelband.source.model import Kernel
+from kernelband.source.outline import LONG, outlined_kernels
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,9 @@ DEBOUNCE = 0.005
 
 @frozen
 class Snapshot:
-    """What one version of a document holds. Spans of the kernels are offsets into ``text``. ``problem``: why it isn't read."""
+    """What one version of a document holds. Spans of the kernels are offsets into ``text``. ``problem``: why it isn't read. ``outlined``:
+    what could be told at once of a long text.
+    """
 
     uri: str
     version: int
@@ -45,9 +48,10 @@ class Snapshot:
     lines: Lines = field(repr=False)
     kernels: tuple[Kernel, ...]
     problem: str = ""
+    outlined: bool = False
 
 
-_Waiting = tuple[int, "asyncio.Future[Snapshot | None]"]  # for this version or a later one
+_Waiting = tuple[int | None, "asyncio.Future[Snapshot | None]"]  # for this version or a later one; None: for whatever comes first
 
 
 @define(eq=False)
@@ -58,6 +62,7 @@ class _Open:
     latest: tuple[int, str] = field(repr=False)
     kernels: IncrementalKernels = field(factory=IncrementalKernels)
     snapshot: Snapshot | None = None
+    outline: Snapshot | None = None  # before there is a snapshot
     timer: asyncio.TimerHandle | None = None
     reading: bool = False
     again: bool = False  # the timer ran out while reading
@@ -115,6 +120,16 @@ class KernelIndex:
             return None
         if document.snapshot is not None and document.snapshot.version >= version:
             return document.snapshot
+        return await self._wait(document, version)
+
+    async def soonest(self, uri: str) -> Snapshot | None:
+        """The newest snapshot, or before the first one of a long text its outline; waits for either. None as ``fresh``."""
+        document = self._open.get(uri)
+        if document is None:
+            return None
+        return document.snapshot or document.outline or await self._wait(document, None)
+
+    async def _wait(self, document: _Open, version: int | None) -> Snapshot | None:
         there: asyncio.Future[Snapshot | None] = asyncio.get_running_loop().create_future()
         document.waiting.append((version, there))
         try:
@@ -149,6 +164,11 @@ class KernelIndex:
         if done.cancelled():
             return  # the loop is ending
         before, snapshot = document.snapshot, done.result()
+        if snapshot.outlined:
+            document.outline = snapshot
+            _answer(document, snapshot)
+            self._read(document)
+            return
         document.snapshot = snapshot
         _answer(document, snapshot)
         if document.again:
@@ -162,18 +182,19 @@ def _snapshot(document: _Open) -> Snapshot:
     """In the thread: reads what is the latest version by now."""
     version, text = document.latest
     kernels: tuple[Kernel, ...] = ()
-    problem = ""
+    problem, outlined = "", False
     if not document.closed:
         try:
             path = place(document.uri)
             require_short(path if is_file(path) else Path(path).name, text)
-            kernels = document.kernels.read(path, text)
+            outlined = len(text) > LONG and document.snapshot is None and document.outline is None
+            kernels = outlined_kernels(path, text) if outlined else document.kernels.read(path, text)
         except SourceError as error:
             document.kernels.close()
             problem = error.message if may_have_kernels(text) else ""  # else nobody has asked for anything
         except Exception:  # a fault of ours in one text must not leave those who wait for it waiting
             log.exception("The kernels of %s can't be read.", document.uri)
-    return Snapshot(document.uri, version, text, Lines(text), kernels, problem)
+    return Snapshot(document.uri, version, text, Lines(text), kernels, problem, outlined)
 
 
 def place(uri: str) -> str:
@@ -206,5 +227,5 @@ def is_file(path: str) -> bool:
 def _answer(document: _Open, snapshot: Snapshot | None) -> None:
     """Wakes those who wait for this version or an older one; all of them with None."""
     for version, there in document.waiting:
-        if not there.done() and (snapshot is None or snapshot.version >= version):
+        if not there.done() and (snapshot is None or version is None or (snapshot.version >= version and not snapshot.outlined)):
             there.set_result(snapshot)

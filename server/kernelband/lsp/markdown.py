@@ -6,13 +6,18 @@ import re
 import unicodedata
 
 #: What could begin a link, a picture, code, emphasis, a table cell or a tag.
-_SPECIAL = frozenset("\\`*_[]!|~#")
+_SPECIAL = frozenset("\\`*[]!|~#")
 _TAGS = {"<": "&lt;", "&": "&amp;"}
+_UNDERSCORES = re.compile(r"(?<!\w)_+|_+(?!\w)")  # those within a word are no emphasis, and many editors show a backslash as it is
+
+#: What our Markdown has that isn't text: code, what was escaped, emphasis, pictures.
+_MARKS = re.compile(r"(`+) ?(.*?) ?\1(?!`)|\\(.)|&(lt|amp);|\*+|!\[(.*?)\]\(.*?\)", re.DOTALL)
 
 
 def escaped(text: str) -> str:
     """``text`` on one line, shown as it is. Characters that hide or turn round others are left out; addresses are no links."""
     out = "".join(_TAGS.get(c, f"\\{c}" if c in _SPECIAL else c) for c in _plain(text))
+    out = _UNDERSCORES.sub(lambda m: "\\_" * len(m[0]), out)
     # Editors make links of bare addresses too: a backslash inside keeps it an address to read.
     return re.sub(r"(?i)(www)\.", r"\1\\.", out.replace("://", ":\\//").replace("@", "\\@"))
 
@@ -24,6 +29,16 @@ def as_code(text: str) -> str:
     fence = "`" * (longest + 1)
     gap = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
     return f"{fence}{gap}{text}{gap}{fence}"
+
+
+def as_text(markdown: str) -> str:
+    """Markdown of ours without its marks, for clients that show text as it is."""
+    return _MARKS.sub(_unmarked, markdown)
+
+
+def _unmarked(mark: re.Match[str]) -> str:
+    _, code, character, tag, picture = mark.groups()
+    return code or character or {"lt": "<", "amp": "&"}.get(tag, picture or "")
 
 
 def shortened(text: str, most: int) -> str:

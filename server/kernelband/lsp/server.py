@@ -37,7 +37,6 @@ from kernelband.source.model import Span
 
 POLL_S = 1.0  # between two looks at the history's file: others write it too
 LOOK_S = 6.0  # between two looks into it where the file is as it was: a run whose process has died changes nothing there
-OLDEST = -(2**31)  # the lowest version that a client can give a document
 REDRAW_S = 0.5  # at most so often: with each, VS Code begins to wait for calm anew, a quarter of a second or longer
 FILES_S = 0.5  # after files were written: a checkout writes many
 
@@ -107,10 +106,10 @@ class KernelBandServer(LanguageServer):
     async def view(self, uri: str) -> View | None:
         """The newest kernels of a document, or of a cell's notebook, in the text of now; None where it isn't open.
 
-        Waits only for the first snapshot.
+        Waits only for the first snapshot, or the outline of a long text.
         """
         program = self.documents.program(uri)
-        snapshot = self.index.latest(program) or await self.index.fresh(program, OLDEST)
+        snapshot = await self.index.soonest(program)
         return self.seen(snapshot, uri) if snapshot is not None else None
 
     def seen(self, snapshot: Snapshot, uri: str) -> View | None:

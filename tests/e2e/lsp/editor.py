@@ -21,6 +21,10 @@ LONG_S, RUN_S = 360.0, 700.0
 T = TypeVar("T")
 
 
+class RefusedHere(Exception):
+    """The server's sentence on a command that can't be done."""
+
+
 class Editor:
     """One open file, edited as the server asks and as a person types. Encoding is UTF-16 unless the profile says otherwise."""
 
@@ -113,7 +117,19 @@ class Editor:
         return [a for a in await self.client.text_document_code_action_async(params) or () if isinstance(a, types.CodeAction)]
 
     async def command(self, name: str, *arguments: Any) -> Any:
-        return await self.client.workspace_execute_command_async(types.ExecuteCommandParams(f"kernelband.server.{name}", list(arguments)))
+        return await self.execute(types.Command("", f"kernelband.server.{name}", arguments=list(arguments)))
+
+    async def execute(self, command: types.Command | None) -> Any:
+        """What it answers.
+
+        Raises:
+            RefusedHere: it can't be done.
+        """
+        assert command is not None
+        answer = await self.client.workspace_execute_command_async(types.ExecuteCommandParams(command.command, command.arguments))
+        if isinstance(answer, dict) and "refused" in answer:
+            raise RefusedHere(answer["refused"])
+        return answer
 
     async def eventually(self, look: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = LONG_S) -> Any:
         """Ask until the answer is wanted."""

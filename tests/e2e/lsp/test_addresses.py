@@ -56,7 +56,7 @@ async def test_what_the_history_knows_of_a_text_is_known_of_its_copy(searched: H
         assert best.command.arguments is not None
         patch = await ed.command("patch", *best.command.arguments)
         assert patch.startswith("diff --git a/")
-        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        await ed.execute(best.command)
         assert ed.text != searched.file.read_text()
         await ed.eventually(ed.lenses, lambda found: any("than the original" in t for t in found))
 
@@ -162,7 +162,7 @@ async def test_each_folder_is_trusted_by_itself(home: Home, tmp_path: Path) -> N
         with Store.read(home.db) as store:
             row = runs.find(store, run)
             assert (row.path, list(runs.base_texts(store, run))) == (str(file), [str(file)])
-        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        await ed.execute(best.command)
         assert ed.text != file.read_text()
 
 

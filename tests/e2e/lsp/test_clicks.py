@@ -28,7 +28,7 @@ async def clicked(ed: Editor, number: int = 0) -> Any:
     assert found is not None
     command = found[number].command
     assert command is not None
-    return await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(command.command, command.arguments))
+    return await ed.execute(command)
 
 
 def last_shown(ed: Editor) -> str:

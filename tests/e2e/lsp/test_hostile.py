@@ -245,7 +245,9 @@ def matched(came: list[dict[str, Any]], expected: list[tuple[object, set[int]]],
     left, found = list(expected), []
     for reply in came:
         assert ("result" in reply) != ("error" in reply), (label, reply)
-        code = reply["error"]["code"] if "error" in reply else RESULT
+        answer = reply.get("result")
+        done = REFUSED if isinstance(answer, dict) and "refused" in answer else RESULT
+        code = reply["error"]["code"] if "error" in reply else done
         fits = [e for e in left if e[0] == reply["id"] and code in e[1]]
         assert fits, f"{label}\nexpected {str(left)[:300]}, came {str(reply)[:600]}"
         left.remove(fits[0])

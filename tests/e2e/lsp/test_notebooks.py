@@ -63,7 +63,7 @@ async def test_the_journey_of_a_kernel_in_a_notebook(home: Home) -> None:
         compared = await ed.command("compare", nb.uri, *both.arguments[1:])
         assert compared["variant"].endswith("/scale.ipynb.py")
         before = list(nb.texts)
-        done = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(both.command, both.arguments))
+        done = await ed.execute(both)
         assert done == {"applied": True}
         assert len(ed.edits) == 1
         changes = ed.edits[0].edit.document_changes
@@ -98,7 +98,7 @@ async def test_the_journey_of_a_kernel_in_a_notebook(home: Home) -> None:
         assert await ed.eventually(lambda: nb.lenses(KERNEL), lambda found: found == taken)
         (revert,) = titled(await nb.actions(KERNEL, "tl.store"), "Revert")
         assert revert.command is not None
-        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(revert.command.command, revert.command.arguments))
+        await ed.execute(revert.command)
         assert nb.texts == before
 
 

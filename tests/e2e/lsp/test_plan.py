@@ -12,7 +12,7 @@ from kernelband.history.view import RunView
 from kernelband.lsp.features.plan import BEFORE, Pace, pace_of
 from kernelband.search.budget import PREPARATION
 from tests.e2e.cli_world import KERNEL, Home
-from tests.e2e.lsp.editor import PROFILES, Editor, editor
+from tests.e2e.lsp.editor import PROFILES, Editor, RefusedHere, editor
 from tests.e2e.lsp.test_showing import opens_itself
 from tests.e2e.searched import Searched
 from tests.unit.history.rows import run_row
@@ -70,7 +70,7 @@ async def test_a_kernel_that_nothing_shows_says_why(home: Home) -> None:
         assert not (home.work / "bench_scale.py").exists()
         (home.work / "bench_scale.py").write_text(draft["text"])
         assert (await planned(ed))["entry"] == ("bench_scale.py::bench_scale", "found")
-        with pytest.raises(JsonRpcException, match="there already"):
+        with pytest.raises(RefusedHere, match="there already"):
             await ed.command("draftEntry", ed.uri, "scale_kernel")
 
 

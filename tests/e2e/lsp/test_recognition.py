@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from lsprotocol import types
 
 from tests.e2e.cli_world import Home
 from tests.e2e.lsp.editor import PROFILES, editor
@@ -32,7 +31,7 @@ async def taken(home: Home) -> tuple[str, str]:
         await ed.eventually(ed.lenses, lambda found: len(found) == 2)
         best = (await ed.actions("tl.store"))[0]
         assert best.command is not None
-        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        await ed.execute(best.command)
         lens = (await ed.eventually(ed.lenses, lambda found: any("than the original" in t for t in found)))[0]
         home.file.write_text(ed.text)
         return ed.text, lens
@@ -53,7 +52,7 @@ async def reverted(home: Home) -> bool:
         await ed.eventually(ed.lenses, lambda found: bool(found) and "than the original" in found[0])
         (back,) = [a for a in await ed.actions("tl.store") if a.title.startswith("Revert ")]
         assert back.command is not None
-        answer = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(back.command.command, back.command.arguments))
+        answer = await ed.execute(back.command)
         await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely faster on"))  # its variants, to be put in
         return answer == {"applied": True}
 

@@ -49,12 +49,12 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
         before = ed.text
         ed.type("2.0 *", "3.0 *")
         with pytest.raises(Exception, match=r"scale_kernel in scale\.py has changed since run"):
-            await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+            await ed.execute(best.command)
         assert ed.edits == []
         seen["a variant refused over a text that has changed"] = True
         ed.type("3.0 *", "2.0 *")
         assert ed.text == before
-        done = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        done = await ed.execute(best.command)
         assert done == {"applied": True}
         seen["a variant put in as one step to undo"] = len(ed.edits) == 1
         assert len(ed.edits) == 1  # one undo step
@@ -68,7 +68,7 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
         assert await ed.eventually(ed.lenses, lambda found: found == taken)
         revert = next(a for a in await ed.actions("tl.store") if a.title.startswith("Revert"))
         assert revert.command is not None
-        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(revert.command.command, revert.command.arguments))
+        await ed.execute(revert.command)
         assert ed.text == before != after
         seen["history after a restart"] = True
     matrix.compare(CLIENTS[profile], seen)
@@ -185,6 +185,6 @@ async def test_variants_can_be_taken_while_another_search_goes_on(searched: Home
         assert best.command is not None
         assert best.command.arguments[2] == run
         before = ed.text
-        await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        await ed.execute(best.command)
         assert ed.text != before
         assert (await ed.ended(other)).state == "finished"  # of the text that it began with

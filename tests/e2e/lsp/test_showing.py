@@ -14,10 +14,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from kernelband.history import Store, runs
 from tests.e2e.cli_world import Home
-from tests.e2e.lsp.editor import PROFILES, Editor, editor
+from tests.e2e.lsp.editor import PROFILES, Editor, RefusedHere, editor
 
 CONTENT = "workspace/textDocumentContent"
 
@@ -29,9 +30,12 @@ def asks_for_content(params: types.InitializeParams) -> None:
 
 
 def shows_nothing(params: types.InitializeParams) -> None:
-    """As a client without ``window/showDocument``."""
-    assert params.capabilities.window is not None
-    params.capabilities.window.show_document = None
+    """As a client without ``window/showDocument``, nor a mode for Markdown."""
+    window, text = params.capabilities.window, params.capabilities.text_document
+    assert window is not None
+    window.show_document = None
+    assert text is not None
+    text.hover = types.HoverClientCapabilities(content_format=[types.MarkupKind.PlainText])
 
 
 def opens_itself(params: types.InitializeParams) -> None:
@@ -61,7 +65,7 @@ async def offered(ed: Editor) -> tuple[dict[str, types.Command], str, int]:
 
 
 async def call(ed: Editor, command: types.Command) -> Any:
-    return await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(command.command, command.arguments))
+    return await ed.execute(command)
 
 
 @pytest.mark.asyncio
@@ -134,6 +138,25 @@ async def test_without_a_way_to_show_the_answer_says_where(searched: Home) -> No
             answer = await ed.command("explain", ed.uri, "scale_kernel", "last", 1)
             assert (answer["shown"], ed.client.shown_documents) == (False, [])
             assert Path(answer["path"]).read_text().startswith("# Variant 1 of")
+            said = [m.message for m in ed.client.messages]
+            assert said == ([f"To see it, open {answer['path']}"] if adapt is shows_nothing else [])
+
+
+@pytest.mark.asyncio
+async def test_a_client_is_told_in_a_way_that_it_shows(searched: Home) -> None:
+    """Pictures and a request's error only to ours: others show base64 and an error's raw form. Markdown only who has a mode for it."""
+    pictures = {opens_itself: True, shows_nothing: False, lambda _: None: False}
+    for adapt, wanted in pictures.items():
+        async with editor(searched, PROFILES[1], adapt=adapt) as ed:
+            ed.open()
+            await ed.eventually(ed.lenses, lambda found: len(found) == 2)
+            hover = await ed.hover("scale_kernel(x, y")
+            assert "nothing is measured" in hover
+            assert ("data:image" in hover) is wanted
+            assert ("`" in hover) is (adapt is not shows_nothing)
+            with pytest.raises(JsonRpcException if wanted else RefusedHere, match="There is no run 'ffffffff'"):
+                await ed.command("explain", ed.uri, "scale_kernel", "ffffffff", 1)
+            assert len(ed.client.messages) == (0 if wanted else 1)
 
 
 @pytest.mark.asyncio

@@ -75,7 +75,7 @@ async def test_a_thousand_edits(searched: Home, encoding: types.PositionEncoding
         await ed.eventually(ed.lenses, lambda found: any("predicted" in t for t in found))
         best = (await ed.actions("tl.store"))[0]
         assert best.command is not None
-        done = await ed.client.workspace_execute_command_async(types.ExecuteCommandParams(best.command.command, best.command.arguments))
+        done = await ed.execute(best.command)
         assert done == {"applied": True}
         kernel = before.index("import torch"), before.rindex('"""', 0, len(before) - 6)
         assert ed.text.startswith(before[: kernel[0]])

@@ -21,7 +21,7 @@ from kernelband.history.records import CaseRow, FinalRow, MeasurementRow, RunRow
 from kernelband.history.values import works_to_json
 from kernelband.lsp.findings import Finding, Findings
 from kernelband.lsp.hover_text import constexpr_hover, kernel_hover, launch_hover
-from kernelband.lsp.markdown import as_code, escaped
+from kernelband.lsp.markdown import as_code, as_text, escaped
 from kernelband.lsp.original import Original
 from kernelband.search import record
 from tests.unit.hardware.conftest import make_work
@@ -142,17 +142,17 @@ def test_a_problem_of_the_history_is_said() -> None:
 
 def test_a_measured_kernel(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(), CASES, rows()))
-    assert f"**kernel**: measured on NVIDIA H200, {DAY}" in text
+    assert f"**`kernel`**: measured on NVIDIA H200, {DAY}" in text
     assert "It reaches 50 % of that. *(measured)*" in text
-    assert f"| device time | 200 µs | measured on NVIDIA H200, {DAY} (events) |" in text, "the final's, not the baseline's"
-    assert f"| call time | 220 µs | measured on NVIDIA H200, {DAY} |" in text
-    assert "| roofline | 50 % of 100 µs, memory |" in text
-    assert "| memory | 2.4 TB/s of 4.8 TB/s |" in text
-    assert "| arithmetic | 500 GFLOP/s of" in text
-    assert re.search(r"\| occupancy \| \d+ %, limited by [a-z]+ \| compiled for NVIDIA H200", text)
-    assert "| registers | 40 per thread | compiled for" in text
-    assert "| spills | none |" in text
-    assert "| shared memory | 2.05 kB per program |" in text
+    assert f"- device time: 200 µs · measured on NVIDIA H200, {DAY} (events)" in text, "the final's, not the baseline's"
+    assert f"- call time: 220 µs · measured on NVIDIA H200, {DAY}" in text
+    assert "- roofline: 50 % of 100 µs, memory" in text
+    assert "- memory: 2.4 TB/s of 4.8 TB/s" in text
+    assert "- arithmetic: 500 GFLOP/s of" in text
+    assert re.search(r"- occupancy: \d+ %, limited by [a-z]+ · compiled for NVIDIA H200", text)
+    assert "- registers: 40 per thread · compiled for" in text
+    assert "- spills: none" in text
+    assert "- shared memory: 2.05 kB per program" in text
     assert "The longest of 2 timing cases: `x: float32[2, 8]`." in text
     assert "Run a1b2c3d4, Triton 3.6.0, torch 2.9.0" in text
     assert f"Verified on NVIDIA H200, {DAY}:" in text
@@ -169,11 +169,23 @@ def picture(text: str) -> str:
     return base64.b64decode(found[1]).decode()
 
 
+def test_a_client_that_cant_show_pictures_or_markdown_gets_none(tmp_path: Path) -> None:
+    text = kernel_hover(*read(tmp_path, run(), CASES, rows()), pictures=False)
+    assert "![" not in text
+    assert "data:" not in text
+    plain = as_text(text)
+    assert plain.startswith(f"kernel: measured on NVIDIA H200, {DAY}\n")
+    assert "It reaches 50 % of that. (measured)" in plain
+    assert "The longest of 2 timing cases: x: float32[2, 8]." in plain
+    assert "- 1.61× (1.50 to 1.70) on 2 cases. Variant 1: edit 1." in plain
+    assert not set("`*\\") & set(plain)
+
+
 def test_without_a_final_the_baseline_speaks(tmp_path: Path) -> None:
     early = rows()
     early = evolve(early, finals=(), measurements=tuple(m for m in early.measurements if m.stage == "baseline"))
     text = kernel_hover(*read(tmp_path, run(state="interrupted", reason="stopped by you"), CASES, early))
-    assert "| device time | 501 µs |" in text
+    assert "- device time: 501 µs" in text
     assert "interrupted: stopped by you" in text
     assert "Verified" not in text
 
@@ -197,17 +209,17 @@ def test_text_that_has_changed_has_no_variant(tmp_path: Path) -> None:
 
 def test_a_call_of_several_launches_has_no_share_of_the_roofline(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(), [case(1), {**case(2), "other_kernels": ["copy"]}], rows()))
-    assert "| device time | 200 µs |" in text
+    assert "- device time: 200 µs" in text
     assert "It reaches" not in text
-    assert "| roofline |" not in text
-    assert "| speed of light | 100 µs, memory | predicted for NVIDIA H200" in text
+    assert "- roofline:" not in text
+    assert "- speed of light: 100 µs, memory · predicted for NVIDIA H200" in text
     assert "measured" not in picture(text)
 
 
 def test_a_prediction_never_has_a_ratio_or_a_time_beside_a_variant(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run("predicted"), CASES, rows("predicted")))
-    assert f"**kernel**: predicted for h200, {DAY}; nothing is measured" in text
-    assert "| speed of light | 100 µs, memory | predicted for" in text
+    assert f"**`kernel`**: predicted for h200, {DAY}; nothing is measured" in text
+    assert "- speed of light: 100 µs, memory · predicted for" in text
     assert "device time" not in text
     assert "Predicted for h200, not measured:" in text
     variants = [line for line in text.splitlines() if "Variant" in line]
@@ -230,17 +242,17 @@ def test_a_prediction_without_a_bet_says_so(tmp_path: Path) -> None:
 
 def test_an_unknown_gpu_loses_only_what_needs_its_rates(tmp_path: Path) -> None:
     text = kernel_hover(*read(tmp_path, run(device="Acme X1 (rates estimated from NVIDIA H200)"), CASES, rows()))
-    assert "| device time | 200 µs |" in text
-    assert "| registers | 40 per thread | compiled |" in text
-    assert "| roofline |" not in text
+    assert "- device time: 200 µs" in text
+    assert "- registers: 40 per thread · compiled" in text
+    assert "- roofline:" not in text
     assert "Rates of Acme X1" in text
 
 
 def test_launches_and_constexprs_show_what_was_captured(tmp_path: Path) -> None:
     known = read(tmp_path, run(), CASES, rows())
     text = launch_hover(*known)
-    assert "| `x: float32[1, 8]` | 4096 × 2 | 4 | 3 | `BLOCK=64` |" in text
-    assert text.count("\n| `x") == 3
+    assert "- `x: float32[1, 8]`: grid 4096 × 2, 4 warps, 3 stages, constants `BLOCK=64`" in text
+    assert text.count("\n- `x") == 3
     block = constexpr_hover(*known, "BLOCK")
     assert "- `BLOCK = 64`: `x: float32[1, 8]`" in block
     assert "- `BLOCK = 128`: `x: float32[2, 8]` and 1 more" in block
@@ -307,6 +319,7 @@ def test_escaped_text_reads_as_itself(text: str) -> None:
     seen = " ".join(text.replace("\u202e", "").replace("\ud800", "").split())
     inline = READER.parseInline(f"x{escaped(text)}x")[0].children or []
     assert {t.type for t in inline} <= {"text", "text_special"}
+    assert as_text(f"x{escaped(text)}x").split() == f"x{seen}x".split()
     assert "".join(t.content for t in inline).split() == f"x{seen}x".split()
     code = READER.parseInline(f"x {as_code(text)} x")[0].children or []
     if seen:

@@ -161,6 +161,35 @@ def test_the_loop_goes_on_while_a_version_is_read(gate: Gate) -> None:
     assert len(gate.threads) == 1
 
 
+def test_of_a_long_text_there_is_an_outline_before_it_is_read(gate: Gate) -> None:
+    plain = "def plain(x):\n    return x + 1\n\n\n" * 4000
+    long = HEAD + plain + KERNEL.format("last", 0)
+    told: list[Snapshot] = []
+
+    async def scenario(held: KernelIndex) -> None:
+        gate.open.clear()
+        held.opened(URI, 1, long)
+        early = await held.soonest(URI)
+        assert early is not None
+        assert early.outlined
+        assert names(early) == ["last"]
+        assert early.text[early.kernels[0].name_span.start :].startswith("last(")
+        assert held.latest(URI) is None, "nobody but a view takes an outline for the text"
+        assert not told
+        gate.open.set()
+        whole = await held.fresh(URI, 1)
+        assert whole is not None
+        assert not whole.outlined
+        assert names(whole) == ["last"]
+        assert await held.soonest(URI) is whole
+        held.changed(URI, 2, long.replace("last", "other"))
+        assert names(await held.fresh(URI, 2)) == ["other"]
+
+    run(scenario, lambda snapshot, _: told.append(snapshot))
+    assert not any(s.outlined for s in told)
+    assert gate.texts[0] == long
+
+
 def test_a_document_that_is_closed_is_nobodys(gate: Gate) -> None:
     seen: list[tuple[Snapshot, Snapshot | None]] = []
     gate.open.clear()

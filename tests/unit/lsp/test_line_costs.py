@@ -57,10 +57,10 @@ def test_before_any_run_a_hover_says_what_compiling_told() -> None:
     assert found.lines == (LineCost("/w/k.py", 8, 0.6, 0.2),)
     text = kernel_hover(Finding("/w/k.py", "scale_kernel"), None, compiled=Compiled(found, ((7, "60 % of the bytes"),)))
     for said in (
-        "| launch | `BLOCK=64, num_warps=8` | 4096 programs |",
-        "| registers | 40 per thread | compiled for NVIDIA H100 SXM |",
-        "| spills | none |",
-        "| occupancy | 75 %, limited by registers |",
+        "- launch: `BLOCK=64, num_warps=8` · 4096 programs",
+        "- registers: 40 per thread · compiled for NVIDIA H100 SXM",
+        "- spills: none",
+        "- occupancy: 75 %, limited by registers",
         "- line 8: 60 % of the bytes",
         "No variant has been tried yet. Start with the code action *Optimize*",
     ):

@@ -41,7 +41,9 @@ Handler = Callable[..., Awaitable[Any]]
 
 
 def register(server: KernelBandServer) -> None:
-    """One command each. What can't be done answers with a sentence, as the request's error and in a message."""
+    """One command each. What can't be done is told the user once: the client that has asked by itself, and ours, get the request's error;
+    for any other it is a message, and the answer is ``{"refused": sentence}``, since Neovim and Emacs show an error again, in its raw form.
+    """
     for handler, kinds in COMMANDS.items():
         server.command(_name(handler))(_checked(server, _name(handler), handler, kinds))
 
@@ -67,6 +69,8 @@ def _checked(server: KernelBandServer, name: str, handler: Handler, kinds: tuple
         except KernelBandError as error:
             if handler not in QUIET:
                 refusals.tell(server, of_error(error), _about(kinds, arguments))
+                if not pages.opens_itself(server):
+                    return {"refused": words(error.message)}
             raise Refused(words(error.message)) from error
 
     # pygls asks of the first argument's type whether it is a server: Any is no class before Python 3.11, and every server is an object.

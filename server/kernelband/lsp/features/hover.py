@@ -10,9 +10,11 @@ from lsprotocol import types
 from kernelband.errors import HistoryError
 from kernelband.lsp.document_view import View
 from kernelband.lsp.features.costs import line_costs
+from kernelband.lsp.features.pages import opens_itself
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.hover_text import Compiled, constexpr_hover, kernel_hover, launch_hover, line_hover
 from kernelband.lsp.index import place
+from kernelband.lsp.markdown import as_text
 from kernelband.lsp.original import Original
 from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
@@ -43,7 +45,16 @@ def register(server: KernelBandServer) -> None:
             known = _compiled(server, params.text_document.uri, kernel)
             text = await _text(server, finding_of(server, view.snapshot.uri, kernel), (what, word.group()), standing, known)
         span = view.now.range(Span(*word.span()), server.encoding)
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), span) if text else None
+        return types.Hover(_content(server, text), span) if text else None
+
+
+def _content(server: KernelBandServer, markdown: str) -> types.MarkupContent:
+    """As the client can show it: Emacs without a Markdown mode takes only plain text."""
+    text = server.client_capabilities.text_document
+    kinds = text.hover.content_format if text is not None and text.hover is not None else None
+    if kinds and types.MarkupKind.Markdown not in kinds:
+        return types.MarkupContent(types.MarkupKind.PlainText, as_text(markdown))
+    return types.MarkupContent(types.MarkupKind.Markdown, markdown)
 
 
 def under(view: View, word: re.Match[str], at: int) -> tuple[Kernel, str] | None:
@@ -89,5 +100,5 @@ async def _text(server: KernelBandServer, finding: Finding, of: tuple[str, str],
             problem = error.message
     if what == "name":
         stale, taken = (standing.stale, standing.taken) if standing is not None else ("", None)
-        return kernel_hover(finding, original, problem, stale, taken, compiled=known)
+        return kernel_hover(finding, original, problem, stale, taken, compiled=known, pictures=opens_itself(server))
     return launch_hover(finding, original) if what == "launch" else constexpr_hover(finding, original, word)

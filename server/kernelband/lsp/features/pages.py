@@ -134,8 +134,11 @@ async def _file(server: KernelBandServer, parts: tuple[str, ...], text: str) -> 
 
 
 async def _shown(server: KernelBandServer, where: Shown) -> Shown:
+    if opens_itself(server):
+        return where
     window = server.client_capabilities.window
-    if opens_itself(server) or window is None or window.show_document is None or not window.show_document.support:
+    if window is None or window.show_document is None or not window.show_document.support:  # Neovim before 0.9, eglot
+        server.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"To see it, open {where.path or where.uri}"))
         return where
     params = types.ShowDocumentParams(where.uri, external=False, take_focus=True)
     try:
