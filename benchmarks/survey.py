@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from recorded import CORRECT
 from surveyed import Entry
 
@@ -24,13 +24,11 @@ from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
 from kernelband.propose import Author
-from kernelband.search import record
 from kernelband.search._lab import Lab
 from kernelband.search.arms import ARMS
-from kernelband.search.baseline import Baseline
-from kernelband.search.candidate import Candidate
-from kernelband.search.preparer import identity_key, outside_kernels
+from kernelband.search.preparation import Baseline
 from kernelband.search.programs import Programs
+from kernelband.search.trial import Trial, outcome_of
 from kernelband.source import compose
 from kernelband.source.model import text_hash
 from kernelband.strategies import Facts, Proposal
@@ -70,7 +68,7 @@ class Survey:
     programs: Programs
     cases: tuple[Case, ...]
     base: Baseline
-    rank: Callable[[Candidate], Forecast]
+    rank: Callable[[Trial], Forecast]
     facts: Callable[[int], Facts]
     plan: Plan
     objective: str = "device"
@@ -101,8 +99,8 @@ class Survey:
         begin = time.monotonic()
         self.entries.append(Entry.original(self.base, self.cases))
         self._texts[_text(self.programs.texts(0))] = 0
-        if name := identity_key(self.base.identity):
-            self._known[name] = 0
+        if self.base.compiled.identity:
+            self._known[self.base.compiled.identity] = 0
         parents = [0]
         try:
             for depth in range(1, self.plan.depth + 1):
@@ -130,7 +128,7 @@ class Survey:
         try:
             while (entry := self._next(until)) is not None:
                 if self.plan.dry and entry.candidate is not None:
-                    self.programs.add(entry.id, entry.candidate.patch, entry.candidate.facts)
+                    self.programs.add(entry.id, entry.candidate.proposal.patch, entry.candidate.facts)
                     entry.candidate = None
                 else:
                     self._execute(entry)
@@ -178,7 +176,7 @@ class Survey:
             patch = compose(self.programs.patch(arm[0]), proposal.patch, base)
             after = patch.apply(base)
             files = self.lab.keep(after, [f.path for f in patch.files])
-            candidate = Candidate(arm[0], self.author.name, proposal, patch, after, files)
+            candidate = Trial(arm[0], self.author.name, evolve(proposal, patch=patch), files)
             found.append(Entry.of(len(self.entries) + len(found), depth, rank, candidate))
             texts[found[-1].id] = after
         with self._change:
@@ -235,16 +233,15 @@ class Survey:
             entry.failed("oom" if fault_of(error) == "oom" else "compile_error", error.message, time.monotonic() - begin)
             return
         entry.compile_s = time.monotonic() - begin
-        candidate.specialised, candidate.facts, candidate.traffic = built.specialised, built.facts, built.traffic
-        candidate.identity = identity(built.specialised, built.facts, outside_kernels(built.specialised, self.programs.base))
-        name = identity_key(candidate.identity)
+        candidate.built = built
+        name = candidate.identity = identity(built.specialised, built.facts, self.programs.base.kernel_names)
         with self._change:
             same = self._known.setdefault(name, entry.id) if name else entry.id
             if same != entry.id:
                 entry.duplicate_of(same, name)
                 return
             candidate.forecast = self.rank(candidate)  # under the lock: made for one thread
-            entry.compiled(name, candidate, self.base.profiler)
+            entry.compiled(name, candidate, self.base.compiled.profiler)
             self._ready.setdefault((entry.parent, entry.strategy), []).append(entry)
             self._change.notify_all()
 
@@ -294,18 +291,18 @@ class Survey:
         if self.executed % 50 == 0:
             self.tell(self.count())
 
-    def _judged(self, entry: Entry, candidate: Candidate, verdict: Verdict) -> None:
-        outcome = record.outcome(verdict.result)
+    def _judged(self, entry: Entry, candidate: Trial, verdict: Verdict) -> None:
+        outcome = outcome_of(verdict.result)
         entry.judged(outcome, verdict)
         score = verdict.result.score
-        if outcome not in CORRECT or score is None or score.value <= 0 or candidate.specialised is None:
+        if outcome not in CORRECT or score is None or score.value <= 0 or candidate.built is None:
             return
         times = {c.case: c.device_after_us if self.objective == "device" else c.call_after_us for c in verdict.result.cases}
-        profiler = self.base.profiler
-        found = profiler.works(candidate.specialised["launches"], candidate.facts, candidate.traffic)
+        profiler = self.base.compiled.profiler
+        found = profiler.works(candidate.launches, candidate.facts, candidate.built.traffic)
         member = profiler.member(entry.id, found, self.base.member.seconds / score.value, times)
         entry.seen(member)
-        self.programs.add(entry.id, candidate.patch, candidate.facts)
+        self.programs.add(entry.id, candidate.proposal.patch, candidate.facts)
 
     # ------------------------------------------------------------ the next depth
 

@@ -56,11 +56,11 @@ class Pull:
     step: int
     parent: int
     strategy: str
-    variant: int | None
-    executed: bool
-    reward_paper: float
-    reward: float
-    outcome: str  # one of OUTCOMES
+    variant: int | None = None
+    executed: bool = False
+    reward_paper: float = 0.0
+    reward: float = 0.0
+    outcome: str = ""  # one of OUTCOMES
     move: str = ""  # of the strategy; its free failures lower its prior
     incumbent: int = 0  # the best variant before this pull
     propensity: float = 1.0  # of the choice that led here
@@ -75,10 +75,10 @@ class Choice:
 
     parent: int
     strategy: str
-    cluster: int
-    score: float
-    propensity: float
-    reason: str
+    cluster: int = 0
+    score: float = 0.0
+    propensity: float = 1.0
+    reason: str = ""
 
 
 @frozen

@@ -11,7 +11,7 @@ from kernelband.errors import ExecutorFault
 from kernelband.hardware import find_device
 from kernelband.search._base import Member, Pull
 from kernelband.search.frontier import Frontier
-from kernelband.search.instruments import FIRST_S, LIMIT_S, Instruments, room_of
+from kernelband.search.profile import FIRST_S, LIMIT_S, Instruments, room_of
 from tests.unit.hardware.conftest import make_work
 
 H200 = find_device("h200")
