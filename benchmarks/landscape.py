@@ -158,7 +158,7 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
     cases = tuple(captured.cases)
     proof = choose_proof(setup.workspace, setup.program, captured.entry, setup.choice.there)  # of what launched the kernel, as a run's
     compiled = preparation.read(lab, setup.program, preparation.forecast_cases(cases, measured=lab.measured))
-    cases = tuple(c for c in cases if c["id"] not in compiled.late)
+    cases = tuple(c for c in cases if c["id"] not in compiled.built.late)
     task = Task(cases, options.objective, proof)
     judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=say)
     timing = tuple(c for c in cases if c["role"] == "time")
@@ -173,8 +173,7 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
         workspace = Workspace.for_file(options.path, texts)
         return find_program(workspace, options.path, setup.program.kernel.place.qualname)
 
-    programs = Programs(setup.program, find)
-    programs.set_facts(0, compiled.facts)
+    programs = Programs(setup.program, find, compiled.built.facts)
     triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
     def facts(parent: int) -> Facts:

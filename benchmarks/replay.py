@@ -19,8 +19,7 @@ import numpy as np
 from attrs import define, evolve, field
 from recorded import CORRECT, UNMEASURED, Landscape, Node
 
-from kernelband.search._base import Choice, Member, Policy, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Choice, Member, Policy, Pull
 from kernelband.search.frontier import reward, reward_paper
 from kernelband.search.preparer import Ordering
 

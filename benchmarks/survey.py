@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 
 from attrs import define, evolve, field, frozen
 from recorded import CORRECT
@@ -24,8 +25,8 @@ from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
 from kernelband.propose import Author
+from kernelband.search._base import ARMS
 from kernelband.search._lab import Lab
-from kernelband.search.arms import ARMS
 from kernelband.search.preparation import Baseline
 from kernelband.search.programs import Programs
 from kernelband.search.trial import Trial, outcome_of
@@ -98,7 +99,7 @@ class Survey:
         """
         begin = time.monotonic()
         self.entries.append(Entry.original(self.base, self.cases))
-        self._texts[_text(self.programs.texts(0))] = 0
+        self._texts[_text(self.programs.base.texts)] = 0
         if self.base.compiled.identity:
             self._known[self.base.compiled.identity] = 0
         parents = [0]
@@ -128,7 +129,7 @@ class Survey:
         try:
             while (entry := self._next(until)) is not None:
                 if self.plan.dry and entry.candidate is not None:
-                    self.programs.add(entry.id, entry.candidate.proposal.patch, entry.candidate.facts)
+                    self.programs.trials[entry.id] = entry.candidate
                     entry.candidate = None
                 else:
                     self._execute(entry)
@@ -169,7 +170,7 @@ class Survey:
                 self._change.notify_all()
 
     def _add(self, arm: Arm, proposals: Sequence[Proposal], depth: int) -> None:
-        base = dict(self.programs.texts(0))
+        base = dict(self.programs.base.texts)
         found: list[Entry] = []
         texts: dict[int, dict[str, str]] = {}
         for rank, proposal in enumerate(proposals):
@@ -177,7 +178,8 @@ class Survey:
             after = patch.apply(base)
             files = self.lab.keep(after, [f.path for f in patch.files])
             candidate = Trial(arm[0], self.author.name, evolve(proposal, patch=patch), files)
-            found.append(Entry.of(len(self.entries) + len(found), depth, rank, candidate))
+            candidate.number = len(self.entries) + len(found)
+            found.append(Entry.of(candidate.number, depth, rank, candidate))
             texts[found[-1].id] = after
         with self._change:
             self.entries += found
@@ -233,7 +235,7 @@ class Survey:
             entry.failed("oom" if fault_of(error) == "oom" else "compile_error", error.message, time.monotonic() - begin)
             return
         entry.compile_s = time.monotonic() - begin
-        candidate.built = built
+        candidate.built, candidate.facts = built, built.facts
         name = candidate.identity = identity(built.specialised, built.facts, self.programs.base.kernel_names)
         with self._change:
             same = self._known.setdefault(name, entry.id) if name else entry.id
@@ -300,9 +302,10 @@ class Survey:
         times = {c.case: c.device_after_us if self.objective == "device" else c.call_after_us for c in verdict.result.cases}
         profiler = self.base.compiled.profiler
         found = profiler.works(candidate.launches, candidate.facts, candidate.built.traffic)
-        member = profiler.member(entry.id, found, self.base.member.seconds / score.value, times)
+        seconds = self.base.member.seconds / score.value, fmean(times.values()) * 1e-6
+        member = profiler.member(entry.id, seconds, found, times)
         entry.seen(member)
-        self.programs.add(entry.id, candidate.proposal.patch, candidate.facts)
+        self.programs.trials[entry.id] = candidate
 
     # ------------------------------------------------------------ the next depth
 
@@ -318,7 +321,7 @@ class Survey:
         return list(dict.fromkeys([*chosen, *drawn]))
 
     def _may_be_parent(self, entry: Entry) -> bool:
-        return entry.may_be_parent if not self.plan.dry else entry.id in self.programs
+        return entry.may_be_parent if not self.plan.dry else entry.id in self.programs.trials
 
     def count(self) -> str:
         """One line for people."""

@@ -42,9 +42,9 @@ class Entry:
     @classmethod
     def original(cls, base: Baseline, cases: Sequence[Case]) -> Entry:
         """Node 0."""
-        entry = cls(0, 0, "", 0, 0, "original", facts=dict(base.compiled.facts))
+        entry = cls(0, 0, "", 0, 0, "original", facts=dict(base.compiled.built.facts))
         entry.row = {"move": "", "key": "", "what": "the original", "numerics": "exact", "parameters": {}}
-        entry.row["launches"] = _launches(base.compiled.profiler.device, base.compiled.found, None)
+        entry.row["launches"] = _launches(base.compiled.profiler.device, base.compiled.profiler.before, None)
         entry.row["times_us"] = {"device": base.device_us, "call": base.call_us, "noise": base.noise}
         entry.row["timing"] = [c["id"] for c in cases if c["role"] == "time"]
         entry.seen(base.member)
@@ -85,7 +85,7 @@ class Entry:
             self.forecast_score = candidate.forecast.score
             self.value = math.log(max(self.forecast_score, 1e-6))
             self.row["forecast"] = {"score": candidate.forecast.score, "tier": candidate.forecast.tier, "fact": candidate.forecast.fact}
-        self.row["headroom"] = dict(profiler.member(self.id, found, 1.0, None).headroom)
+        self.row["headroom"] = dict(profiler.member(self.id, (1.0, 1.0), found, None).headroom)
 
     def judged(self, outcome: str, verdict: Verdict) -> None:
         """What the device said."""

@@ -81,14 +81,14 @@ def _measurements(time: CaseTime, candidate: Candidate, place: Place) -> list[Me
             candidate.id,
             time["case"],
             place.stage,
-            place.process,
-            place.after + i,
-            pair["input_set"],
-            quantity,
-            pair["original_us"],
-            pair["variant_us"],
-            time["method"],
-            time["disturbed"],
+            process=place.process,
+            pair=place.after + i,
+            input_set=pair["input_set"],
+            quantity=quantity,
+            original_us=pair["original_us"],
+            variant_us=pair["variant_us"],
+            method=time["method"],
+            disturbed=time["disturbed"],
         )
         for quantity in quantities
         for i, pair in enumerate(time[quantity])

@@ -35,7 +35,7 @@ class Written:
 
 @define
 class Builder:
-    """Of one run. ``trials`` are those that were executed, by number; ``seen`` holds the keys that were proposed, by parent."""
+    """Of one run. ``seen`` holds the keys that were proposed, by parent."""
 
     lab: Lab
     author: Author
@@ -43,7 +43,6 @@ class Builder:
     cases: tuple[Case, ...]
     profiler: Profiler
     facts: Callable[[int], Facts]  # of a parent
-    trials: dict[int, Trial] = field(factory=dict[int, Trial])
     seen: dict[int, set[str]] = field(factory=dict[int, set[str]])
     seconds: dict[str, float] = field(factory=dict[str, float])  # spent here, by step; beside the device
     _tried: dict[int, dict[str, Tried]] = field(factory=dict[int, dict[str, Tried]])  # by parent and key, for authors that learn
@@ -51,7 +50,7 @@ class Builder:
     _texts: set[str] = field(factory=set[str])
 
     def __attrs_post_init__(self) -> None:
-        self._texts.add(_digest(self.programs.texts(0)))
+        self._texts.add(_digest(self.programs.base.texts))
 
     def know(self, name: str) -> None:
         """An identity that no trial may have again: the original's, and of what was executed before a resume."""
@@ -73,7 +72,7 @@ class Builder:
         except KernelBandError:  # an edit took the kernel out of sight: nothing can be built on this parent
             return Written()
         if isinstance(self.author, Informed):
-            lineage = tuple(t.proposal.what for t in chain_of(self.trials, parent))
+            lineage = tuple(t.proposal.what for t in chain_of(self.programs.trials, parent))
             self.author.inform(Story(lineage, tuple(self._tried.get(parent, {}).values())))
         draft = self.author.write(program, strategy, self.facts(parent), seen, limit)
         seen |= {p.key for p in draft.proposals}
@@ -83,11 +82,11 @@ class Builder:
 
     def trial(self, parent: int, proposal: Proposal, author: str) -> Trial:
         """Of a proposal, with its patch to the run's base texts; nothing is compiled yet."""
-        base = dict(self.programs.texts(0))
+        base = dict(self.programs.base.texts)
         patch = compose(self.programs.patch(parent), proposal.patch, base)
         texts = patch.apply(base)
         files = self.lab.keep(texts, [f.path for f in patch.files])
-        out = Trial.of(self.trials.get(parent), evolve(proposal, patch=patch), author, files)
+        out = Trial.of(self.programs.trials.get(parent), evolve(proposal, patch=patch), author, files)
         out.text = _digest(texts)
         return out
 
@@ -128,7 +127,8 @@ class Builder:
             self.tell(trial, outcome, f"{error.message} {error.detail}".strip())
             return outcome
         trial.built = job.result()
-        trial.identity = identity(trial.built.specialised, trial.built.facts, self.programs.base.kernel_names)
+        trial.facts = trial.built.facts
+        trial.identity = identity(trial.built.specialised, trial.facts, self.programs.base.kernel_names)
         if trial.identity in self._known:
             self.tell(trial, "duplicate")
             return "duplicate"

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Any, cast
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.hardware import Device
@@ -23,30 +23,25 @@ from kernelband_worker.wire import CompileFacts, LaunchSpec, SpecialiseResult, T
 ORIGINAL_S = 240.0  # and of the original where no case is left without it
 
 
+@define(eq=False)
 class Build:
     """Queued by ``begin``; what comes of it goes to ``out``."""
 
-    def __init__(
-        self,
-        pool: CompilePool,
-        device: Device,
-        files: VariantFiles | None,
-        specialised: SpecialiseResult,
-        out: Future[Built],
-        *,
-        turn: int,
-        timed: Sequence[str],
-        counting: Future[TrafficResult] | None = None,
-    ) -> None:
-        self._counting, self._turn, self._timed = counting, turn, timed
-        self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
-        self._facts: dict[str, CompileFacts] = {}
-        self._error: BaseException | None = None
-        self._jobs: dict[str, Future[dict[str, Any]]] = {}
-        self._left = 0
-        self._late: list[str] = []  # launches of the original that took too long, while others may do without them
-        self._last = True  # a launch that takes too long ends it
-        self._lock = threading.RLock()
+    _pool: CompilePool
+    _device: Device
+    _files: VariantFiles | None
+    _specialised: SpecialiseResult
+    _out: Future[Built]
+    _turn: int = field(kw_only=True)
+    _timed: Sequence[str] = field(kw_only=True)
+    _counting: Future[TrafficResult] | None = field(kw_only=True, default=None)
+    _facts: dict[str, CompileFacts] = field(init=False, factory=dict[str, CompileFacts])
+    _error: BaseException | None = field(init=False, default=None)
+    _jobs: dict[str, Future[dict[str, Any]]] = field(init=False, factory=dict[str, Future[dict[str, Any]]])
+    _left: int = field(init=False, default=0)
+    _late: list[str] = field(init=False, factory=list[str])  # launches of the original that took too long, while others may do without them
+    _last: bool = field(init=False, default=True)  # a launch that takes too long ends it
+    _lock: threading.RLock = field(init=False, factory=threading.RLock)
 
     def begin(self) -> None:
         """Queue one job for each distinct launch."""

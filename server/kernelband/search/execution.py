@@ -15,11 +15,11 @@ from kernelband.history.records import PullRow
 from kernelband.judge.protocol import Candidate as Judged
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
-from kernelband.search._base import Choice, Member, Pull
+from kernelband.search._base import CORRECT, Choice, Member, Pull
 from kernelband.search.events import TrialEnded
 from kernelband.search.frontier import reward, reward_paper
 from kernelband.search.session import Session, Stopwatch
-from kernelband.search.trial import CORRECT, Moved, Trial, outcome_of, pull_row
+from kernelband.search.trial import Moved, Trial, outcome_of, pull_row
 
 
 @define
@@ -45,15 +45,15 @@ class Execution:
         best, incumbent = s.frontier.best, s.leader
         trial.outcome = self._outcome(trial, result)
         pull = evolve(trial.pull(step, trial.outcome), incumbent=incumbent, propensity=choice.propensity)
-        member, mean = self._member(trial, result)
-        if trial.outcome in CORRECT and member is not None and mean is not None:
+        member = self._member(trial, result)
+        if trial.outcome in CORRECT and member is not None:
             if trial.forecast is not None:
                 member = evolve(member, forecast=trial.forecast.score)
             gain = reward(best.seconds, member.seconds, counts=trial.outcome in ("faster", "likely_faster"))
-            pull = evolve(pull, reward=gain, reward_paper=reward_paper(s.frontier.means[trial.parent], mean))
-            trial.member, trial.mean_seconds = member, mean
-            s.frontier.add(member, mean)
-            s.programs.add(number, p.patch, trial.facts)
+            paper = reward_paper(s.frontier[trial.parent].mean_seconds, member.mean_seconds)
+            pull = evolve(pull, reward=gain, reward_paper=paper)
+            trial.member = member
+            s.frontier.add(member)
         s.builder.tell(trial, trial.outcome, result.reason)
         self._append(pull, p.key, choice.reason)
         self._commit(trial, verdict, watch)
@@ -125,27 +125,27 @@ class Execution:
             return trial.forecast.tier.replace(" ", "_") if trial.forecast is not None else "unclear"
         return outcome_of(result) if result.correctness != "untested" else "inconclusive"
 
-    def _member(self, trial: Trial, result: Result) -> tuple[Member | None, float | None]:
-        """What it is on the frontier, and its arithmetic mean over timing cases in seconds; neither after a fault or without a time.
+    def _member(self, trial: Trial, result: Result) -> Member | None:
+        """What it is on the frontier; None after a fault or without a time.
 
         Tells the trial what its launches do, and which facts became better and worse by it.
         """
         s = self.s
         if result.fault != "none" or trial.built is None:
-            return None, None
-        original, base_mean, parent = s.frontier[0], s.frontier.means[0], s.trials.get(trial.parent)
+            return None
+        original, parent = s.frontier[0], s.trials.get(trial.parent)
         trial.works = found = s.profile.works(trial.launches, trial.facts, trial.built.traffic)
         trial.moved = self._moved(s.profile.before, found)
         if parent is not None and parent.works is not None:
             trial.moved_here = self._moved(parent.works, found)
         if not s.lab.measured:
             score = max(trial.forecast.score if trial.forecast is not None else 1.0, 1e-6)
-            return s.profile.member(trial.number, found, original.seconds / score, None), base_mean / score
+            return s.profile.member(trial.number, (original.seconds / score, original.mean_seconds / score), found, None)
         if result.score is None or result.score.value <= 0:
-            return None, None
+            return None
         times = {c.case: c.device_after_us if s.options.objective == "device" else c.call_after_us for c in result.cases}
-        seconds = original.seconds / result.score.value
-        return s.profile.member(trial.number, found, seconds, times), fmean(times.values()) * 1e-6
+        seconds = original.seconds / result.score.value, fmean(times.values()) * 1e-6
+        return s.profile.member(trial.number, seconds, found, times)
 
     def _moved(self, before: Sequence[Work], after: Sequence[Work]) -> Moved:
         moved = changes(self.s.lab.device, before, after)
@@ -163,8 +163,7 @@ class Execution:
         trial.started, trial.seconds = watch.started, watch.seconds
         with s.journal.during("commit", trial.number):
             trial.clock = watch.spans(s.journal.clock.snapshot())
-            form = s.programs.form(trial.number, trial.proposal.patch)
-            rows = trial.to_rows(s.journal.run, verdict, form, s.options.objective)
+            rows = trial.to_rows(s.journal.run, verdict, s.programs.form(trial), s.options.objective)
             trials.write(s.journal.store, evolve(rows, pulls=tuple(self._late)))
             self._late.clear()
         s.trials[trial.number] = trial

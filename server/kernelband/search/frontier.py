@@ -8,23 +8,20 @@ from statistics import fmean
 
 from attrs import define, evolve, field, frozen
 
-from kernelband.search._base import Member
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Member
 from kernelband_worker.wire import CompileFacts
 
 
 @define
 class Frontier:
-    """Members in the order of their making, with what is exhausted. ``means``: arithmetic mean of the cases' seconds, by variant."""
+    """Members in the order of their making, with what is exhausted."""
 
     _members: dict[int, Member] = field(factory=dict[int, Member])
     _exhausted: dict[int, set[str]] = field(factory=dict[int, set[str]])
-    means: dict[int, float] = field(factory=dict[int, float])
 
-    def add(self, member: Member, mean_seconds: float) -> None:
+    def add(self, member: Member) -> None:
         """A correct variant."""
         self._members[member.variant] = member
-        self.means[member.variant] = mean_seconds
 
     def exhaust(self, variant: int, strategy: str) -> None:
         """Nothing is left of this strategy for this parent."""

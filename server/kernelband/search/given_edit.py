@@ -16,15 +16,15 @@ from kernelband.history.records import BEFORE, SAVED, FinalRow, TrialRow
 from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
 from kernelband.search import finish
-from kernelband.search._base import Choice
+from kernelband.search._base import CORRECT, Choice
 from kernelband.search.choice_by_size import STRICTEST_FIRST
 from kernelband.search.events import ArmChosen, CandidatesCompiled
 from kernelband.search.execution import Execution
 from kernelband.search.options import Options
 from kernelband.search.session import Session
-from kernelband.search.start import entry_file
-from kernelband.search.trial import CORRECT, Trial
-from kernelband.source import Workspace, between, committed_text, find_program, form, require_parsable
+from kernelband.search.start import read
+from kernelband.search.trial import Trial
+from kernelband.source import Workspace, between, committed_text, form, require_parsable
 from kernelband.source.model import Program
 from kernelband.strategies import Numerics, Proposal
 from kernelband_worker.wire import Case, CheckResult
@@ -108,7 +108,7 @@ def proposal(s: Session) -> Proposal:
     """The edit as if a move had made it."""
     # What an edit does to numbers is not known: as much as it may.
     numerics: Numerics = next(n for n in reversed(STRICTEST_FIRST) if n in s.options.allowed)
-    patch = between(s.programs.texts(0), s.options.edited)
+    patch = between(s.programs.base.texts, s.options.edited)
     count = len(patch.files)
     what = f"your edit of {s.programs.base.kernel.place.name}" + (f" in {count} files" if count > 1 else "")
     why = f"asked for, against {s.options.against}"
@@ -174,7 +174,7 @@ def given_edit(options: Options, against: str | None, before: Mapping[str, str] 
     """
     if before and against is not None:
         raise UsageError("The original is given twice: give --against or --against-overlay.")
-    now = _program(options, options.overlays)
+    _, now = read(options)
     if against is None:
         against = BEFORE if before else SAVED if _is_unsaved(options, now) else HEAD
     old = {options.path: now.texts[options.path], **before} if before else _texts(now, against, options.path)
@@ -196,7 +196,7 @@ def _is_unsaved(options: Options, now: Program) -> bool:
     if all(saved.get(path) == text for path, text in now.texts.items() if path in options.overlays):
         return False
     try:
-        before = _program(evolve(options, kernel=now.kernel.place.qualname), {**options.overlays, **saved})
+        _, before = read(evolve(options, kernel=now.kernel.place.qualname, overlays={**options.overlays, **saved}))
     except SourceError:  # what is saved is no program: then it is no original either
         return False
     return form(before) != form(now)
@@ -224,15 +224,6 @@ def _original(options: Options, old: Mapping[str, str], against: str, kernel: st
         raise SourceError(f"{options.path} is not in {against}, so there is nothing to compare with: name another original with --against.")
     require_parsable(old[options.path], f"{options.path} ({against})")
     try:
-        return _program(evolve(options, kernel=kernel), {**options.overlays, **old})
+        return read(evolve(options, kernel=kernel, overlays={**options.overlays, **old}))[1]
     except SourceError as error:
         raise SourceError(f"The original of {kernel} can't be found in {against}: {error.message}") from error
-
-
-def _program(options: Options, overlays: Mapping[str, str]) -> Program:
-    workspace = Workspace.for_file(options.path, overlays, entry=entry_file(options.entry, options.path))
-    require_parsable(workspace.read(options.path), options.path)
-    program = find_program(workspace, options.path, options.kernel)
-    for path, text in program.texts.items():
-        require_parsable(text, path)
-    return program

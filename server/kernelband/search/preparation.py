@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
 from kernelband.hardware import Device
-from kernelband.hardware.work import Work, works
+from kernelband.hardware.work import works
 from kernelband.history import kernel_key, runs, trials
 from kernelband.history.records import LEFT_OUT, CaseRow
 from kernelband.history.values import finite
@@ -38,7 +38,7 @@ from kernelband.source.model import Program
 from kernelband.strategies import Facts, fixed_blocks
 from kernelband.workload import capture_first, choose_proof
 from kernelband.workload.capture import within
-from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
+from kernelband_worker.wire import Case
 
 
 @define
@@ -102,13 +102,13 @@ class Preparation:
         """
         setup, journal, lab = self.setup, self.journal, self.setup.lab
         compiled = read(lab, setup.program, forecast_cases(cases, measured=lab.measured))
-        self._leave_out(compiled.late, cases)
-        cases = tuple(c for c in cases if c["id"] not in compiled.late)
+        late = compiled.built.late
+        self._leave_out(late, cases)
+        cases = tuple(c for c in cases if c["id"] not in late)
         about = forecast_cases(cases, measured=lab.measured)
         task = Task(cases, setup.options.objective, self.setup.proof)
         judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: journal.emit(Noted(text)))
-        programs = Programs(setup.program, self._find)
-        programs.set_facts(0, compiled.facts)
+        programs = Programs(setup.program, self._find, compiled.built.facts)
         triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
         def facts(parent: int) -> Facts:
@@ -117,8 +117,8 @@ class Preparation:
         builder = Builder(lab, setup.author, programs, cases=about, profiler=compiled.profiler, facts=facts)
         builder.know(compiled.identity)
         preparer = Preparer(builder, lambda: setup.budget.left)
-        session = Session(setup.options, journal, judge, setup.policy, preparer, cases=cases, launches=compiled.launches)
-        return session, compiled
+        launches = tuple(compiled.built.specialised["launches"])
+        return Session(setup.options, journal, judge, setup.policy, preparer, cases=cases, launches=launches), compiled
 
     def measure(self, session: Session, compiled: Compiled) -> Baseline:
         """Everything about the original.
@@ -129,17 +129,16 @@ class Preparation:
         begin = time.monotonic()
         base = take(session.lab, session.judge, compiled, session.options.objective)
         self.first_s = time.monotonic() - begin
-        session.frontier.add(base.member, base.mean_seconds)
+        session.frontier.add(base.member)
         return base
 
     def write(self, base: Baseline) -> None:
         """The original as variant 0, with its measurements and facts."""
-        run, facts, found = self.journal.run, base.compiled.facts, base.compiled.found
-        shape = form(self.setup.program)
+        run, found = self.journal.run, base.compiled.profiler.before
         rows = trials.Rows(
-            variants=(original_row(run, base.member, found, self._outside, mean_seconds=base.mean_seconds, form=shape),),
+            variants=(original_row(run, base.member, found, self._outside, form=form(self.setup.program)),),
             measurements=measurement_rows(run, 0, "baseline", base.measurements),
-            facts=facts_rows(run, 0, facts),
+            facts=facts_rows(run, 0, base.compiled.built.facts),
         )
         with self.journal.during("commit"):
             trials.write(self.journal.store, rows)
@@ -165,14 +164,11 @@ class Preparation:
 
 @frozen
 class Compiled:
-    """What is known of the original before it is timed."""
+    """What is known of the original before it is timed: the profiler has its launches."""
 
     profiler: Profiler
-    facts: dict[str, CompileFacts] = field(repr=False)
+    built: Built = field(repr=False)
     identity: str
-    found: tuple[Work, ...] = field(repr=False)
-    launches: tuple[LaunchSpec, ...] = field(repr=False)
-    late: frozenset[str] = frozenset()  # cases that it takes too long to compile for
 
 
 @frozen
@@ -181,7 +177,6 @@ class Baseline:
 
     compiled: Compiled
     member: Member
-    mean_seconds: float
     measurements: tuple[Measurement, ...] = field(default=(), repr=False)
     device_us: dict[str, float] = field(factory=dict[str, float])
     call_us: dict[str, float] = field(factory=dict[str, float])
@@ -226,16 +221,8 @@ def read(lab: Lab, program: Program, cases: tuple[Case, ...]) -> Compiled:
     built = compile_original(lab, program, cases)
     cases = tuple(c for c in cases if c["id"] not in built.late)
     timing = tuple(c for c in cases if c["role"] == "time") or cases  # a forecast is about what is timed
-    launches = tuple(built.specialised["launches"])
-    found = works(launches, built.facts, timing, built.traffic)
-    return Compiled(
-        Profiler(lab.device, timing, found),
-        built.facts,
-        identity=identity(built.specialised, built.facts, program.kernel_names),
-        found=found,
-        launches=launches,
-        late=built.late,
-    )
+    profiler = Profiler(lab.device, timing, works(built.specialised["launches"], built.facts, timing, built.traffic))
+    return Compiled(profiler, built, identity(built.specialised, built.facts, program.kernel_names))
 
 
 def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline:
@@ -244,10 +231,9 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     Raises:
         KernelBandError: it can't be timed.
     """
-    profiler, found = compiled.profiler, compiled.found
+    profiler, found = compiled.profiler, compiled.profiler.before
     if not lab.measured:
-        seconds, mean = expected_seconds(lab.device, found)
-        return Baseline(compiled, profiler.member(0, found, seconds, None), mean)
+        return Baseline(compiled, profiler.member(0, expected_seconds(lab.device, found), found, None))
     timing = judge.task.of_role("time")
     if not timing:
         raise WorkloadError("No case of the program can be timed: each is refused by replay. Name another entry with --entry.")
@@ -257,11 +243,10 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     profiler.took_us.update(device_us)
     times = device_us if objective == "device" else call_us
     noise = {c["id"]: _noise(counted, c["id"], objective) for c in timing}
-    seconds = geometric_mean(list(times.values())) * 1e-6
+    seconds = geometric_mean(list(times.values())) * 1e-6, fmean(times.values()) * 1e-6
     return Baseline(
         compiled,
-        profiler.member(0, found, seconds, times),
-        mean_seconds=fmean(times.values()) * 1e-6,
+        profiler.member(0, seconds, found, times),
         measurements=block.measurements,
         device_us=device_us,
         call_us=call_us,
@@ -272,8 +257,8 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
 def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence[Case]) -> tuple[str, ...]:
     """For people: one line for each distinct compilation of the kernel."""
     out: list[str] = []
-    for facts in by_target(baseline.compiled.facts, program.kernel.place.qualname):
-        work = next((w for w in baseline.compiled.found if w.facts["key"] == facts["key"]), None)
+    for facts in by_target(baseline.compiled.built.facts, program.kernel.place.qualname):
+        work = next((w for w in baseline.compiled.profiler.before if w.facts["key"] == facts["key"]), None)
         held = work.occupancy(device) if work is not None else None
         spilled = (facts["spill_store_bytes"] or 0) + (facts["spill_load_bytes"] or 0)
         parts = [

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from attrs import define, field, frozen
 
 from kernelband.propose.boundary import unseen_host
-from kernelband.search._base import Choice
+from kernelband.search._base import FAILED, FREE, Choice
 from kernelband.search._lab import Built
 from kernelband.search.builder import Builder
 from kernelband.search.frontier import Outlook
@@ -28,10 +28,6 @@ WAIT_SHARE = 0.1  # of the seconds left, for the rest of what an arm compiles wh
 STALL_S = 3.0
 #: Seconds that the device waits at least for better than what is ready: about as long as a trial takes.
 BRIEF_S = 1.0
-#: Outcomes that speak against a move once it is compiled.
-FAILED = frozenset({"wrong", "nondeterministic", "rejected", "crashed", "timeout", "oom"})
-#: And those that say nothing of it: what doesn't compile or is known already never gets here.
-FREE = frozenset({"compile_error", "duplicate", "nothing_left"})
 
 Lost = list[tuple[Trial, str]]
 
@@ -46,7 +42,7 @@ class Ordering:
 
     def learn(self, strategy: str, move: str, key: str, outcome: str) -> None:
         """What came of a proposal: a move that often fails comes later, the same proposal for another parent last."""
-        if outcome in FREE:
+        if outcome in FREE:  # says nothing of the move: what doesn't compile or is known already never gets to the device
             return
         for name in (f"{strategy}.{move}", key):
             self._outcomes.setdefault(name, []).append(outcome not in FAILED)

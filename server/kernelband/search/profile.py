@@ -56,20 +56,18 @@ class Profiler:
         """Of a variant against the original."""
         return forecast(self.device, self.before, self.works(specs, facts, traffic), self.took_us)
 
-    def member(self, variant: int, found: Sequence[Work], seconds: float, times_us: Mapping[str, float] | None) -> Member:
+    def member(self, variant: int, seconds: tuple[float, float], found: Sequence[Work], times_us: Mapping[str, float] | None) -> Member:
         """A frontier member.
 
         Args:
             variant: its number; 0 is the original.
+            seconds: geometric and arithmetic mean over timing cases: measured, or the forecast's.
             found: its launches.
-            seconds: geometric mean over timing cases: measured, or the forecast's.
             times_us: measured time by case; None in predicted mode, where the formula's own time stands in.
         """
         held = [w.occupancy(self.device).fraction for w in found]
-        facts = [w.facts for w in found]
-        return Member(
-            variant, seconds, features(seconds, facts, 100 * fmean(held) if held else 0.0), headroom(self.device, found, times_us)
-        )
+        seen = features(seconds[0], [w.facts for w in found], 100 * fmean(held) if held else 0.0)
+        return Member(variant, seconds[0], seen, headroom(self.device, found, times_us), mean_seconds=seconds[1])
 
 
 def headroom(device: Device, found: Sequence[Work], times_us: Mapping[str, float] | None) -> dict[str, float]:
@@ -144,7 +142,7 @@ class Instruments:
             works = [w for w in found(at) if w.case == self.case["id"]]
             room = self._headroom(at, works, ask)
             if room:
-                frontier.add(evolve(frontier[at], headroom=room), frontier.means[at])
+                frontier.add(evolve(frontier[at], headroom=room))
                 changed.append(at)
         return tuple(changed)
 

@@ -101,21 +101,21 @@ def restore(s: Session, store: Store) -> None:
         s.count("proposed", pull.outcome != "nothing_left")
         s.count("compiled", pull.outcome != "nothing_left" and not failed)
     outcomes = {p.variant: p.outcome for p in pulls if p.variant is not None}
-    scale, base = _scale(s, rows[0]), dict(s.programs.texts(0))
+    scale, base = _scale(s, rows[0]), dict(s.programs.base.texts)
     for said in trials.trials(store, run):
         row = rows[said.variant]
-        patch, known = patch_from_json(row.patch), facts.get(row.id, {})
+        patch = patch_from_json(row.patch)
         files = s.lab.keep(patch.apply(base), [f.path for f in patch.files])
         trial = Trial.from_rows(row, said, s.trials.get(row.parent or 0), files, s.options.objective)
-        trial.outcome, trial.works = outcomes[row.id], works_of(row, known)
+        trial.outcome, trial.facts = outcomes[row.id], facts.get(row.id, {})
+        trial.works = works_of(row, trial.facts)
         s.trials[trial.number] = trial
         builder.know(row.identity)
         builder.tell(trial, trial.outcome, said.reason)
-        s.programs.add(row.id, patch, known)
-        if trial.member is not None and row.mean_seconds is not None:
-            seconds = trial.member.seconds * scale
-            times = (math.log1p(seconds * 1e3), *trial.member.features[1:])
-            s.frontier.add(evolve(trial.member, seconds=seconds, features=times), row.mean_seconds * scale)
+        if trial.member is not None:
+            seconds, mean = trial.member.seconds * scale, trial.member.mean_seconds * scale
+            features = (math.log1p(seconds * 1e3), *trial.member.features[1:])
+            s.frontier.add(evolve(trial.member, seconds=seconds, features=features, mean_seconds=mean))
         s.count("executed")
 
 

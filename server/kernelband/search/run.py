@@ -163,7 +163,7 @@ class _Run:
         if session.leader == 0:
             loop.see(base.device_us)
         if options.objective == "device":
-            loop.launches = only_launches(lab.device, timing, compiled.found, base.device_us)
+            loop.launches = only_launches(lab.device, timing, session.profile.before, base.device_us)
         loop.run()
         verified = finish.confirm(session)
         best = (verified[0] if verified else None) if lab.measured else finish.bet(session)

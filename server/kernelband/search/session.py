@@ -162,7 +162,7 @@ class Session:
     @property
     def trials(self) -> dict[int, Trial]:
         """What was executed, by number; a variant has the number of its trial."""
-        return self.builder.trials
+        return self.builder.programs.trials
 
     def count(self, what: str, by: int = 1) -> None:
         """Proposed, compiled, executed, verified ..."""

@@ -99,7 +99,8 @@ def prepare(
         listen(Noted(f"Waiting for the GPU: {lock['holder']} measures on it ({lock['waited_s']:.0f} s so far)."))
 
     with clock.span("start"):
-        workspace, program, first = read(options)
+        workspace, program = read(options)
+        first = choose(workspace, program, options.entry)  # refused before a worker is started
         if earlier is not None:
             resume.require_same_texts(db, earlier, program.texts)
         lab = start_lab(
@@ -153,7 +154,7 @@ def make_author(options: Options, tell: Callable[[str], None], left: Callable[[]
     if options.model is None:
         raise UsageError("No model is named: give --model NAME, or set KERNELBAND_MODEL.")
     model = ModelAuthor(options.model, tell, left, alone=options.author == "model")
-    spent = earlier.summary.get("model", {}) if earlier is not None else {}
+    spent: dict[str, Any] = earlier.summary.get("model", {}) if earlier is not None else {}
     for what in ("calls", "read", "written"):
         setattr(model.spending, what, int(spent.get(what, 0)))
     return model if options.author == "model" else Both(model, Rewriter())
@@ -199,19 +200,18 @@ def run_row(setup: Setup, number: str) -> RunRow:
     )
 
 
-def read(options: Options) -> tuple[Workspace, Program, Choice]:
-    """The text, the kernel in it with its host functions, and the entries that could show it at work.
+def read(options: Options) -> tuple[Workspace, Program]:
+    """The text, and the kernel in it with its host functions.
 
     Raises:
         SourceError: no such file or kernel, or text that isn't Python.
-        WorkloadError: no entry.
     """
     workspace = Workspace.for_file(options.path, options.overlays, entry=entry_file(options.entry, options.path))
     require_parsable(workspace.read(options.path), options.path)
     program = find_program(workspace, options.path, options.kernel)
     for path, text in program.texts.items():
         require_parsable(text, path)
-    return workspace, program, choose(workspace, program, options.entry)
+    return workspace, program
 
 
 def entry_file(entry: str | None, path: str) -> str | None:

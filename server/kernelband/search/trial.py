@@ -22,8 +22,6 @@ from kernelband.source import patch_from_json, patch_to_json
 from kernelband.strategies import Proposal
 from kernelband_worker.wire import CompileFacts, LaunchSpec, VariantFiles
 
-#: Outcomes after which a variant may be a parent.
-CORRECT = ("faster", "slower", "inconclusive", "equal", "likely_faster", "unclear", "likely_slower")
 #: Facts that became better, and facts that became worse; the largest first.
 Moved = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -45,17 +43,17 @@ class Trial:
     text: str = field(default="", repr=False)  # a hash of its files
 
     built: Built | None = field(default=None, repr=False)
+    facts: dict[str, CompileFacts] = field(factory=dict[str, CompileFacts], repr=False)  # what compiling said, by LaunchSpec key
     identity: str = ""  # a name for its program (``judge.identity``)
     forecast: Forecast | None = None
     problem: str = ""  # the compiler's sentence when it did not compile
 
     number: int = 0
-    outcome: str = ""  # one of search._base.OUTCOMES
+    outcome: str = ""  # its pull's
     works: tuple[Work, ...] | None = field(default=None, repr=False)  # its launches, as far as they are known
     moved: Moved = field(default=((), ()), repr=False)  # against the original
     moved_here: Moved | None = field(default=None, repr=False)  # against its parent; None: that is the original, or not known
     member: Member | None = field(default=None, repr=False)  # on the frontier; None: it can't be a parent
-    mean_seconds: float | None = None  # arithmetic mean over timing cases
     score: float | None = None  # of screening
     cases: Mapping[str, Ratio] = field(factory=dict[str, Ratio], repr=False)  # screening by timing case, in the objective
     started: float = 0.0  # time of day
@@ -78,11 +76,6 @@ class Trial:
     def arm(self) -> tuple[int, str]:
         """Parent and strategy."""
         return self.parent, self.proposal.strategy
-
-    @property
-    def facts(self) -> dict[str, CompileFacts]:
-        """What compiling said, by LaunchSpec key."""
-        return self.built.facts if self.built is not None else {}
 
     @property
     def launches(self) -> Sequence[LaunchSpec]:
@@ -144,7 +137,6 @@ class Trial:
             patch=patch_to_json(p.patch),
             identity=self.identity,
             forecast=said,
-            mean_seconds=self.mean_seconds,
             form=form,
             **_member_columns(self.member),
         )
@@ -164,7 +156,7 @@ class Trial:
             why=row.why,
         )
         out = cls.of(parent, proposal, row.author, files)
-        out.number, out.identity, out.member, out.mean_seconds = row.id, row.identity, member_of(row), row.mean_seconds
+        out.number, out.identity, out.member = row.id, row.identity, member_of(row)
         out.score, out.seconds, out.cases = said.score, said.seconds, _ratios(said.result, objective)
         return out
 
@@ -179,7 +171,7 @@ def chain_of(trials: Mapping[int, Trial], number: int) -> list[Trial]:
 
 
 def outcome_of(result: Result) -> str:
-    """One word for the log (search._base.OUTCOMES)."""
+    """One word for the log (search._base.Pull)."""
     if result.fault != "none":
         return result.fault
     if result.correctness in ("wrong", "nondeterministic"):
@@ -191,22 +183,21 @@ def outcome_of(result: Result) -> str:
 
 
 def original_row(
-    run: str, member: Member, works: Sequence[Work] = (), out_of_bounds: Sequence[Mapping[str, Any]] = (), **more: Any
+    run: str, member: Member, works: Sequence[Work] = (), out_of_bounds: Sequence[Mapping[str, Any]] = (), *, form: str | None
 ) -> VariantRow:
-    """The original as variant 0, with its launches, and with the accesses out of bounds that the interpreter saw (``CaptureResult``);
-    ``more``: the columns that a number of the run's can't tell (``mean_seconds``, ``form``).
-    """
+    """The original as variant 0, with its launches, and with the accesses out of bounds that the interpreter saw (``CaptureResult``)."""
     said = {"launches": works_to_json(works), "out_of_bounds": [dict(x) for x in out_of_bounds]}
     words = {"strategy": "", "move": "", "key": "", "numerics": "exact", "what": "the original", "why": "", "author": "you", "identity": ""}
-    return VariantRow(run=run, id=0, parent=None, parameters={}, patch=[], forecast=said, **words, **_member_columns(member), **more)
+    return VariantRow(run=run, id=0, parent=None, parameters={}, patch=[], forecast=said, form=form, **words, **_member_columns(member))
 
 
 def member_of(row: VariantRow) -> Member | None:
     """The frontier's member that the row was; None when it wasn't on the frontier."""
-    if row.seconds is None or row.features is None:
+    if row.seconds is None or row.mean_seconds is None or row.features is None:
         return None
     score = row.forecast.get("score")
-    return Member(row.id, row.seconds, tuple(row.features), dict(row.headroom or {}), forecast=1.0 if score is None else float(score))
+    known = {"forecast": 1.0 if score is None else float(score), "mean_seconds": row.mean_seconds}
+    return Member(row.id, row.seconds, tuple(row.features), dict(row.headroom or {}), **known)
 
 
 def final_row(run: str, number: int, verdict: Verdict) -> FinalRow:
@@ -246,7 +237,8 @@ def pull_of(row: PullRow) -> Pull:
 def _member_columns(member: Member | None) -> dict[str, Any]:
     if member is None:
         return {}
-    return {"seconds": member.seconds, "features": list(member.features), "headroom": dict(member.headroom)}
+    columns = {"seconds": member.seconds, "mean_seconds": member.mean_seconds}
+    return columns | {"features": list(member.features), "headroom": dict(member.headroom)}
 
 
 def _score(result: Result) -> dict[str, float | None]:
@@ -256,5 +248,5 @@ def _score(result: Result) -> dict[str, float | None]:
 
 def _ratios(result: Mapping[str, Any], objective: str) -> dict[str, Ratio]:
     """Of a result as its row has it: the ratio in the objective by timing case, but for those whose spread is unknown."""
-    found = {c["case"]: Ratio(**c[objective]) for c in result["cases"]}
-    return {case: r for case, r in found.items() if None not in (r.value, r.low, r.high) and r.low > 0}
+    found = {c["case"]: c[objective] for c in result["cases"]}
+    return {case: Ratio(**r) for case, r in found.items() if None not in r.values() and r["low"] > 0}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelband.search._base import Member
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Member
 from kernelband.search.frontier import Outlook, offered
 
 MEMBERS = tuple(Member(i, 1e-3, (0.0,) * 5, {}, exhausted=frozenset({"fusion"})) for i in (0, 1))

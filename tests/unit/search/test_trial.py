@@ -18,7 +18,7 @@ WORK = make_work(dram_bytes=1e9, moved_bytes=1e9, flops=1e8, dot_flops=0.0, sect
 
 
 def row_of(*works):
-    return original_row("run", Member(0, 1.0, (1.0,), {}), works, mean_seconds=1.0, form="f")
+    return original_row("run", Member(0, 1.0, (1.0,), {}), works, form="f")
 
 
 def test_launches_come_back_as_they_were_kept():
@@ -30,7 +30,7 @@ def test_launches_come_back_as_they_were_kept():
 
 def test_accesses_out_of_bounds_are_kept_with_the_original():
     seen = {"path": "k.py", "line": 3, "kind": "load", "message": "load past the end of x"}
-    row = original_row("run", Member(0, 1.0, (1.0,), {}), (WORK,), (seen,), mean_seconds=1.0, form="f")
+    row = original_row("run", Member(0, 1.0, (1.0,), {}), (WORK,), (seen,), form="f")
     assert json.loads(json.dumps(row.forecast))["out_of_bounds"] == [seen]
     assert works_of(row, {"code": WORK.facts}) == (WORK,)
 
