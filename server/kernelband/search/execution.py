@@ -166,4 +166,5 @@ class Execution:
             rows = trial.to_rows(s.journal.run, verdict, s.programs.form(trial), s.options.objective)
             trials.write(s.journal.store, evolve(rows, pulls=tuple(self._late)))
             self._late.clear()
+        trial.built = None  # nobody asks again what it launches and moves: a run may have hundreds of trials
         s.trials[trial.number] = trial

@@ -28,7 +28,7 @@ KNOWN = {
 }
 
 
-def _is_known(_: object, option: attrs.Attribute[str], value: str) -> None:
+def _is_known(_: object, option: attrs.Attribute[Any], value: Any) -> None:
     names, listed = KNOWN[option.name]
     if value not in names:
         raise UsageError(f"There is no {option.name} {value!r}: choose {listed}.")

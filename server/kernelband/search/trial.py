@@ -196,8 +196,9 @@ def member_of(row: VariantRow) -> Member | None:
     if row.seconds is None or row.mean_seconds is None or row.features is None:
         return None
     score = row.forecast.get("score")
-    known = {"forecast": 1.0 if score is None else float(score), "mean_seconds": row.mean_seconds}
-    return Member(row.id, row.seconds, tuple(row.features), dict(row.headroom or {}), **known)
+    forecast = 1.0 if score is None else float(score)
+    headroom = dict(row.headroom or {})
+    return Member(row.id, row.seconds, tuple(row.features), headroom, forecast=forecast, mean_seconds=row.mean_seconds)
 
 
 def final_row(run: str, number: int, verdict: Verdict) -> FinalRow:
