@@ -22,8 +22,7 @@ from kernelband.hardware.forecast import Forecast
 from kernelband.judge.faults import fault_of
 from kernelband.judge.identity import identity
 from kernelband.judge.judge import Judge
-from kernelband.judge.protocol import Candidate as Judged
-from kernelband.judge.protocol import Verdict
+from kernelband.judge.protocol import Candidate, Verdict
 from kernelband.propose import Author
 from kernelband.search._base import ARMS
 from kernelband.search._lab import Lab
@@ -276,7 +275,7 @@ class Survey:
         assert candidate is not None
         begin = time.monotonic()
         try:
-            verdict = self.judge.screen(self.lab.measuring(), Judged(candidate.files, candidate.proposal.numerics))
+            verdict = self.judge.screen(self.lab.measuring(), Candidate(candidate.files, candidate.proposal.numerics))
             self._errors = 0
         except KernelBandError as error:
             self._errors += 1

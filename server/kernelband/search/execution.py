@@ -12,8 +12,7 @@ from kernelband.hardware.changes import changes
 from kernelband.hardware.work import Work
 from kernelband.history import trials
 from kernelband.history.records import PullRow
-from kernelband.judge.protocol import Candidate as Judged
-from kernelband.judge.protocol import Verdict
+from kernelband.judge.protocol import Candidate, Verdict
 from kernelband.judge.result import Result
 from kernelband.search._base import CORRECT, Choice, Member, Pull
 from kernelband.search.events import TrialEnded
@@ -107,7 +106,7 @@ class Execution:
         original's.
         """
         s = self.s
-        judged = Judged(trial.files, trial.proposal.numerics)
+        judged = Candidate(trial.files, trial.proposal.numerics)
         judge = s.judge.screen if s.lab.measured else s.judge.interpret
         if not trial.isolated:
             return judge(s.lab.measuring(), judged)

@@ -12,8 +12,7 @@ from kernelband.history import trials
 from kernelband.history.records import ArmRow
 from kernelband.judge import specialisations
 from kernelband.judge.final import final
-from kernelband.judge.protocol import Candidate as Judged
-from kernelband.judge.protocol import Verdict
+from kernelband.judge.protocol import Candidate, Verdict
 from kernelband.search import choice_by_size
 from kernelband.search.clusters import replay, representative
 from kernelband.search.events import FinalEnded, Noted
@@ -108,10 +107,10 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
         KernelBandError: what isn't a variant's fault.
     """
     run, facts = s.journal.run, s.programs.facts
-    candidates: list[Judged] = []
+    candidates: list[Candidate] = []
     for trial in chosen:
         said = specialisations.remark(facts(0), facts(trial.number), sum(c["replayable"] for c in s.cases))
-        candidates.append(Judged(trial.files, trial.proposal.numerics, ours=not trial.isolated, remark=said))
+        candidates.append(Candidate(trial.files, trial.proposal.numerics, ours=not trial.isolated, remark=said))
     choice = choice_by_size.chooser(s, chosen[0].number)
     if choice is not None:
         ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}

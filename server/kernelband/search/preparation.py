@@ -18,8 +18,7 @@ from kernelband.history.values import finite
 from kernelband.judge.blocks import Place
 from kernelband.judge.identity import identity
 from kernelband.judge.judge import Judge
-from kernelband.judge.protocol import Candidate as Judged
-from kernelband.judge.protocol import Measurement, Task
+from kernelband.judge.protocol import Candidate, Measurement, Task
 from kernelband.judge.statistics import log_ratio, of_pairs
 from kernelband.search import resume
 from kernelband.search._base import Member
@@ -237,7 +236,7 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     timing = judge.task.of_role("time")
     if not timing:
         raise WorkloadError("No case of the program can be timed: each is refused by replay. Name another entry with --entry.")
-    block = judge.measure(lab.measuring(), Judged(None), timing, judge.settings.pairs, Place("screening", 0))
+    block = judge.measure(lab.measuring(), Candidate(None), timing, judge.settings.pairs, Place("screening", 0))
     counted = [m for m in block.measurements if not m.superseded]
     device_us, call_us = ({c["id"]: _median(counted, c["id"], q) for c in timing} for q in ("device", "call"))
     profiler.took_us.update(device_us)

@@ -8,9 +8,10 @@ import pytest
 from attrs import evolve
 
 from kernelband.hardware import Device
-from kernelband.judge import Candidate, Judge, Task
 from kernelband.judge.identity import identity
+from kernelband.judge.judge import Judge
 from kernelband.judge.numerics import judge_check
+from kernelband.judge.protocol import Candidate, Task
 from kernelband.judge.speed_of_light import floor_of, too_fast
 from tests.unit.judge.simulation import SimulatedExecutor, case
 

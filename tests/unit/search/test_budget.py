@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kernelband.errors import UsageError
-from kernelband.judge import Settings
+from kernelband.judge.protocol import Settings
 from kernelband.search import events, finish
 from kernelband.search.budget import DEFAULT_SECONDS, Budget, PhaseClock
 
