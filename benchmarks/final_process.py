@@ -28,8 +28,10 @@ import attrs
 import kernelband
 from kernelband.cli.target import Target
 from kernelband.errors import KernelBandError
-from kernelband.judge import Candidate, FinalReport, Judge, Measurement, Settings, Task, final
 from kernelband.judge.comparison import counted
+from kernelband.judge.final import final
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Candidate, FinalReport, Measurement, Settings, Task
 from kernelband.judge.statistics import log_ratio, of_processes
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program

@@ -32,13 +32,13 @@ from kernelband.history.values import finite
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Task
 from kernelband.propose import Author, Rewriter
-from kernelband.search import baseline as baselines
-from kernelband.search.candidate import Candidate
+from kernelband.search import preparation
+from kernelband.search.builder import expected
 from kernelband.search.events import Event, Noted
 from kernelband.search.options import Options
 from kernelband.search.programs import Programs
-from kernelband.search.ranker import Ranker
 from kernelband.search.start import Setup, StartLab, prepare
+from kernelband.search.trial import Trial
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import Program
@@ -157,13 +157,13 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
     )
     cases = tuple(captured.cases)
     proof = choose_proof(setup.workspace, setup.program, captured.entry, setup.choice.there)  # of what launched the kernel, as a run's
-    compiled = baselines.read(lab, setup.program, baselines.forecast_cases(cases, measured=lab.measured))
-    cases = tuple(c for c in cases if c["id"] not in compiled.late)
+    compiled = preparation.read(lab, setup.program, preparation.forecast_cases(cases, measured=lab.measured))
+    cases = tuple(c for c in cases if c["id"] not in compiled.built.late)
     task = Task(cases, options.objective, proof)
     judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=say)
     timing = tuple(c for c in cases if c["role"] == "time")
-    about = baselines.forecast_cases(cases, measured=lab.measured)
-    base = baselines.take(lab, judge, compiled, options.objective)
+    about = preparation.forecast_cases(cases, measured=lab.measured)
+    base = preparation.take(lab, judge, compiled, options.objective)
     say(
         f"{len(cases)} cases, {len(timing)} timed: "
         + ", ".join(f"{c['arguments']} {base.device_us.get(c['id'], 0):.1f} µs" for c in timing)
@@ -173,18 +173,17 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
         workspace = Workspace.for_file(options.path, texts)
         return find_program(workspace, options.path, setup.program.kernel.place.qualname)
 
-    programs = Programs(setup.program, find)
-    programs.set_facts(0, base.facts)
+    programs = Programs(setup.program, find, compiled.built.facts)
     triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
     def facts(parent: int) -> Facts:
         return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, frozenset(options.allowed))
 
-    def from_code(candidate: Candidate) -> Forecast:
-        specs = candidate.specialised["launches"] if candidate.specialised is not None else []
-        return base.profiler.forecast(specs, candidate.facts, None)
+    def rank(candidate: Trial) -> Forecast:
+        if lab.measured:
+            return expected(lab, compiled.profiler, candidate)
+        return compiled.profiler.forecast(candidate.launches, candidate.facts, None)  # the interpreter would take seconds for each
 
-    rank = Ranker(lab, base.profiler).rank if lab.measured else from_code  # the interpreter would take seconds for each
     plan = Plan(
         seconds=given.seconds - (time.monotonic() - begin),
         depth=given.depth,

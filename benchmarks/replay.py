@@ -19,10 +19,9 @@ import numpy as np
 from attrs import define, evolve, field
 from recorded import CORRECT, UNMEASURED, Landscape, Node
 
-from kernelband.search._base import Choice, Member, Policy, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Choice, Member, Policy, Pull
 from kernelband.search.frontier import reward, reward_paper
-from kernelband.search.ordering import Ordering
+from kernelband.search.preparer import Ordering
 
 MARGIN = log(1.02)  # a difference below 2 % is not called one (judge.statistics)
 NORMAL = 1.96  # half-widths of 95 % intervals over standard errors

@@ -11,8 +11,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from recorded import CORRECT
 from surveyed import Entry
 
@@ -21,16 +22,13 @@ from kernelband.hardware.forecast import Forecast
 from kernelband.judge.faults import fault_of
 from kernelband.judge.identity import identity
 from kernelband.judge.judge import Judge
-from kernelband.judge.protocol import Candidate as Judged
-from kernelband.judge.protocol import Verdict
+from kernelband.judge.protocol import Candidate, Verdict
 from kernelband.propose import Author
-from kernelband.search import record
+from kernelband.search._base import ARMS
 from kernelband.search._lab import Lab
-from kernelband.search.arms import ARMS
-from kernelband.search.baseline import Baseline
-from kernelband.search.candidate import Candidate
-from kernelband.search.preparer import identity_key, outside_kernels
+from kernelband.search.preparation import Baseline
 from kernelband.search.programs import Programs
+from kernelband.search.trial import Trial, outcome_of
 from kernelband.source import compose
 from kernelband.source.model import text_hash
 from kernelband.strategies import Facts, Proposal
@@ -70,7 +68,7 @@ class Survey:
     programs: Programs
     cases: tuple[Case, ...]
     base: Baseline
-    rank: Callable[[Candidate], Forecast]
+    rank: Callable[[Trial], Forecast]
     facts: Callable[[int], Facts]
     plan: Plan
     objective: str = "device"
@@ -100,9 +98,9 @@ class Survey:
         """
         begin = time.monotonic()
         self.entries.append(Entry.original(self.base, self.cases))
-        self._texts[_text(self.programs.texts(0))] = 0
-        if name := identity_key(self.base.identity):
-            self._known[name] = 0
+        self._texts[_text(self.programs.base.texts)] = 0
+        if self.base.compiled.identity:
+            self._known[self.base.compiled.identity] = 0
         parents = [0]
         try:
             for depth in range(1, self.plan.depth + 1):
@@ -130,7 +128,7 @@ class Survey:
         try:
             while (entry := self._next(until)) is not None:
                 if self.plan.dry and entry.candidate is not None:
-                    self.programs.add(entry.id, entry.candidate.patch, entry.candidate.facts)
+                    self.programs.trials[entry.id] = entry.candidate
                     entry.candidate = None
                 else:
                     self._execute(entry)
@@ -171,15 +169,16 @@ class Survey:
                 self._change.notify_all()
 
     def _add(self, arm: Arm, proposals: Sequence[Proposal], depth: int) -> None:
-        base = dict(self.programs.texts(0))
+        base = dict(self.programs.base.texts)
         found: list[Entry] = []
         texts: dict[int, dict[str, str]] = {}
         for rank, proposal in enumerate(proposals):
             patch = compose(self.programs.patch(arm[0]), proposal.patch, base)
             after = patch.apply(base)
             files = self.lab.keep(after, [f.path for f in patch.files])
-            candidate = Candidate(arm[0], self.author.name, proposal, patch, after, files)
-            found.append(Entry.of(len(self.entries) + len(found), depth, rank, candidate))
+            candidate = Trial(arm[0], self.author.name, evolve(proposal, patch=patch), files)
+            candidate.number = len(self.entries) + len(found)
+            found.append(Entry.of(candidate.number, depth, rank, candidate))
             texts[found[-1].id] = after
         with self._change:
             self.entries += found
@@ -235,16 +234,15 @@ class Survey:
             entry.failed("oom" if fault_of(error) == "oom" else "compile_error", error.message, time.monotonic() - begin)
             return
         entry.compile_s = time.monotonic() - begin
-        candidate.specialised, candidate.facts, candidate.traffic = built.specialised, built.facts, built.traffic
-        candidate.identity = identity(built.specialised, built.facts, outside_kernels(built.specialised, self.programs.base))
-        name = identity_key(candidate.identity)
+        candidate.built, candidate.facts = built, built.facts
+        name = candidate.identity = identity(built.specialised, built.facts, self.programs.base.kernel_names)
         with self._change:
             same = self._known.setdefault(name, entry.id) if name else entry.id
             if same != entry.id:
                 entry.duplicate_of(same, name)
                 return
             candidate.forecast = self.rank(candidate)  # under the lock: made for one thread
-            entry.compiled(name, candidate, self.base.profiler)
+            entry.compiled(name, candidate, self.base.compiled.profiler)
             self._ready.setdefault((entry.parent, entry.strategy), []).append(entry)
             self._change.notify_all()
 
@@ -277,7 +275,7 @@ class Survey:
         assert candidate is not None
         begin = time.monotonic()
         try:
-            verdict = self.judge.screen(self.lab.measuring(), Judged(candidate.files, candidate.proposal.numerics))
+            verdict = self.judge.screen(self.lab.measuring(), Candidate(candidate.files, candidate.proposal.numerics))
             self._errors = 0
         except KernelBandError as error:
             self._errors += 1
@@ -294,18 +292,19 @@ class Survey:
         if self.executed % 50 == 0:
             self.tell(self.count())
 
-    def _judged(self, entry: Entry, candidate: Candidate, verdict: Verdict) -> None:
-        outcome = record.outcome(verdict.result)
+    def _judged(self, entry: Entry, candidate: Trial, verdict: Verdict) -> None:
+        outcome = outcome_of(verdict.result)
         entry.judged(outcome, verdict)
         score = verdict.result.score
-        if outcome not in CORRECT or score is None or score.value <= 0 or candidate.specialised is None:
+        if outcome not in CORRECT or score is None or score.value <= 0 or candidate.built is None:
             return
         times = {c.case: c.device_after_us if self.objective == "device" else c.call_after_us for c in verdict.result.cases}
-        profiler = self.base.profiler
-        found = profiler.works(candidate.specialised["launches"], candidate.facts, candidate.traffic)
-        member = profiler.member(entry.id, found, self.base.member.seconds / score.value, times)
+        profiler = self.base.compiled.profiler
+        found = profiler.works(candidate.launches, candidate.facts, candidate.built.traffic)
+        seconds = self.base.member.seconds / score.value, fmean(times.values()) * 1e-6
+        member = profiler.member(entry.id, seconds, found, times)
         entry.seen(member)
-        self.programs.add(entry.id, candidate.patch, candidate.facts)
+        self.programs.trials[entry.id] = candidate
 
     # ------------------------------------------------------------ the next depth
 
@@ -321,7 +320,7 @@ class Survey:
         return list(dict.fromkeys([*chosen, *drawn]))
 
     def _may_be_parent(self, entry: Entry) -> bool:
-        return entry.may_be_parent if not self.plan.dry else entry.id in self.programs
+        return entry.may_be_parent if not self.plan.dry else entry.id in self.programs.trials
 
     def count(self) -> str:
         """One line for people."""

@@ -14,9 +14,9 @@ from kernelband.hardware.work import Work
 from kernelband.history.values import finite, works_to_json
 from kernelband.judge.protocol import Verdict
 from kernelband.search._base import Member
-from kernelband.search.baseline import Baseline
-from kernelband.search.candidate import Candidate
+from kernelband.search.preparation import Baseline
 from kernelband.search.profile import Profiler
+from kernelband.search.trial import Trial
 from kernelband.source import patch_to_json
 from kernelband_worker.wire import Case, CompileFacts, LaunchSpec
 
@@ -33,7 +33,7 @@ class Entry:
     outcome: str
     row: dict[str, Any] = field(factory=dict[str, Any], repr=False)
     facts: dict[str, CompileFacts] = field(factory=dict[str, CompileFacts], repr=False)
-    candidate: Candidate | None = field(default=None, repr=False)
+    candidate: Trial | None = field(default=None, repr=False)
     same_as: int | None = None
     forecast_score: float | None = None
     compile_s: float = 0.0
@@ -42,21 +42,21 @@ class Entry:
     @classmethod
     def original(cls, base: Baseline, cases: Sequence[Case]) -> Entry:
         """Node 0."""
-        entry = cls(0, 0, "", 0, 0, "original", facts=dict(base.facts))
+        entry = cls(0, 0, "", 0, 0, "original", facts=dict(base.compiled.built.facts))
         entry.row = {"move": "", "key": "", "what": "the original", "numerics": "exact", "parameters": {}}
-        entry.row["launches"] = _launches(base.profiler.device, base.found, None)
+        entry.row["launches"] = _launches(base.compiled.profiler.device, base.compiled.profiler.before, None)
         entry.row["times_us"] = {"device": base.device_us, "call": base.call_us, "noise": base.noise}
         entry.row["timing"] = [c["id"] for c in cases if c["role"] == "time"]
         entry.seen(base.member)
         return entry
 
     @classmethod
-    def of(cls, number: int, depth: int, rank: int, candidate: Candidate) -> Entry:
+    def of(cls, number: int, depth: int, rank: int, candidate: Trial) -> Entry:
         """A proposal that nothing is known of yet."""
         p = candidate.proposal
         entry = cls(number, candidate.parent, p.strategy, depth, rank, UNMEASURED, candidate=candidate)
         entry.row = {"move": p.move, "key": p.key, "what": p.what, "why": p.why, "numerics": p.numerics, "parameters": p.parameters}
-        entry.row["patch"] = patch_to_json(candidate.patch)
+        entry.row["patch"] = patch_to_json(p.patch)
         return entry
 
     @property
@@ -74,18 +74,18 @@ class Entry:
         self.outcome, self.compile_s, self.candidate = outcome, compile_s, None
         self.row["reason"] = reason
 
-    def compiled(self, name: str, candidate: Candidate, profiler: Profiler) -> None:
+    def compiled(self, name: str, candidate: Trial, profiler: Profiler) -> None:
         """What the compiler and the forecast said."""
-        assert candidate.specialised is not None
+        assert candidate.built is not None
         self.facts = dict(candidate.facts)
-        specs = candidate.specialised["launches"]
-        found = profiler.works(specs, candidate.facts, candidate.traffic)
+        specs = candidate.launches
+        found = profiler.works(specs, candidate.facts, candidate.built.traffic)
         self.row |= {"identity": name, "launches": _launches(profiler.device, found, specs)}
         if candidate.forecast is not None:
             self.forecast_score = candidate.forecast.score
             self.value = math.log(max(self.forecast_score, 1e-6))
             self.row["forecast"] = {"score": candidate.forecast.score, "tier": candidate.forecast.tier, "fact": candidate.forecast.fact}
-        self.row["headroom"] = dict(profiler.member(self.id, found, 1.0, None).headroom)
+        self.row["headroom"] = dict(profiler.member(self.id, (1.0, 1.0), found, None).headroom)
 
     def judged(self, outcome: str, verdict: Verdict) -> None:
         """What the device said."""

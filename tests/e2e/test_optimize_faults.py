@@ -11,7 +11,7 @@ from attrs import frozen
 
 from kernelband.history import Store, trials
 from kernelband.history.records import PullRow
-from kernelband.judge import Settings
+from kernelband.judge.protocol import Settings
 from kernelband.propose import Draft
 from kernelband.search.options import Options
 from kernelband.search.run import optimize

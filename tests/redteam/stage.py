@@ -9,7 +9,9 @@ from statistics import median
 from typing import Any
 
 from kernelband.hardware import driver_properties, find_device
-from kernelband.judge import Candidate, Judge, Settings, Task, Verdict, final
+from kernelband.judge.final import final
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Candidate, Settings, Task, Verdict
 from kernelband.source import Workspace, find_program
 from kernelband.source.model import text_hash
 from kernelband.worker import Executor, Worker, WorkerCommand

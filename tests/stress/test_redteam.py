@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelband.judge import Verdict
+from kernelband.judge.protocol import Verdict
 from tests.e2e.conftest import worker_python  # noqa: F401 - the fixture
 from tests.redteam.corpus import Cheat, Edited, Reason, Role, cheats, controls
 from tests.redteam.stage import Stage, caught_by, refused

@@ -57,7 +57,7 @@ def verify(target: str, against: str | None, db: str | None, overlays: tuple[str
     require_place(given["proof"])
     place = find_place(db)
     require_search()
-    from kernelband.search.against import given_edit
+    from kernelband.search.given_edit import given_edit
     from kernelband.search.options import Options
     from kernelband.search.run import optimize as search
     from kernelband.search.start import start_if

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from attrs import evolve, field, frozen
@@ -22,11 +22,10 @@ class Place:
 
 @frozen
 class Block:
-    """``shares`` and ``methods`` by case."""
+    """``shares``: of the target kernel in the device time, by case, where it was learnt."""
 
     measurements: tuple[Measurement, ...]
     shares: dict[str, float] = field(factory=dict[str, float])
-    methods: dict[str, str] = field(factory=dict[str, str])
 
 
 def measure(
@@ -38,7 +37,6 @@ def measure(
     place: Place,
     settings: Settings,
     lock: str | None,
-    methods: Mapping[str, str] | None = None,
     profile: bool = False,
 ) -> Block:
     """Times a candidate. A case that was disturbed is measured again, twice at most, then its mark stays.
@@ -49,12 +47,9 @@ def measure(
     """
     found: list[Measurement] = []
     shares: dict[str, float] = {}
-    used: dict[str, str] = {}
     left = list(cases)
     for attempt in range(settings.repeats + 1):
         params: TimeParams = {"variant": candidate.variant, "cases": [c["id"] for c in left], "pairs": pairs, "profile": profile}
-        if methods:
-            params["methods"] = {c["id"]: methods[c["id"]] for c in left if c["id"] in methods}
         deadline = time_deadline(left, pairs, settings)
         result = cast("TimeResult", executor.call("time", params, deadline, lock))
         again: list[Case] = []
@@ -65,13 +60,12 @@ def measure(
                 again.append(case)
                 block = [evolve(m, superseded=True) for m in block]
             found += block
-            used[time["case"]] = time["method"]
             if time["target_share"] is not None:
                 shares[time["case"]] = time["target_share"]
         if not again:
             break
         left = again
-    return Block(tuple(found), shares, used)
+    return Block(tuple(found), shares)
 
 
 def _measurements(time: CaseTime, candidate: Candidate, place: Place) -> list[Measurement]:
@@ -81,14 +75,14 @@ def _measurements(time: CaseTime, candidate: Candidate, place: Place) -> list[Me
             candidate.id,
             time["case"],
             place.stage,
-            place.process,
-            place.after + i,
-            pair["input_set"],
-            quantity,
-            pair["original_us"],
-            pair["variant_us"],
-            time["method"],
-            time["disturbed"],
+            process=place.process,
+            pair=place.after + i,
+            input_set=pair["input_set"],
+            quantity=quantity,
+            original_us=pair["original_us"],
+            variant_us=pair["variant_us"],
+            method=time["method"],
+            disturbed=time["disturbed"],
         )
         for quantity in quantities
         for i, pair in enumerate(time[quantity])

@@ -24,7 +24,6 @@ from kernelband.judge.statistics import MARGIN, Interval, average, log_ratio, of
 from kernelband_worker.wire import Case
 
 ERROR = 0.05  # that any of a final's finalists is called faster, or slower, by chance
-
 WHERE: dict[Quantity, str] = {"device": "on the device", "call": "per call"}
 
 Pairs = dict[str, dict[int, list[Measurement]]]  # by case and process
@@ -158,9 +157,9 @@ def compare(
         performance,
         " ".join(s for s in (reason, *_remarks(rows, shares or {})) if s),
         rows,
-        score.whole.ratio(rules.confidence),
-        math.exp(score.total.centre),
-        math.exp(min(i.centre for i in score.cases.values())),
+        score=score.whole.ratio(rules.confidence),
+        weighted=math.exp(score.total.centre),
+        worst=math.exp(min(i.centre for i in score.cases.values())),
     )
 
 

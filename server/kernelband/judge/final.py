@@ -94,7 +94,7 @@ def _final(
     hidden = Hidden(Room(make_executor, "original-hidden", settings, share), settings.processes * settings.sweeps)
     every = [*originals, hidden.room, *(room for rooms in houses for room in rooms), *(r for f in finalists for r in (f.checks, f.proof))]
     with Crew(every, settings.starts_at_once) as crew:
-        return _Final(judge, crew, originals, hidden, houses, finalists, together).run()
+        return _Final(judge, crew, originals, hidden, houses, finalists=finalists, together=together).run()
 
 
 @define
@@ -313,7 +313,7 @@ class _Final:
         settings = evolve(self.judge.settings, sweeps=SIZE_SWEEPS, repeats=0)
         others = [s for s in here.seats if s.candidate.files is not None and self._of(s).result is None]
         seats, lock = [here.original, *others], self.judge.gpu
-        there = Round(seats, cases, settings, lock, process, "unseen", self.clocks, threads=self.hidden.threads)
+        there = Round(seats, cases, settings, lock, process, stage="unseen", clocks=self.clocks, threads=self.hidden.threads)
         plan = plan_of_sizes(cases, self.plan)
         self._each(there, lambda seat: self._prepare(seat.room, seat.candidate, cases))
         there.sweeps(plan, self._attempt_seat)

@@ -40,4 +40,4 @@ def verdict_of(finalist: Finalist) -> Verdict:
     """What is known of it by now."""
     checked = finalist.checked[-1] if finalist.checked else None
     result = finalist.result or Result()
-    return Verdict(finalist.candidate.id, result, tuple(finalist.found), checked, finalist.seconds, tuple(finalist.unseen))
+    return Verdict(finalist.candidate.id, result, tuple(finalist.found), checked, seconds=finalist.seconds, unseen=tuple(finalist.unseen))

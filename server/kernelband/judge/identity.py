@@ -8,52 +8,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-
-from attrs import field, frozen
+from hashlib import sha256
 
 from kernelband_worker.wire import CompileFacts, SpecialiseResult
 
-Launch = tuple[str, int, int, int, tuple[int, ...], str]
+Launch = tuple[str, int, int, int, tuple[int, ...], str]  # machine code, warps, CTAs, shared bytes, grid, scalars
 
 
-@frozen
-class Identity:
-    """``launches`` by case: code hash, warps, CTAs, shared bytes, grid and scalars of each launch in order. ``hosts``: qualname -> hash."""
-
-    launches: dict[str, tuple[Launch, ...]] = field(factory=dict[str, tuple[Launch, ...]])
-    hosts: dict[str, str] = field(factory=dict[str, str])
-
-
-def identity(specialised: SpecialiseResult, facts: Mapping[str, CompileFacts], hosts: Collection[str]) -> Identity | None:
-    """The identity of a program; None when a launch of it was not compiled, so that nothing can be said.
+def identity(specialised: SpecialiseResult, facts: Mapping[str, CompileFacts], kernels: Collection[str]) -> str:
+    """A name for a program, equal for equal programs only; "" where nothing can be said: it launches nothing, or not all was compiled.
 
     Args:
         specialised: its launches on the cases.
         facts: compile facts by LaunchSpec key.
-        hosts: qualnames of the host functions that may be edited. Kernels are left out: their machine code speaks for them.
+        kernels: qualnames that may be edited and are no host functions: their machine code speaks for them.
     """
     launches: dict[str, list[Launch]] = {}
     for launch in specialised["launches"]:
         compiled = facts.get(launch["key"])
         if compiled is None:
-            return None
+            return ""
         scalars = json.dumps(launch["scalars"], sort_keys=True, default=str)
-        launches.setdefault(launch["case"], []).append(
-            (
-                compiled["code_hash"],
-                compiled["num_warps"],
-                compiled["num_ctas"],
-                compiled["shared_bytes"],
-                tuple(launch["grid"]),
-                scalars,
-            )
-        )
-    hashes = {name: digest for name, digest in specialised["host_hash"].items() if name in hosts}
-    return Identity({case: tuple(found) for case, found in launches.items()}, hashes)
-
-
-def equal(first: Identity | None, second: Identity | None) -> bool:
-    """True only when it is known. The host functions of both must be known wherever either edits one."""
-    if first is None or second is None or not first.launches:
-        return False
-    return first.launches == second.launches and first.hosts == second.hosts
+        shape = compiled["num_warps"], compiled["num_ctas"], compiled["shared_bytes"]
+        launches.setdefault(launch["case"], []).append((compiled["code_hash"], *shape, tuple(launch["grid"]), scalars))
+    if not launches:
+        return ""
+    hosts = {name: digest for name, digest in specialised["host_hash"].items() if name.partition(":")[2] not in kernels}
+    content = sorted((case, tuple(found)) for case, found in launches.items()), sorted(hosts.items())
+    return sha256(repr(content).encode()).hexdigest()[:32]

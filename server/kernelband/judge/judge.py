@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 from attrs import evolve
@@ -119,30 +119,11 @@ class Judge:
     ) -> CheckResult:
         return check(executor, candidate, cases, sets=sets, settings=self.settings, lock=self.gpu, shared=shared, stress=stress)
 
-    def measure(
-        self,
-        executor: Executor,
-        candidate: Candidate,
-        cases: Sequence[Case],
-        pairs: int,
-        place: Place,
-        *,
-        methods: Mapping[str, str] | None = None,
-    ) -> Block:
+    def measure(self, executor: Executor, candidate: Candidate, cases: Sequence[Case], pairs: int, place: Place) -> Block:
         """A block. The first one in the search also learns the target kernel's share of each case."""
         ids = {c["id"] for c in cases}
         profile = place.stage == "screening" and not ids <= self.profiled
-        block = measure(
-            executor,
-            candidate,
-            cases,
-            pairs=pairs,
-            place=place,
-            settings=self.settings,
-            lock=self.gpu,
-            methods=methods,
-            profile=profile,
-        )
+        block = measure(executor, candidate, cases, pairs=pairs, place=place, settings=self.settings, lock=self.gpu, profile=profile)
         if profile:
             self.profiled |= ids
         self.shares.update(block.shares)

@@ -12,7 +12,7 @@ from kernelband.strategies import Facts, Proposal
 
 #: What authors that are models are called in history: this, and the model's name.
 MODEL = "model "
-#: Outcomes of a trial (search._base.OUTCOMES) that its author could mend.
+#: Outcomes of a trial (search._base.Pull) that its author could mend.
 MENDABLE = frozenset({"compile_error", "wrong", "nondeterministic", "crashed"})
 
 
@@ -52,7 +52,7 @@ class Author(Protocol):
 
 @frozen
 class Tried:
-    """What became of a proposal. ``outcome``: one of search._base.OUTCOMES; ``reason``: the exact error, where there was one."""
+    """What became of a proposal. ``outcome``: of its pull (search._base); ``reason``: the exact error, where there was one."""
 
     key: str
     what: str

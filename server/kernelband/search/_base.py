@@ -6,6 +6,8 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from kernelband.strategies._base import Resource
+
 
 @frozen
 class Member:
@@ -25,28 +27,16 @@ class Member:
     exhausted: frozenset[str] = frozenset()  # strategies with nothing left to propose from this parent
     forecast: float = 1.0
     forecasts: dict[str, float] = field(factory=dict[str, float])
+    mean_seconds: float = 0.0  # arithmetic mean over timing cases: the published reward's T
 
 
-#: What can come of a pull. The last four executed nothing; ``pending``: it is on the device while the next choice is prepared.
-OUTCOMES = (
-    "faster",
-    "slower",
-    "inconclusive",
-    "equal",
-    "wrong",
-    "nondeterministic",
-    "rejected",
-    "crashed",
-    "timeout",
-    "oom",
-    "likely_faster",  # predicted mode
-    "unclear",
-    "likely_slower",
-    "pending",
-    "compile_error",
-    "duplicate",
-    "nothing_left",
-)
+#: What can come of a pull, beside ``pending``: it is on the device while the next choice is prepared. After these a variant may be a
+#: parent; the last three are predicted mode's.
+CORRECT = frozenset({"faster", "slower", "inconclusive", "equal", "likely_faster", "unclear", "likely_slower"})
+#: These speak against a move once it is compiled; an ``oom`` may be the compiler's.
+FAILED = frozenset({"wrong", "nondeterministic", "rejected", "crashed", "timeout", "oom"})
+#: These executed nothing.
+FREE = frozenset({"compile_error", "duplicate", "nothing_left"})
 
 
 @frozen
@@ -56,11 +46,11 @@ class Pull:
     step: int
     parent: int
     strategy: str
-    variant: int | None
-    executed: bool
-    reward_paper: float
-    reward: float
-    outcome: str  # one of OUTCOMES
+    variant: int | None = None
+    executed: bool = False
+    reward_paper: float = 0.0
+    reward: float = 0.0
+    outcome: str = ""  # in CORRECT, FAILED or FREE, or pending
     move: str = ""  # of the strategy; its free failures lower its prior
     incumbent: int = 0  # the best variant before this pull
     propensity: float = 1.0  # of the choice that led here
@@ -75,10 +65,10 @@ class Choice:
 
     parent: int
     strategy: str
-    cluster: int
-    score: float
-    propensity: float
-    reason: str
+    cluster: int = 0
+    score: float = 0.0
+    propensity: float = 1.0
+    reason: str = ""
 
 
 @frozen
@@ -91,6 +81,30 @@ class Arm:
     mean_reward: float
     weight: float  # 0 = masked
     why: str
+
+
+@frozen
+class ArmSpec:
+    """A strategy as a policy sees it.
+
+    ``cuts_demand``: it lowers the bytes or operations that are needed, so a saturated target is a reason for it, not against it.
+    """
+
+    name: str
+    target: Resource
+    cuts_demand: bool
+
+
+#: The six arms of a cluster and what each does to the hardware (notes of the published algorithm, version 2), in the published order: ties
+#: go to the lowest index.
+ARMS = (
+    ArmSpec("tiling", "l2", cuts_demand=True),
+    ArmSpec("vectorization", "dram", cuts_demand=False),
+    ArmSpec("fusion", "dram", cuts_demand=True),
+    ArmSpec("pipeline", "sm", cuts_demand=False),
+    ArmSpec("reordering", "sm", cuts_demand=False),
+    ArmSpec("access_layout", "dram", cuts_demand=True),
+)
 
 
 class Policy(Protocol):

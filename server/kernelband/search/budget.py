@@ -89,15 +89,6 @@ class Budget:
         count = max(self.trials - trials_done, 1)
         return max(0.0, (self.left - reserve) / count - per_trial)
 
-    def eta(self, trials_done: int, per_trial: float, reserve: float = 0.0) -> float | None:
-        """Seconds until the end as far as one can tell: by trials at their median pace, or by the clock."""
-        ends: list[float] = []
-        if self.trials is not None and per_trial > 0:
-            ends.append(max(self.trials - trials_done, 0) * per_trial + reserve)
-        if self.seconds is not None:
-            ends.append(max(self.left, 0.0))
-        return min(ends) if ends else None
-
 
 @define
 class PhaseClock:

@@ -43,20 +43,20 @@ def standardised(features: NDArray[np.float64]) -> NDArray[np.float64]:
     return (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
-def kmeans(members: Sequence[Member], k: int = K, seed: int = SEED) -> dict[int, int]:
+def kmeans(members: Sequence[Member]) -> dict[int, int]:
     """Labels of the members: k-means++ on z-scored features. Fewer clusters when fewer distinct points exist."""
     points = standardised(_matrix(members))
-    labels = _labels(tuple(tuple(row) for row in np.round(points, 12).tolist()), k, seed)
+    labels = _labels(tuple(tuple(row) for row in np.round(points, 12).tolist()))
     return {m.variant: label for m, label in zip(members, labels, strict=True)}
 
 
 @lru_cache(maxsize=64)  # a policy without state asks for the same clustering again at every step
-def _labels(points: tuple[tuple[float, ...], ...], k: int, seed: int) -> tuple[int, ...]:
+def _labels(points: tuple[tuple[float, ...], ...]) -> tuple[int, ...]:
     from sklearn.cluster import KMeans  # a second to import, and not needed before the sixth variant # pyright: ignore[reportMissingTypeStubs]
     from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
-    k = min(k, len(set(points)))
-    kmeans_ = cast("Any", KMeans)(n_clusters=k, init="k-means++", n_init="auto", random_state=seed)  # its own types are wrong
+    k = min(K, len(set(points)))
+    kmeans_ = cast("Any", KMeans)(n_clusters=k, init="k-means++", n_init="auto", random_state=SEED)  # its own types are wrong
     with threadpool_limits(1):  # a few dozen points: threads would only wait for each other
         return tuple(cast("list[int]", kmeans_.fit_predict(np.array(points)).tolist()))
 

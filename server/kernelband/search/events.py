@@ -123,7 +123,7 @@ class TrialEnded(Event):
     parent: int
     strategy: str
     what: str
-    outcome: str  # one of search._base.OUTCOMES
+    outcome: str  # search._base.Pull
     reason: str
     seconds: float
     best: int  # variant that leads so far

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
 from attrs import evolve
 
 from kernelband.history import trials
 from kernelband.history.records import ArmRow
 from kernelband.judge import specialisations
 from kernelband.judge.final import final
-from kernelband.judge.protocol import Candidate as Judged
-from kernelband.judge.protocol import Verdict
-from kernelband.search import complement, record
+from kernelband.judge.protocol import Candidate, Verdict
+from kernelband.search import choice_by_size
 from kernelband.search.clusters import replay, representative
 from kernelband.search.events import FinalEnded, Noted
-from kernelband.search.loop import pace
-from kernelband.search.session import Session, Trial
+from kernelband.search.session import Session
+from kernelband.search.trial import Trial, final_row, measurement_rows
 
 CONFIRM = ("faster", "inconclusive")  # what screening may have said of a finalist
 WORTH = 1.02  # an inconclusive one must at least look better
@@ -42,7 +42,7 @@ def finalists(s: Session) -> list[Trial]:
     near = [t for t in able if (t.score or 0) * NEAR >= (able[0].score or 0)]
     first = [*able[:1], *sorted(near, key=lambda t: t.edits)[:1]]
     able.sort(key=lambda t: first.index(t) if t in first else len(first))
-    return complement.in_final(s, able)[: s.judge.settings.finalists]
+    return choice_by_size.in_final(s, able)[: s.judge.settings.finalists]
 
 
 def in_order(verified: Mapping[int, float], edits: Mapping[int, int]) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def reserve(s: Session, capture_s: float, first_s: float = 0.0) -> float:
     if s.journal.budget.seconds is None:
         return 0.0
     if not s.lab.measured:  # nothing comes after: most of the trial itself must fit in; the first ones also wait for compilers to start
-        return min(pace(s) / 2, SHARE * s.journal.budget.seconds)
+        return min(s.pace / 2, SHARE * s.journal.budget.seconds)
     settings = s.judge.settings
     spent = s.journal.clock.seconds
     trial_s = spent.get("time", 0.0) / len(s.trials) if s.trials else FIRST_TRIAL_S
@@ -74,7 +74,7 @@ def reserve(s: Session, capture_s: float, first_s: float = 0.0) -> float:
     count = len(chosen) if s.trials else settings.finalists
     if s.trials and not count:
         return 0.0
-    hidden_s = HIDDEN_S * sum(t.number in s.preparer.strange for t in chosen)
+    hidden_s = HIDDEN_S * sum(t.isolated for t in chosen)
     timed = sum(c["role"] == "time" for c in s.cases)
     rounds_s = settings.processes * (2 + count) * TURNS_S * max(1, timed)
     guess = 0.75 * spent.get("start", 3.0) + CHECK_S * count + trial_s + capture_s / 10 + rounds_s + hidden_s
@@ -106,49 +106,34 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
     Raises:
         KernelBandError: what isn't a variant's fault.
     """
-    run = s.journal.run
-    candidates: list[Judged] = []
+    run, facts = s.journal.run, s.programs.facts
+    candidates: list[Candidate] = []
     for trial in chosen:
-        texts = trial.patch.apply(dict(s.programs.texts(0)))
-        files = s.lab.keep(texts, [f.path for f in trial.patch.files])
-        said = specialisations.remark(s.programs.facts(0), s.programs.facts(trial.number), sum(c["replayable"] for c in s.cases))
-        candidates.append(Judged(files, trial.numerics, ours=trial.number not in s.preparer.strange, remark=said))
-    choice = complement.chooser(s, chosen[0].number)
+        said = specialisations.remark(facts(0), facts(trial.number), sum(c["replayable"] for c in s.cases))
+        candidates.append(Candidate(trial.files, trial.proposal.numerics, ours=not trial.isolated, remark=said))
+    choice = choice_by_size.chooser(s, chosen[0].number)
     if choice is not None:
         ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}
-        candidates[0] = evolve(candidates[0], dispatch=complement.dispatch(s, choice, ids))
+        candidates[0] = evolve(candidates[0], dispatch=choice_by_size.dispatch(s, choice, ids))
     s.lab.make_way(s.judge.gpu)
     with s.journal.during("final"):
         report = final(s.judge, s.lab.fresh, candidates)
     if any(verdict.result.verified for verdict in report.verdicts):
         s.journal.reach("seconds_to_verified")
-    rows = trials.Rows(
-        finals=tuple(record.final_row(run, t.number, v) for t, v in zip(chosen, report.verdicts, strict=True)),
-        measurements=(
-            *record.measurement_rows(run, 0, "final", report.baseline),
-            *(
-                m
-                for t, v in zip(chosen, report.verdicts, strict=True)
-                for stage, found in (("final", v.measurements), ("unseen", v.unseen))
-                for m in record.measurement_rows(run, t.number, stage, found)
-            ),
-        ),
-    )
-    with s.journal.during("commit"):
-        trials.write(s.journal.store, rows)
-    for trial, verdict in zip(chosen, report.verdicts, strict=True):
-        r = verdict.result
-        score = r.score
-        s.journal.emit(
-            FinalEnded(
-                trial.number,
-                r.verified,
-                r.reason,
-                score.value if score else None,
-                score.low if score else None,
-                score.high if score else None,
-            )
+    found = list(zip((t.number for t in chosen), report.verdicts, strict=True))
+    finals = tuple(final_row(run, number, verdict) for number, verdict in found)
+    measured = [*measurement_rows(run, 0, "final", report.baseline)]
+    for number, verdict in found:
+        measured += (
+            *measurement_rows(run, number, "final", verdict.measurements),
+            *measurement_rows(run, number, "unseen", verdict.unseen),
         )
+    with s.journal.during("commit"):
+        trials.write(s.journal.store, trials.Rows(finals=finals, measurements=tuple(measured)))
+    for number, verdict in found:
+        result = verdict.result
+        score, low, high = attrs.astuple(result.score) if result.score is not None else (None, None, None)
+        s.journal.emit(FinalEnded(number, result.verified, result.reason, score=score, low=low, high=high))
     return report.verdicts
 
 
@@ -161,7 +146,7 @@ def bet(s: Session) -> int | None:
 def arms_rows(s: Session) -> tuple[ArmRow, ...]:
     """The arms table as the policy sees it now."""
     arms = s.policy.arms(s.frontier.members, tuple(s.log), s.options.seed)
-    return tuple(ArmRow(s.journal.run, a.cluster, a.strategy, a.pulls, a.mean_reward, a.weight, a.why) for a in arms)
+    return tuple(ArmRow(run=s.journal.run, **attrs.asdict(arm)) for arm in arms)
 
 
 def summary(s: Session, best: int | None, verified: tuple[int, ...]) -> dict[str, Any]:
@@ -170,8 +155,8 @@ def summary(s: Session, best: int | None, verified: tuple[int, ...]) -> dict[str
         "best": best,
         "verified": list(verified),
         "counts": dict(s.counts),
-        "seconds_per_trial": round(pace(s), 3) if s.trials else None,
-        "background": {k: round(v, 3) for k, v in s.preparer.seconds.items()},
+        "seconds_per_trial": round(s.pace, 3) if s.trials else None,
+        "background": {k: round(v, 3) for k, v in s.builder.seconds.items()},
         "clusters": clusters(s),
     }
 

@@ -1,29 +1,27 @@
-"""The frontier: the original and every correct variant, as policies see them."""
+"""The frontier: the original and every correct variant, as policies see them, with what is known of their arms now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import exp, log, log1p, log2
 from statistics import fmean
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
-from kernelband.search._base import Member
+from kernelband.search._base import ARMS, Member
 from kernelband_worker.wire import CompileFacts
 
 
 @define
 class Frontier:
-    """Members in the order of their making, with what is exhausted. ``means``: arithmetic mean of the cases' seconds, by variant."""
+    """Members in the order of their making, with what is exhausted."""
 
     _members: dict[int, Member] = field(factory=dict[int, Member])
     _exhausted: dict[int, set[str]] = field(factory=dict[int, set[str]])
-    means: dict[int, float] = field(factory=dict[int, float])
 
-    def add(self, member: Member, mean_seconds: float) -> None:
+    def add(self, member: Member) -> None:
         """A correct variant."""
         self._members[member.variant] = member
-        self.means[member.variant] = mean_seconds
 
     def exhaust(self, variant: int, strategy: str) -> None:
         """Nothing is left of this strategy for this parent."""
@@ -44,6 +42,35 @@ class Frontier:
 
     def __getitem__(self, variant: int) -> Member:
         return self._members[variant]
+
+
+@frozen
+class Outlook:
+    """By (parent, strategy): the best forecast of what is compiled and waits; arms that have nothing left to propose."""
+
+    forecasts: dict[tuple[int, str], float] = field(factory=dict[tuple[int, str], float])
+    empty: frozenset[tuple[int, str]] = frozenset()
+
+
+def offered(
+    members: Sequence[Member], outlook: Outlook, without: Set[tuple[int, str]] = frozenset(), *, only_ready: bool = False
+) -> tuple[Member, ...]:
+    """What a policy may choose from: the members with the forecasts of what is compiled.
+
+    Args:
+        members: the frontier.
+        outlook: what waits for the device.
+        without: arms that can't be chosen now.
+        only_ready: of the others, only those of which something is compiled: the device waits.
+    """
+    out: list[Member] = []
+    for m in members:
+        found = {name: score for (parent, name), score in outlook.forecasts.items() if parent == m.variant}
+        closed = {name for v, name in without if v == m.variant}
+        if only_ready:
+            closed |= {a.name for a in ARMS} - found.keys()
+        out.append(evolve(m, forecasts=found or m.forecasts, exhausted=m.exhausted | closed))
+    return tuple(out)
 
 
 def reward_paper(parent: float, child: float) -> float:

@@ -20,19 +20,18 @@ AUTHORS: tuple[AuthorName, ...] = ("rewriter", "model", "both")
 TEXTS = frozenset({"overlays", "edited"})  # kept as texts, not with the options
 
 
-def _known_policy(_: object, __: object, value: str) -> None:
-    if value not in NAMES:
-        raise UsageError(f"There is no policy {value!r}: choose one of {', '.join(NAMES)}.")
+#: What an option may be, and how the refusal lists it.
+KNOWN = {
+    "policy": (NAMES, f"one of {', '.join(NAMES)}"),
+    "objective": (("device", "call"), "device (time on the GPU) or call (time of the whole call)"),
+    "author": (AUTHORS, f"one of {', '.join(AUTHORS)}"),
+}
 
 
-def _known_objective(_: object, __: object, value: str) -> None:
-    if value not in ("device", "call"):
-        raise UsageError(f"There is no objective {value!r}: choose device (time on the GPU) or call (time of the whole call).")
-
-
-def _known_author(_: object, __: object, value: str) -> None:
-    if value not in AUTHORS:
-        raise UsageError(f"There is no author {value!r}: choose one of {', '.join(AUTHORS)}.")
+def _is_known(_: object, option: attrs.Attribute[Any], value: Any) -> None:
+    names, listed = KNOWN[option.name]
+    if value not in names:
+        raise UsageError(f"There is no {option.name} {value!r}: choose {listed}.")
 
 
 @frozen
@@ -50,11 +49,11 @@ class Options:
     gpu: str | None = None
     worker: str | None = None
     python: str | None = None
-    policy: str = field(default="kernelband", validator=_known_policy)
-    objective: Objective = field(default="device", validator=_known_objective)
+    policy: str = field(default="kernelband", validator=_is_known)
+    objective: Objective = field(default="device", validator=_is_known)
     seed: int = field(default=0, validator=validators.instance_of(int))
     allowed: tuple[Numerics, ...] = ("exact", "reassociates")
-    author: AuthorName = field(default="rewriter", validator=_known_author)
+    author: AuthorName = field(default="rewriter", validator=_is_known)
     model: ModelSettings | None = None  # of authors ``model`` and ``both``
     overlays: dict[str, str] = field(factory=dict[str, str], repr=False)
     edited: dict[str, str] = field(factory=dict[str, str], repr=False)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import define, field
 
 from kernelband.errors import SourceError
+from kernelband.search.trial import Trial
 from kernelband.source import form
 from kernelband.source.model import Patch, Program
 from kernelband_worker.wire import CompileFacts
@@ -16,30 +17,15 @@ Finder = Callable[[dict[str, str]], Program]
 
 @define
 class Programs:
-    """``find`` reads a program from the texts of its files. Programs of variants are read when first asked for."""
+    """``find`` reads a program from the texts of its files; those of variants are read when first asked for. ``original``: compile facts of
+    ``base``, by launch key. ``trials``: what was executed, by number.
+    """
 
     base: Program
     find: Finder
-    _texts: dict[int, dict[str, str]] = field(factory=dict[int, dict[str, str]])
-    _patches: dict[int, Patch] = field(factory=dict[int, Patch])
+    original: dict[str, CompileFacts]
+    trials: dict[int, Trial] = field(factory=dict[int, Trial])
     _read: dict[int, Program] = field(factory=dict[int, Program])
-    _facts: dict[int, dict[str, CompileFacts]] = field(factory=dict[int, dict[str, CompileFacts]])
-
-    def __attrs_post_init__(self) -> None:
-        self._texts[0], self._patches[0], self._read[0] = dict(self.base.texts), Patch(), self.base
-
-    def add(self, variant: int, patch: Patch, facts: dict[str, CompileFacts]) -> None:
-        """A variant by its patch to the base texts."""
-        self._patches[variant] = patch
-        self._texts[variant] = patch.apply(dict(self.base.texts))
-        self._facts[variant] = facts
-
-    def set_facts(self, variant: int, facts: dict[str, CompileFacts]) -> None:
-        """Compile facts that became known later."""
-        self._facts[variant] = facts
-
-    def __contains__(self, variant: int) -> bool:
-        return variant in self._patches
 
     def program(self, variant: int) -> Program:
         """Kernel, helpers and hosts of a variant.
@@ -47,27 +33,24 @@ class Programs:
         Raises:
             SourceError: the kernel is no longer found in its text.
         """
-        if variant not in self._read:
-            self._read[variant] = self.find(self._texts[variant])
-        return self._read[variant]
+        return self._found(self.trials[variant]) if variant else self.base
 
-    def form(self, variant: int, patch: Patch) -> str | None:
-        """The form of a variant's program, by which its text is known again; None where the kernel is no longer found in it. ``patch``: of
-        one that wasn't added, since it isn't right.
-        """
+    def form(self, trial: Trial) -> str | None:
+        """The form of a trial's program, by which its text is known again; None where the kernel is no longer found in it."""
         try:
-            return form(self.program(variant) if variant in self else self.find(patch.apply(dict(self.base.texts))))
+            return form(self._found(trial))
         except SourceError:
             return None
 
-    def texts(self, variant: int) -> dict[str, str]:
-        """Its files."""
-        return self._texts[variant]
+    def _found(self, trial: Trial) -> Program:
+        if trial.number not in self._read:
+            self._read[trial.number] = self.find(trial.proposal.patch.apply(dict(self.base.texts)))
+        return self._read[trial.number]
 
     def patch(self, variant: int) -> Patch:
         """Relative to the base texts."""
-        return self._patches[variant]
+        return self.trials[variant].proposal.patch if variant else Patch()
 
     def facts(self, variant: int) -> dict[str, CompileFacts]:
         """Compile facts by launch key; empty when unknown."""
-        return self._facts.get(variant, {})
+        return self.trials[variant].facts if variant else self.original

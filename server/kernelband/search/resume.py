@@ -13,10 +13,9 @@ from kernelband.errors import HistoryError, StaleText
 from kernelband.history import Store, runs, trials
 from kernelband.history.records import RunRow, VariantRow
 from kernelband.history.values import works_of
-from kernelband.propose import Tried, is_model
-from kernelband.search import record
 from kernelband.search.options import Options
-from kernelband.search.session import Session, Trial
+from kernelband.search.session import Session
+from kernelband.search.trial import Trial, member_of, pull_of
 from kernelband.source import patch_from_json
 from kernelband.source.model import text_hash
 from kernelband_worker.wire import Case, CompileFacts
@@ -81,68 +80,46 @@ def require_same_world(row: RunRow, key: str, environment: Mapping[str, object],
     raise HistoryError(f"The program, GPU or settings are not those of run {row.id}'s beginning: start a new run.")
 
 
-def _scale(s: Session, row: VariantRow) -> float:
-    """The original's time of now over that of before: a variant stays as fast against it as it was."""
-    before = record.member_of(row)
-    return s.frontier[0].seconds / before.seconds if s.lab.measured and before is not None and before.seconds > 0 else 1.0
-
-
 def restore(s: Session, store: Store) -> None:
     """Frontier, log, trials and what was proposed, as if the run had never stopped."""
-    run = s.journal.run
+    run, builder = s.journal.run, s.builder
     pulls = trials.pulls(store, run)
     rows = {v.id: v for v in trials.variants(store, run)}
     facts: dict[int, dict[str, CompileFacts]] = {}
     for fact in trials.facts(store, run):
         facts.setdefault(fact.variant, {})[fact.key] = cast("CompileFacts", fact.facts)
     for pull in pulls:
-        s.log.append(record.pull_of(pull))
+        s.log.append(pull_of(pull))
         if pull.outcome == "nothing_left":
             s.frontier.exhaust(pull.parent, pull.strategy)
         else:
-            s.preparer.seen.setdefault(pull.parent, set()).add(pull.key)
-            s.preparer.learn(pull.strategy, pull.move, pull.key, pull.outcome)
+            builder.seen.setdefault(pull.parent, set()).add(pull.key)
+            s.preparer.ordering.learn(pull.strategy, pull.move, pull.key, pull.outcome)
         failed = not pull.executed and pull.outcome in ("compile_error", "oom")
         s.count("compile_errors", failed)
         s.count("duplicates", pull.outcome == "duplicate")
         s.count("proposed", pull.outcome != "nothing_left")
         s.count("compiled", pull.outcome != "nothing_left" and not failed)
     outcomes = {p.variant: p.outcome for p in pulls if p.variant is not None}
-    scale = _scale(s, rows[0])
-    for trial in trials.trials(store, run):
-        row = rows[trial.variant]
+    scale, base = _scale(s, rows[0]), dict(s.programs.base.texts)
+    for said in trials.trials(store, run):
+        row = rows[said.variant]
         patch = patch_from_json(row.patch)
-        s.preparer.know(row.identity)
-        member = record.member_of(row)
-        if member is not None and row.mean_seconds is not None:
-            times = (math.log1p(member.seconds * scale * 1e3), *member.features[1:])
-            s.frontier.add(evolve(member, seconds=member.seconds * scale, features=times), row.mean_seconds * scale)
-        s.programs.add(row.id, patch, facts.get(row.id, {}))
-        if is_model(row.author) or row.parent in s.preparer.strange:
-            s.preparer.strange.add(row.id)
-        s.preparer.stories.born(row.id, row.parent or 0, row.what)
-        s.preparer.stories.add(row.parent or 0, Tried(row.key, row.what, outcomes[row.id], trial.reason))
-        works = works_of(row, facts.get(row.id, {}))
-        if works is not None:
-            s.works[row.id] = works
-        forecast = row.forecast if not s.lab.measured else {}
-        s.trials[trial.number] = Trial(
-            trial.number,
-            row.numerics,  # pyright: ignore[reportArgumentType] - one of the literals, as written
-            outcomes[row.id],
-            trial.score if s.lab.measured else None,
-            trial.low if s.lab.measured else None,
-            trial.seconds,
-            patch,
-            row.strategy,
-            row.what,
-            forecast.get("tier"),
-            forecast.get("fact"),
-            row.parent or 0,
-            row.move,
-            row.key,
-            s.edits(row.parent or 0, row.parameters),
-            row.parameters,
-            record.ratios(trial.result, s.options.objective),
-        )
+        files = s.lab.keep(patch.apply(base), [f.path for f in patch.files])
+        trial = Trial.from_rows(row, said, s.trials.get(row.parent or 0), files, s.options.objective)
+        trial.outcome, trial.facts = outcomes[row.id], facts.get(row.id, {})
+        trial.works = works_of(row, trial.facts)
+        s.trials[trial.number] = trial
+        builder.know(row.identity)
+        builder.tell(trial, trial.outcome, said.reason)
+        if trial.member is not None:
+            seconds, mean = trial.member.seconds * scale, trial.member.mean_seconds * scale
+            features = (math.log1p(seconds * 1e3), *trial.member.features[1:])
+            s.frontier.add(evolve(trial.member, seconds=seconds, features=features, mean_seconds=mean))
         s.count("executed")
+
+
+def _scale(s: Session, original: VariantRow) -> float:
+    """The original's time of now over that of before: a variant stays as fast against it as it was."""
+    before = member_of(original)
+    return s.frontier[0].seconds / before.seconds if s.lab.measured and before is not None and before.seconds > 0 else 1.0

@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from kernelband.errors import KernelBandError, WorkerError
-from kernelband.history import Store, best_so_far, kernel_key, runs, this_process, trials
-from kernelband.history.records import LEFT_OUT, CaseRow
-from kernelband.history.values import finite
-from kernelband.judge.judge import Judge
-from kernelband.judge.protocol import Task
+from kernelband.history import Store, best_so_far, runs, this_process, trials
 from kernelband.propose import Author
-from kernelband.search import baseline as baselines
-from kernelband.search import finish, given, record, resume
-from kernelband.search.authors import close, make_author, spending
-from kernelband.search.baseline import Baseline, Compiled
-from kernelband.search.events import BaselineKnown, CasesCaptured, Listener, Noted, PhaseChanged, RunEnded, RunStarted
-from kernelband.search.frontier import Frontier
-from kernelband.search.loop import Loop, pace
+from kernelband.search import finish, given_edit, resume
+from kernelband.search.events import BaselineKnown, Listener, Noted, PhaseChanged, RunEnded, RunStarted
+from kernelband.search.loop import Loop
 from kernelband.search.options import Options
-from kernelband.search.preparer import Preparer, identity_key
-from kernelband.search.programs import Programs
-from kernelband.search.ranker import Ranker
+from kernelband.search.preparation import Preparation, lines
 from kernelband.search.session import Journal, Reached, Session
-from kernelband.search.start import Setup, StartLab, entry_file, prepare, run_row
+from kernelband.search.start import Setup, StartLab, model_of, prepare, run_row
 from kernelband.search.stop import only_launches, why_nothing
 from kernelband.search.worker_lab import WorkerLab
-from kernelband.source import Workspace, find_program, form
-from kernelband.source.model import Program
-from kernelband.strategies import Facts, fixed_blocks
-from kernelband.workload import capture_first, choose_proof
-from kernelband.workload.capture import within
-from kernelband_worker.wire import Case
 
 BEAT_S = 2.0
 
@@ -68,9 +51,9 @@ def optimize(
     Raises:
         KernelBandError: one sentence why it could not begin or had to stop; a run that has trials stays, and can be resumed.
     """
-    setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab, begun=begun)
+    setup = prepare(options, db, listen, resume_run=resume_run, start_lab=start_lab, begun=begun, author=author)
     try:
-        return _Run(setup, author, run_id or secrets.token_hex(4)).go()
+        return _Run(setup, run_id or secrets.token_hex(4)).go()
     finally:
         setup.lab.close()
 
@@ -78,12 +61,9 @@ def optimize(
 @define
 class _Run:
     setup: Setup
-    author: Author | None
     new_id: str
     journal: Journal = field(init=False)
     session: Session | None = field(init=False, default=None)
-    _outside: tuple[dict[str, Any], ...] = field(init=False, default=())  # accesses out of bounds that the capture saw
-    _first_s: float = field(init=False, default=0.0)  # that the first measuring process took to import, to tune and to time the original
     _done: threading.Event = field(init=False, factory=threading.Event)
 
     def go(self) -> RunEnded:
@@ -108,7 +88,9 @@ class _Run:
                 self._failed(store, f"an internal error of KernelBand: {type(error).__name__}", lost=True)
                 raise
             finally:
-                close(self.author)
+                model = model_of(setup.author)
+                if model is not None:
+                    model.close()  # nobody waits any more for what it would have said
                 self._done.set()
                 heart.join(BEAT_S)
         finally:
@@ -129,24 +111,21 @@ class _Run:
         before: dict[str, Any] = setup.earlier.summary if setup.earlier is not None else {}
         reached: dict[Reached, float] = {k: before[k] for k in get_args(Reached) if k in before}
         self.journal = Journal(row.id, store, setup.listen, setup.budget, setup.clock, reached=reached)
-        if self.author is None:
-            spent: dict[str, Any] = before.get("model", {})
-            self.author = make_author(options, lambda text: self.journal.emit(Noted(text)), lambda: setup.budget.left, spent)
         entry = f"{setup.choice.entry['path']}::{setup.choice.entry['name']}"
         self.journal.emit(
             RunStarted(
-                row.id,
-                row.path,
-                row.kernel,
-                entry,
-                row.mode,
-                lab.device.name,
-                row.policy,
-                row.objective,
-                options.trials,
-                setup.budget.seconds,
-                row.seed,
-                setup.earlier is not None,
+                run=row.id,
+                path=row.path,
+                kernel=row.kernel,
+                entry=entry,
+                mode=row.mode,
+                device=lab.device.name,
+                policy=row.policy,
+                objective=row.objective,
+                trials=options.trials,
+                seconds=setup.budget.seconds,
+                seed=row.seed,
+                resumed=setup.earlier is not None,
             )
         )
         busy = lab.gpu["processes"] if lab.gpu is not None else []
@@ -161,127 +140,36 @@ class _Run:
 
     def _search(self, store: Store) -> RunEnded:
         setup, journal, lab = self.setup, self.journal, self.setup.lab
-        begin = time.monotonic()
-        cases = self._capture(store)
-        capture_s = time.monotonic() - begin
+        options, preparation = setup.options, Preparation(setup, journal)
+        cases = preparation.capture()
         lab.open_ahead(cases[0])  # while the original is compiled
         with journal.during("baseline"):
-            compiled = baselines.read(lab, setup.program, baselines.forecast_cases(cases, measured=lab.measured))
-            cases = self._without(store, compiled.late, cases)
-            timing = tuple(c for c in cases if c["role"] == "time")
-            about, judge = baselines.forecast_cases(cases, measured=lab.measured), self._judge(cases)
-            session = self._session(judge, cases, about, compiled)
-            loop = Loop(session, lambda: finish.reserve(session, capture_s, self._first_s))
-            if lab.measured and "reassociates" in setup.options.allowed:
-                lab.build_references(cases)
-            if setup.earlier is None and not setup.options.edited:
+            session, compiled = preparation.compile(cases)
+            loop = Loop(session, lambda: finish.reserve(session, preparation.capture_s, preparation.first_s))
+            if lab.measured and "reassociates" in options.allowed:
+                lab.build_references(session.cases)
+            if setup.earlier is None and not options.edited:
                 loop.look_ahead(0)  # compiled while the original is timed
-            began = time.monotonic()
-            base = baselines.take(lab, judge, compiled, setup.options.objective)
-            self._first_s = time.monotonic() - began
-        session.frontier.add(base.member, base.mean_seconds)
-        told = baselines.lines(lab.device, setup.program, base, timing)
-        journal.emit(BaselineKnown(told, base.device_us, base.noise))
+            base = preparation.measure(session, compiled)
+        timing = tuple(c for c in session.cases if c["role"] == "time")
+        journal.emit(BaselineKnown(lines(lab.device, setup.program, base, timing), base.device_us, base.noise))
         if setup.earlier is not None and trials.variants(store, journal.run):
             resume.restore(session, store)
         else:
-            self._write_baseline(store, base)
+            preparation.write(base)
         self.session = session
-        if setup.options.edited:
-            return self._end("finished", *given.judge(session, loop))
+        if options.edited:
+            return self._end("finished", *given_edit.judge(session))
         if session.leader == 0:
             loop.see(base.device_us)
-        if setup.options.objective == "device":
-            loop.launches = only_launches(lab.device, timing, base.found, base.device_us)
+        if options.objective == "device":
+            loop.launches = only_launches(lab.device, timing, session.profile.before, base.device_us)
         loop.run()
         verified = finish.confirm(session)
         best = (verified[0] if verified else None) if lab.measured else finish.bet(session)
         session.count("verified", len(verified))
-        return self._end(
-            "finished", f"{self._conclusion(session, best, verified, short=loop.stopped == loop.launches)}; {loop.stopped}", best, verified
-        )
-
-    def _capture(self, store: Store) -> tuple[Case, ...]:
-        setup, journal, lab = self.setup, self.journal, self.setup.lab
-        begin = time.monotonic()
-        with journal.during("capture"):
-            captured = capture_first(
-                lab.measuring(),
-                setup.workspace,
-                setup.program,
-                setup.choice,
-                lock=lab.uuid,
-                predicting=not lab.measured,
-                sizes=not lab.measured and not setup.choice.named,
-                within_s=within(setup.budget.seconds),
-            )
-        if captured.entry != setup.choice.entry:
-            self.setup = evolve(setup, proof=choose_proof(setup.workspace, setup.program, captured.entry, setup.choice.there))
-        self._outside = captured.out_of_bounds
-        cases = tuple(captured.cases)
-        keys = ("id", "role", "arguments", "calls", "share", "replayable", "reason")
-        shown = tuple({k: c[k] for k in keys} | {"function": c["function"]["qualname"]} for c in (*cases, *captured.refused))
-        journal.emit(CasesCaptured(shown, time.monotonic() - begin))
-        for note in (*captured.notes, *(() if setup.options.edited else fixed_blocks(setup.program, Facts(lab.device, cases)))):
-            journal.emit(Noted(note))
-        gpu = lab.gpu["name"] if lab.gpu is not None else lab.device.key
-        key = kernel_key(setup.program, cases, gpu, lab.environment)
-        known = trials.cases(store, journal.run)
-        if setup.earlier is not None:
-            resume.require_same_world(setup.earlier, key, dict(lab.environment), cases, [c.id for c in known])
-        if not known:
-            rows = tuple(CaseRow(journal.run, c["id"], i, c["role"], finite(dict(c))) for i, c in enumerate(cases))
-            trials.write(store, trials.Rows(cases=rows))
-        runs.update(store, journal.run, kernel_key=key)
-        left_out = {c.id for c in known if c.role == LEFT_OUT}  # by the run that is resumed: figures over other cases aren't its own
-        return tuple(c for c in cases if c["id"] not in left_out)
-
-    def _without(self, store: Store, late: frozenset[str], cases: tuple[Case, ...]) -> tuple[Case, ...]:
-        left_out = [c["arguments"] for c in cases if c["id"] in late]
-        if left_out:
-            more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-            self.journal.emit(Noted(f"Compiling the original takes too long where it gets {left_out[0]}{more}: that is left out."))
-            known = trials.cases(store, self.journal.run)
-            trials.write(store, trials.Rows(cases=tuple(evolve(c, role=LEFT_OUT) if c.id in late else c for c in known)))
-        return tuple(c for c in cases if c["id"] not in late)
-
-    def _judge(self, cases: tuple[Case, ...]) -> Judge:
-        setup, lab = self.setup, self.setup.lab
-        task = Task(cases, setup.options.objective, setup.proof)
-        return Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: self.journal.emit(Noted(text)))
-
-    def _session(self, judge: Judge, cases: tuple[Case, ...], about: tuple[Case, ...], base: Compiled) -> Session:
-        setup, lab = self.setup, self.setup.lab
-        programs = Programs(setup.program, self._find)
-        programs.set_facts(0, base.facts)
-        triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
-
-        def facts(parent: int) -> Facts:
-            return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, frozenset(setup.options.allowed))
-
-        assert self.author is not None
-        preparer = Preparer(lab, self.author, programs, about, Ranker(lab, base.profiler).rank, facts, lambda: setup.budget.left)
-        preparer.know(identity_key(base.identity))
-        s = Session(setup.options, self.journal, lab, judge, setup.policy, programs, preparer, cases, Frontier(), base.profiler)
-        s.launches = base.launches
-        return s
-
-    def _find(self, texts: dict[str, str]) -> Program:
-        """The program in the texts of a variant: the same workspace, with those files replaced."""
-        setup = self.setup
-        overlays = {**setup.options.overlays, **texts}
-        workspace = Workspace.for_file(setup.options.path, overlays, entry=entry_file(setup.options.entry, setup.options.path))
-        return find_program(workspace, setup.options.path, setup.program.kernel.place.qualname)
-
-    def _write_baseline(self, store: Store, base: Baseline) -> None:
-        run = self.journal.run
-        rows = trials.Rows(
-            variants=(record.original_row(run, base.member, base.mean_seconds, base.found, self._outside, form=form(self.setup.program)),),
-            measurements=record.measurement_rows(run, 0, "baseline", base.measurements),
-            facts=record.facts_rows(run, 0, base.facts),
-        )
-        with self.journal.during("commit"):
-            trials.write(store, rows)
+        said = self._conclusion(session, best, verified, short=loop.stopped == loop.launches)
+        return self._end("finished", f"{said}; {loop.stopped}", best, verified)
 
     # ------------------------------------------------------------ end
 
@@ -315,13 +203,23 @@ class _Run:
         if s is not None:
             if not self.setup.options.edited:
                 trials.write(store, trials.Rows(arms=finish.arms_rows(s)))
-            clock |= {f"background {k}": round(v, 3) for k, v in s.preparer.seconds.items()}
+            clock |= {f"background {k}": round(v, 3) for k, v in s.builder.seconds.items()}
         summary |= {**self._spent(), **journal.reached}
         runs.end(store, journal.run, state, reason, seconds_used=took, clock=clock, summary=summary)
         journal.phase = "done"
         journal.emit(PhaseChanged("done"))
-        per_trial = round(pace(s), 3) if s is not None and s.trials else None
-        ended = RunEnded(journal.run, state, reason, best, verified, counts, clock, took, per_trial, **journal.reached)
+        ended = RunEnded(
+            journal.run,
+            state,
+            reason,
+            best=best,
+            verified=verified,
+            counts=counts,
+            clock=clock,
+            seconds=took,
+            seconds_per_trial=round(s.pace, 3) if s is not None and s.trials else None,
+            **journal.reached,
+        )
         if state != "finished" and self.setup.options.edited:  # half a judgement is none
             self._forget(store)
         journal.emit(ended)
@@ -329,10 +227,12 @@ class _Run:
 
     def _spent(self) -> dict[str, Any]:
         """What the model cost: said, and kept for a resume."""
-        spent = spending(self.author)
-        if spent:
-            self.journal.emit(Noted(f"Asked the model {spent['text']}."))
-        return {"model": spent} if spent else {}
+        model = model_of(self.setup.author)
+        if model is None or not model.spending.calls:
+            return {}
+        spent = model.spending.to_json()
+        self.journal.emit(Noted(f"Asked the model {spent['text']}."))
+        return {"model": spent}
 
     def _forget(self, store: Store) -> None:
         runs.forget(store, self.journal.run, running=True)

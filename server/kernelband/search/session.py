@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from statistics import median
+from typing import Literal
 
-from attrs import Factory, define, field
+from attrs import Factory, define, field, frozen
 
 from kernelband.hardware.work import Work
 from kernelband.history import Store, runs
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Executor
-from kernelband.judge.result import Ratio
 from kernelband.search._base import Policy, Pull
 from kernelband.search._lab import Lab
 from kernelband.search.budget import Budget, PhaseClock
+from kernelband.search.builder import Builder
 from kernelband.search.events import Event, Listener, Noted, PhaseChanged
 from kernelband.search.frontier import Frontier
-from kernelband.search.instruments import Instruments
 from kernelband.search.options import Options
 from kernelband.search.preparer import Preparer
-from kernelband.search.profile import Profiler
+from kernelband.search.profile import Instruments, Profiler
 from kernelband.search.programs import Programs
-from kernelband.source.model import Patch
-from kernelband.strategies import Numerics
+from kernelband.search.trial import Trial
 from kernelband_worker.wire import Case, LaunchSpec
 
 #: What a run may reach, as its summary and its last event have it: ``verified`` by a final, ``checked`` where nothing is measured.
@@ -66,34 +66,32 @@ class Journal:
             yield
         self.phase = before
 
+    def stopwatch(self) -> Stopwatch:
+        """For what begins now."""
+        return Stopwatch(time.time(), time.monotonic(), self.clock.snapshot())
+
     def beat(self) -> None:
         """Tell the database that the run lives."""
         runs.beat(self.store, self.run, phase=self.phase, seconds_used=self.budget.elapsed, clock=dict(self.clock.seconds))
 
 
-@define
-class Trial:
-    """What the end needs of a trial. ``parent``, ``move`` and ``key``: the edit that made its variant of another; ``edits``: how many there
-    are between it and the original. ``cases``: what screening said of each timing case, in the objective.
-    """
+@frozen
+class Stopwatch:
+    """Started with a trial. ``started``: time of day, ``begin``: monotonic, both in seconds; ``clock`` is the run's by then."""
 
-    number: int
-    numerics: Numerics
-    outcome: str
-    score: float | None
-    low: float | None
-    seconds: float
-    patch: Patch
-    strategy: str
-    what: str
-    tier: str | None = None
-    fact: str | None = None
-    parent: int = 0
-    move: str = ""
-    key: str = ""
-    edits: int = 1
-    parameters: Mapping[str, Any] = field(factory=dict[str, Any])
-    cases: Mapping[str, Ratio] = field(factory=dict[str, Ratio])
+    started: float
+    begin: float
+    clock: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """Up to now."""
+        return time.monotonic() - self.begin
+
+    def spans(self, after: Mapping[str, float]) -> dict[str, float]:
+        """What went on since, of the run's clock as it is now."""
+        before = self.clock
+        return {k: round(v - before.get(k, 0.0), 3) for k, v in after.items() if v > before.get(k, 0.0)}
 
 
 #: The first profile takes 6 to 9 s on an H200, with its processes.
@@ -113,24 +111,18 @@ def _instruments(s: Session) -> Instruments | None:
 
 @define
 class Session:
-    """Everything between the baseline and the end. ``base_seconds``: of the original, geometric and arithmetic mean over timing cases."""
+    """Everything between the baseline and the end."""
 
     options: Options
     journal: Journal
-    lab: Lab
     judge: Judge
     policy: Policy
-    programs: Programs
     preparer: Preparer
     cases: tuple[Case, ...]
-    frontier: Frontier
-    profile: Profiler
-    log: list[Pull] = field(factory=list[Pull])
-    trials: dict[int, Trial] = field(factory=dict[int, Trial])
-    counts: dict[str, int] = field(factory=dict[str, int])
-    works: dict[int, tuple[Work, ...]] = field(factory=dict[int, tuple[Work, ...]])  # launches by variant, of those that may be parents
     launches: tuple[LaunchSpec, ...] = ()  # of the original, on every case that can be replayed
-
+    frontier: Frontier = field(factory=Frontier)
+    log: list[Pull] = field(factory=list[Pull])
+    counts: dict[str, int] = field(factory=dict[str, int])
     instruments: Instruments | None = field(init=False, default=Factory(_instruments, takes_self=True))
 
     def look(self) -> None:
@@ -141,15 +133,36 @@ class Session:
             self.instruments.update(self.frontier, tuple(self.log), self._launches, self._ask, self.journal.budget.elapsed)
 
     def _launches(self, variant: int) -> tuple[Work, ...]:
-        return self.profile.before if variant == 0 else self.works.get(variant, ())
+        return self.profile.before if variant == 0 else self.trials[variant].works or ()
 
     def _ask(self, variant: int) -> tuple[Executor, str | None]:
         """An executor that knows the variant, and its name there."""
-        if variant == 0:
-            return self.lab.measuring(), None
-        patch = self.programs.patch(variant)
-        files = self.lab.keep(patch.apply(dict(self.programs.texts(0))), [f.path for f in patch.files])
-        return self.lab.measuring(), files["id"]
+        return self.lab.measuring(), self.trials[variant].files["id"] if variant else None
+
+    @property
+    def builder(self) -> Builder:
+        """Of the preparer."""
+        return self.preparer.builder
+
+    @property
+    def lab(self) -> Lab:
+        """The worker with its executors."""
+        return self.builder.lab
+
+    @property
+    def programs(self) -> Programs:
+        """By variant."""
+        return self.builder.programs
+
+    @property
+    def profile(self) -> Profiler:
+        """Of the original's launches."""
+        return self.builder.profiler
+
+    @property
+    def trials(self) -> dict[int, Trial]:
+        """What was executed, by number; a variant has the number of its trial."""
+        return self.builder.programs.trials
 
     def count(self, what: str, by: int = 1) -> None:
         """Proposed, compiled, executed, verified ..."""
@@ -162,13 +175,14 @@ class Session:
             return len(self.trials)
         return sum(p.outcome != "nothing_left" for p in self.log)
 
-    def edits(self, parent: int, parameters: Mapping[str, Any]) -> int:
-        """How many edits lie between the original and a child of ``parent`` that was made with these parameters."""
-        return (self.trials[parent].edits if parent else 0) + 1 + len(parameters.get("after", ()))
-
     def speed(self, variant: int) -> float:
         """Of a variant on the frontier over the original's, as far as the search knows."""
         return self.frontier[0].seconds / self.frontier[variant].seconds
+
+    @property
+    def pace(self) -> float:
+        """Median seconds of a trial, everything included; 0 while there is none."""
+        return median(t.seconds for t in self.trials.values()) if self.trials else 0.0
 
     @property
     def leader(self) -> int:

@@ -11,8 +11,10 @@ from typing import Any
 from attrs import field, frozen
 
 from kernelband import __version__
+from kernelband.errors import UsageError
 from kernelband.history import Store, this_process
 from kernelband.history.records import GIVEN, RunRow
+from kernelband.propose import Author, Both, ModelAuthor, Rewriter
 from kernelband.search import resume
 from kernelband.search._base import Policy
 from kernelband.search.budget import Budget, PhaseClock
@@ -43,6 +45,7 @@ class Setup:
     choice: Choice  # of entries: those after the first are tried where it doesn't launch the kernel
     proof: Entry  # what winners must pass
     lab: WorkerLab
+    author: Author
     earlier: RunRow | None
 
 
@@ -62,9 +65,17 @@ def start_if(refuse: Callable[[WorkerLab], None]) -> StartLab:
 
 
 def prepare(
-    options: Options, db: Path, listen: Listener, *, resume_run: str | None, start_lab: StartLab, begun: float | None = None
+    options: Options,
+    db: Path,
+    listen: Listener,
+    *,
+    resume_run: str | None,
+    start_lab: StartLab,
+    begun: float | None = None,
+    author: Author | None = None,
 ) -> Setup:
-    """Everything that can be refused without running the user's program; the caller closes ``lab``. ``begun``: as of ``run.optimize``.
+    """Everything that can be refused without running the user's program; the caller closes ``lab``. ``begun`` and ``author``: as of
+    ``run.optimize``.
 
     Raises:
         KernelBandError: one sentence.
@@ -77,6 +88,7 @@ def prepare(
     clock.seconds["start"] = clock.seconds.get("start", 0.0) + loading_s
     budget = Budget(options.trials, options.seconds, used=loading_s + (earlier.seconds_used if earlier is not None else 0.0), clock=clock)
     policy = make_policy(options.policy)
+    author = author or make_author(options, lambda text: listen(Noted(text)), lambda: budget.left, earlier)
     if db.exists():
         Store.read(db).close()  # a damaged one is said before anything is started
 
@@ -87,7 +99,8 @@ def prepare(
         listen(Noted(f"Waiting for the GPU: {lock['holder']} measures on it ({lock['waited_s']:.0f} s so far)."))
 
     with clock.span("start"):
-        workspace, program, first = read(options)
+        workspace, program = read(options)
+        first = choose(workspace, program, options.entry)  # refused before a worker is started
         if earlier is not None:
             resume.require_same_texts(db, earlier, program.texts)
         lab = start_lab(
@@ -107,7 +120,50 @@ def prepare(
     except BaseException:
         lab.close()
         raise
-    return Setup(options, db, listen, budget, clock, policy, workspace, program, choice, proof, lab, earlier)
+    return Setup(
+        options,
+        db,
+        listen,
+        budget=budget,
+        clock=clock,
+        policy=policy,
+        workspace=workspace,
+        program=program,
+        choice=choice,
+        proof=proof,
+        lab=lab,
+        author=author,
+        earlier=earlier,
+    )
+
+
+def make_author(options: Options, tell: Callable[[str], None], left: Callable[[], float], earlier: RunRow | None) -> Author:
+    """The author that a run asks for.
+
+    Args:
+        options: ``author``, and ``model`` where that is one.
+        tell: hears what a person should know.
+        left: seconds left of the run.
+        earlier: of a resumed run, whose summary says what its model has spent.
+
+    Raises:
+        UsageError: a model is asked for and none is named.
+    """
+    if options.author == "rewriter":
+        return Rewriter()
+    if options.model is None:
+        raise UsageError("No model is named: give --model NAME, or set KERNELBAND_MODEL.")
+    model = ModelAuthor(options.model, tell, left, alone=options.author == "model")
+    spent: dict[str, Any] = earlier.summary.get("model", {}) if earlier is not None else {}
+    for what in ("calls", "read", "written"):
+        setattr(model.spending, what, int(spent.get(what, 0)))
+    return model if options.author == "model" else Both(model, Rewriter())
+
+
+def model_of(author: Author) -> ModelAuthor | None:
+    """The model that is asked, if one is."""
+    found = author.model if isinstance(author, Both) else author
+    return found if isinstance(found, ModelAuthor) else None
 
 
 def run_row(setup: Setup, number: str) -> RunRow:
@@ -144,19 +200,18 @@ def run_row(setup: Setup, number: str) -> RunRow:
     )
 
 
-def read(options: Options) -> tuple[Workspace, Program, Choice]:
-    """The text, the kernel in it with its host functions, and the entries that could show it at work.
+def read(options: Options) -> tuple[Workspace, Program]:
+    """The text, and the kernel in it with its host functions.
 
     Raises:
         SourceError: no such file or kernel, or text that isn't Python.
-        WorkloadError: no entry.
     """
     workspace = Workspace.for_file(options.path, options.overlays, entry=entry_file(options.entry, options.path))
     require_parsable(workspace.read(options.path), options.path)
     program = find_program(workspace, options.path, options.kernel)
     for path, text in program.texts.items():
         require_parsable(text, path)
-    return workspace, program, choose(workspace, program, options.entry)
+    return workspace, program
 
 
 def entry_file(entry: str | None, path: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from kernelband.errors import KernelBandError, WorkerError
 from kernelband.hardware import DEFAULT_DEVICE, Device, driver_properties, find_device, from_gpu
 from kernelband.search._lab import Built
-from kernelband.search.building import Build
+from kernelband.search.compile_jobs import Build
 from kernelband.source import Workspace
 from kernelband.source.model import text_hash
 from kernelband.worker import NOW, CompilePool, Executor, Worker, WorkerCommand

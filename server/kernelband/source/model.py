@@ -144,6 +144,11 @@ class Program:
         """The launches of the kernel itself, in source order."""
         return tuple(x for h in self.hosts for x in h.launches if x.kernel == self.kernel.place)
 
+    @property
+    def kernel_names(self) -> frozenset[str]:
+        """Qualnames of the kernel and its helpers: all of it that runs on the device."""
+        return frozenset(k.place.qualname for k in (self.kernel, *self.helpers))
+
 
 @frozen
 class Edit:

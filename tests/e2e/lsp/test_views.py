@@ -35,13 +35,13 @@ def wait(name):
     while os.path.exists(os.path.join({folder!r}, name)):
         time.sleep(0.05)
 wait("begin")
-from kernelband.search import loop
-execute = loop.Loop.execute
+from kernelband.search import execution
+execute = execution.Execution.execute
 def held(self, *arguments):
     if len(self.s.trials) == 1:
         wait("second")
     return execute(self, *arguments)
-loop.Loop.execute = held
+execution.Execution.execute = held
 from kernelband.cli import main
 main()
 """

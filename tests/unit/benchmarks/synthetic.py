@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from recorded import FORMAT, Landscape, load, save
 
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS
 
 CASES = ("a", "b")
 

@@ -24,8 +24,8 @@ from kernelband.history.records import CaseRow
 from kernelband.judge.comparison import compare
 from kernelband.judge.protocol import Measurement, Objective, Quantity, Verdict
 from kernelband.judge.result import Result
-from kernelband.search import record
 from kernelband.search.events import RunEnded
+from kernelband.search.trial import final_row, measurement_rows
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
 RUN = "a1b2c3"
@@ -80,8 +80,8 @@ def database(folder: Path, found: Verdict, **run: Any) -> Path:
             variants=(variant,),
             trials=(trial,),
             cases=tuple(CaseRow(RUN, c["id"], i, "time", c) for i, c in enumerate(CASES)),
-            finals=(record.final_row(RUN, 1, found),) if row.mode == "measured" else (),
-            measurements=record.measurement_rows(RUN, 1, "final", found.measurements) if row.mode == "measured" else (),
+            finals=(final_row(RUN, 1, found),) if row.mode == "measured" else (),
+            measurements=measurement_rows(RUN, 1, "final", found.measurements) if row.mode == "measured" else (),
         )
         trials.write(store, rows)
     return db

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from kernelband.judge import Candidate, Judge, Task
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Candidate, Task
 from tests.unit.judge.simulation import SimulatedExecutor, case
 
 CASES = (case("c1"), case("c2"), case("k1", "check"), case("h1", "held_out"), case("n1", "check", replayable=False))

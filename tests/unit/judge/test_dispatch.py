@@ -7,9 +7,10 @@ import re
 
 import pytest
 
-from kernelband.judge import Candidate, Judge, Task, final
 from kernelband.judge.dispatch import refusal
-from kernelband.judge.protocol import ORIGINAL, Dispatch, Measurement, Rival, Side
+from kernelband.judge.final import final
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import ORIGINAL, Candidate, Dispatch, Measurement, Rival, Side, Task
 from tests.unit.judge.pools import ENTRY, Pool, SizedPool
 from tests.unit.judge.simulation import case, died
 

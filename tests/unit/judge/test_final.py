@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from kernelband.hardware import find_device
-from kernelband.judge import Candidate, Settings, final
+from kernelband.judge.final import final
+from kernelband.judge.protocol import Candidate, Settings
 from kernelband.judge.turns import Clocks, Seat
 from tests.unit.judge.pools import ENTRY, FAILS, PATIENCE_S, Pool, SizedPool, candidate, judge, of_a_variant
 from tests.unit.judge.simulation import SimulatedExecutor, case, died

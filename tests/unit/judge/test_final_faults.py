@@ -9,7 +9,8 @@ import time
 import pytest
 
 from kernelband.errors import ExecutorFault, KernelBandError
-from kernelband.judge import Settings, final
+from kernelband.judge.final import final
+from kernelband.judge.protocol import Settings
 from tests.unit.judge.pools import PATIENCE_S, Pool, candidate, judge, of_a_variant, wrong
 from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
 

@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 
 from kernelband.errors import KernelBandError
-from kernelband.judge import Candidate, Settings, final
+from kernelband.judge.final import final
 from kernelband.judge.hidden import Hidden
+from kernelband.judge.protocol import Candidate, Settings
 from tests.unit.judge.pools import Pool, candidate, judge
 from tests.unit.judge.simulation import SimulatedExecutor, died, operation_failed
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kernelband.errors import KernelBandError, WorkloadError
-from kernelband.judge import Candidate, Judge, Settings, Task, final
+from kernelband.judge.final import final
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Candidate, Settings, Task
 from tests.unit.judge.simulation import SimulatedExecutor, case, died, operation_failed
 
 CASES = (case("c1"), case("c2"), case("k1", "check"), case("h1", "held_out"), case("n1", "check", replayable=False))

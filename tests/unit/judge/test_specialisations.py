@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kernelband.judge import Candidate, final
+from kernelband.judge.final import final
+from kernelband.judge.protocol import Candidate
 from kernelband.judge.specialisations import remark
 from tests.unit.judge.pools import Pool, judge
 

@@ -23,7 +23,7 @@ from kernelband.lsp.findings import Finding, Findings
 from kernelband.lsp.hover_text import constexpr_hover, kernel_hover, launch_hover
 from kernelband.lsp.markdown import as_code, as_text, escaped
 from kernelband.lsp.original import Original
-from kernelband.search import record
+from kernelband.search.trial import facts_rows
 from tests.unit.hardware.conftest import make_work
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
@@ -86,7 +86,7 @@ def original() -> tuple[VariantRow, Any]:
     small = make_work(case="c1", registers=40, shared=2048, dram_bytes=4.8e7, moved_bytes=4.8e7, flops=1e7, dot_flops=0)
     large = make_work(case="c2", registers=40, shared=2048, dram_bytes=4.8e8, moved_bytes=4.8e8, flops=1e8, dot_flops=0)
     row = evolve(variant_row(RUN, 0), parent=None, forecast={"launches": works_to_json([small, large])})
-    return row, record.facts_rows(RUN, 0, {large.facts["key"]: large.facts})
+    return row, facts_rows(RUN, 0, {large.facts["key"]: large.facts})
 
 
 def rows(mode: str = "measured") -> trials.Rows:

@@ -12,8 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything imports numpy
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that the machine lets wait is no compiler that hangs: tests of those say themselves how long the device waits."""
-    for name in ("preparer.STALL_S", "demand.STALL_S", "demand.BRIEF_S"):
-        monkeypatch.setattr(f"kernelband.search.{name}", 1e6)
+    for name in ("STALL_S", "BRIEF_S"):
+        monkeypatch.setattr(f"kernelband.search.preparer.{name}", 1e6)
 
 
 @pytest.fixture

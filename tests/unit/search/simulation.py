@@ -6,8 +6,7 @@ from math import log2
 
 import numpy as np
 
-from kernelband.search._base import Member, Policy, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Member, Policy, Pull
 
 
 def features(seconds: float, rng: np.random.Generator) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kernelband.errors import UsageError
-from kernelband.judge import Settings
+from kernelband.judge.protocol import Settings
 from kernelband.search import events, finish
 from kernelband.search.budget import DEFAULT_SECONDS, Budget, PhaseClock
 
@@ -76,7 +76,6 @@ def test_a_resumed_run_has_what_is_left() -> None:
     clock.at += 4
     assert budget.elapsed == 54
     assert budget.left == 6
-    assert budget.eta(0, 3.0) == 6
 
 
 def test_spans_nest_and_add_up() -> None:
@@ -97,7 +96,7 @@ def test_events_are_json() -> None:
     assert json.loads(json.dumps(event.to_json()))["event"] == "trial_ended"
 
 
-def kept(seconds, timed, spent, *, measured=True, trials=(), strange=(), first_s=0.0):
+def kept(seconds, timed, spent, *, measured=True, trials=(), first_s=0.0):
     """What is kept for the final, as a rule before the first trial."""
     clock = SimpleNamespace(seconds=spent)
     session: Any = SimpleNamespace(
@@ -105,16 +104,15 @@ def kept(seconds, timed, spent, *, measured=True, trials=(), strange=(), first_s
         lab=SimpleNamespace(measured=measured),
         judge=SimpleNamespace(settings=Settings()),
         trials={t.number: t for t in trials},
-        preparer=SimpleNamespace(strange=set(strange)),
         cases=[{"role": "time"}] * timed,
     )
     return finish.reserve(session, 9.0, first_s)
 
 
 def test_more_is_kept_where_a_model_wrote_a_finalist(monkeypatch):
-    chosen = [SimpleNamespace(number=n) for n in (1, 2)]
-    monkeypatch.setattr(finish, "finalists", lambda _: chosen)
-    ours, one, both = (kept(60.0, 2, {"start": 4.1}, trials=chosen, strange=strange) for strange in ((), (2,), (1, 2)))
+    ours, one, both = ([SimpleNamespace(number=n, isolated=n in strange) for n in (1, 2)] for strange in ((), (2,), (1, 2)))
+    monkeypatch.setattr(finish, "finalists", lambda s: list(s.trials.values()))
+    ours, one, both = (kept(60.0, 2, {"start": 4.1}, trials=chosen) for chosen in (ours, one, both))
     assert one - ours == pytest.approx(finish.HIDDEN_S)
     assert both - ours == pytest.approx(2 * finish.HIDDEN_S)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kernelband.errors import ExecutorFault, WorkloadError
 from kernelband.search import worker_lab
-from kernelband.search.building import ORIGINAL_S
+from kernelband.search.compile_jobs import ORIGINAL_S
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace
 

@@ -14,9 +14,8 @@ from kernelband.cli.history import outcome
 from kernelband.errors import HistoryError, SourceError, UsageError, WorkerError
 from kernelband.explain.again import again
 from kernelband.history import Store, runs, trials
-from kernelband.search import given
-from kernelband.search.against import given_edit
 from kernelband.search.events import Event, RunEnded
+from kernelband.search.given_edit import About, given_edit, predicted, worst_case
 from kernelband.search.options import Options
 from kernelband.search.resume import peek
 from kernelband.search.run import optimize
@@ -271,9 +270,9 @@ def test_git_runs_nothing_of_the_repository(world: World) -> None:
 
 
 def test_sentences_hold_figures_of_the_final_only() -> None:
-    about = given.About("k", "HEAD", "H200")
+    about = About("k", "HEAD", "H200")
     check: Any = {"cases": [], "not_exercised": [], "interpreted": False, "out_of_bounds": [], "seconds": 0.0}
-    assert given.worst_case((), check) == ""
+    assert worst_case((), check) == ""
     outputs = [{"name": "return", "max_abs": 0.5, "wrong": 1}, {"name": "y", "max_abs": 2.25, "wrong": 3}]
     check["cases"] = [
         {"case": "aa", "ok": False, "outputs": outputs[:1]},
@@ -281,7 +280,7 @@ def test_sentences_hold_figures_of_the_final_only() -> None:
         {"case": "cc", "ok": True, "outputs": [{"name": "z", "max_abs": 9.0, "wrong": 0}]},
     ]
     cases: Any = [{"id": "bb", "arguments": "x: float32[8]"}]
-    assert given.worst_case(cases, check) == "on x: float32[8] the largest error of y is 2.25"
-    assert given.predicted(about, "unclear", "") == (
+    assert worst_case(cases, check) == "on x: float32[8] the largest error of y is 2.25"
+    assert predicted(about, "unclear", "") == (
         "predicted, not measured: your edit of k is neither likely faster nor likely slower than HEAD on H200"
     )

@@ -9,8 +9,7 @@ import pytest
 from attrs import evolve
 
 from kernelband.errors import UsageError
-from kernelband.search._base import Member, Policy, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Member, Policy, Pull
 from kernelband.search.policies import NAMES, make_policy
 from kernelband.search.policies.kernelband import FLOOR, KernelBand, surprises, weight
 from kernelband.search.policies.mends import MENDS, WITHOUT, Mends

@@ -176,7 +176,7 @@ def test_compilers_that_never_end_cost_no_more_than_the_budget(world: World) -> 
 
 def test_without_a_device_what_is_compiled_waits_for_a_share_of_the_seconds_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("STALL_S", "BRIEF_S"):
-        monkeypatch.setattr(f"kernelband.search.demand.{name}", 0.1)
+        monkeypatch.setattr(f"kernelband.search.preparer.{name}", 0.1)
     ended = world.run(world.options(trials=None, seconds=8.0), measured=False, author=FakeAuthor(("straggler",) * 3))
     assert ended.counts["executed"] >= 2
 
@@ -228,9 +228,7 @@ def test_no_budget_starts_nothing(world: World) -> None:
     assert not world.db.exists()
 
 
-@pytest.mark.parametrize(
-    ("constant", "options"), [("preparer.STALL_S", {"trials": 30}), ("demand.BRIEF_S", {"trials": None, "seconds": 200.0})]
-)
+@pytest.mark.parametrize(("constant", "options"), [("STALL_S", {"trials": 30}), ("BRIEF_S", {"trials": None, "seconds": 200.0})])
 def test_a_compiler_that_hangs_does_not_hold_up_the_device(
     world: World, monkeypatch: pytest.MonkeyPatch, constant: str, options: dict[str, Any]
 ) -> None:
@@ -238,7 +236,7 @@ def test_a_compiler_that_hangs_does_not_hold_up_the_device(
 
     It comes back when the device has had other work: a device that waits for it waits until the test's time is over.
     """
-    monkeypatch.setattr(f"kernelband.search.{constant}", 0.05)
+    monkeypatch.setattr(f"kernelband.search.preparer.{constant}", 0.05)
     late: list[int] = []
 
     def listen(event: Event) -> None:

@@ -297,4 +297,5 @@ def _proposal(written: Written, program: Program, strategy: str, facts: Facts) -
         raise Refused(f"it edits {host}, and no recorded call runs that: each is a bare launch. Rewrite the kernel and its helpers only.")
     after = patch.apply(program.texts)
     digest = text_hash("\0".join(after[f.path] for f in patch.files))[:12]
-    return Proposal(strategy, "model", {"text": digest}, patch, numerics, written.what, written.why or "The model gave no reason.")
+    why = written.why or "The model gave no reason."
+    return Proposal(strategy, "model", {"text": digest}, patch, numerics, what=written.what, why=why)

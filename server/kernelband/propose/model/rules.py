@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Literal
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from kernelband.propose.model import allowed
 from kernelband.propose.model.functions import Around, Editable, Unreadable, Uses, around, body_of, indentation, uses
@@ -108,16 +108,7 @@ def _text(text: str, editable: Editable) -> str:
 
 
 def _merge(one: Uses, other: Uses) -> Uses:
-    return Uses(
-        one.globals | other.globals,
-        one.locals | other.locals,
-        one.chains | other.chains,
-        one.attributes | other.attributes,
-        one.stores | other.stores,
-        one.nodes | other.nodes,
-        one.kinds | other.kinds,
-        one.keywords | other.keywords,
-    )
+    return Uses(**{a.name: getattr(one, a.name) | getattr(other, a.name) for a in fields(Uses)})
 
 
 def function_of(tree: ast.Module, editable: Editable) -> ast.FunctionDef:

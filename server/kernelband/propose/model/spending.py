@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import define
 
 from kernelband.propose.model.settings import ModelSettings
@@ -58,6 +60,11 @@ class Spending:
         about = "about " if self.estimated else ""
         cost = f", {self.dollars:.2f} dollars" if self.dollars is not None else ""
         return f"{self.calls} call{'s' if self.calls != 1 else ''}, {about}{self.tokens} tokens{cost}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For the run's row."""
+        text = f"{self.settings.name}: {self.text()}"
+        return {"calls": self.calls, "read": self.read, "written": self.written, "dollars": self.dollars, "text": text}
 
     def _price(self, read: int, written: int) -> float:
         price = self.settings.price or (0.0, 0.0)

@@ -154,14 +154,14 @@ def values(function: ast.FunctionDef, globals_: frozenset[str], around: Around) 
     _key(function, keys)
     return Values(
         function,
-        around.imports,
-        around.plain,
-        globals_,
-        frozenset(a.arg for a in _arguments(function)),
-        binding.bound,
-        {id(child): node for node in nodes for child in ast.iter_child_nodes(node)},
-        keys,
-        frozenset(keys[id(n)] for n in nodes if isinstance(n, (ast.expr, ast.stmt))),
+        imports=around.imports,
+        plain=around.plain,
+        globals=globals_,
+        parameters=frozenset(a.arg for a in _arguments(function)),
+        bound=binding.bound,
+        parents={id(child): node for node in nodes for child in ast.iter_child_nodes(node)},
+        keys=keys,
+        texts=frozenset(keys[id(n)] for n in nodes if isinstance(n, (ast.expr, ast.stmt))),
     )
 
 

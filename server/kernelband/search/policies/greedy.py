@@ -8,8 +8,7 @@ from math import log2
 
 from attrs import frozen
 
-from kernelband.search._base import Arm, Choice, Member, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Arm, Choice, Member, Pull
 
 
 @frozen
@@ -29,7 +28,7 @@ class Greedy:
         parent, strategy = max(open_, key=lambda arm: promise(*arm, fastest))
         value = promise(parent, strategy, fastest)
         known = "by the forecast" if strategy in parent.forecasts else "nothing compiled yet"
-        return Choice(parent.variant, strategy, 0, value, 1.0, f"{strategy}: {2**value:.2f}× of the best so far, {known}")
+        return Choice(parent.variant, strategy, score=value, reason=f"{strategy}: {2**value:.2f}× of the best so far, {known}")
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - no memory
         """Pulls and mean rewards of the strategies, and the forecast of each."""
@@ -41,7 +40,7 @@ class Greedy:
             mean = sum(rewards) / len(rewards) if rewards else 0.0
             best = max((promise(m, arm.name, fastest) for m in able), default=0.0)
             why = f"{2**best:.2f}× of the best so far by the forecast" if able else "exhausted: nothing left to propose"
-            rows.append(Arm(0, arm.name, len(rewards), mean, float(bool(able)), why))
+            rows.append(Arm(0, arm.name, pulls=len(rewards), mean_reward=mean, weight=float(bool(able)), why=why))
         return tuple(rows)
 
 

@@ -14,8 +14,7 @@ from math import log, log2, sqrt
 import numpy as np
 from attrs import field, frozen
 
-from kernelband.search._base import Arm, Choice, Member, Pull
-from kernelband.search.arms import ARMS, ArmSpec
+from kernelband.search._base import ARMS, Arm, ArmSpec, Choice, Member, Pull
 from kernelband.search.clusters import Clusters, replay, representative
 from kernelband.search.policies import paper
 from kernelband.search.policies.mends import Mends
@@ -65,7 +64,7 @@ class KernelBand:
             parent, propensity = paper.pick_parent(members, spec, rng)
         value = best.score(pulls)
         reason = f"{spec.name}: expected gain {arm.mean_reward:.2f} after {arm.pulls} trials, score {value:.2f}; {arm.why}"
-        return Choice(parent.variant, spec.name, arm.cluster, value, propensity, reason)
+        return Choice(parent.variant, spec.name, arm.cluster, value, propensity=propensity, reason=reason)
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
@@ -160,7 +159,7 @@ class _Seen:
             start = MU if self.mends.low_exploration else paper.MU
             start *= good / (good + self.free.get(strategy, 0) / 4)  # four free failures weigh as much as one trial
             prior = (start + sum(got) + shared * (sum(everywhere) - sum(got))) / (1 + len(got) + elsewhere) - behind
-        arm = Arm(cluster, strategy, len(got), prior, factor, why)
+        arm = Arm(cluster, strategy, pulls=len(got), mean_reward=prior, weight=factor, why=why)
         return _Row(arm, len(got) + elsewhere, C if self.mends.low_exploration else paper.C)
 
 

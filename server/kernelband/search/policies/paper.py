@@ -12,8 +12,7 @@ from math import exp, log, sqrt
 import numpy as np
 from attrs import frozen
 
-from kernelband.search._base import Arm, Choice, Member, Pull
-from kernelband.search.arms import ARMS, ArmSpec
+from kernelband.search._base import ARMS, Arm, ArmSpec, Choice, Member, Pull
 from kernelband.search.clusters import Clusters, replay, representative
 
 THETA = 0.75  # of peak: a resource above it is saturated
@@ -42,7 +41,7 @@ class Paper:
         parent, propensity = pick_parent(members, spec, np.random.default_rng([seed, step]))
         value = score(best, pulls)
         reason = f"{best.strategy}: mean reward {best.mean_reward:.2f} over {best.pulls} pulls, score {value:.2f}; {best.why}"
-        return Choice(parent.variant, best.strategy, best.cluster, value, propensity, reason)
+        return Choice(parent.variant, best.strategy, best.cluster, value, propensity=propensity, reason=reason)
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
@@ -90,7 +89,8 @@ def _cluster_rows(cluster: int, members: Sequence[Member], means: dict[tuple[int
     rows: list[Arm] = []
     for arm in ARMS:
         n, mu = means.get((cluster, arm.name), (1, MU))
-        rows.append(Arm(cluster, arm.name, n - 1, mu, *weights[arm.name]))
+        weight, why = weights[arm.name]
+        rows.append(Arm(cluster, arm.name, pulls=n - 1, mean_reward=mu, weight=weight, why=why))
     return rows
 
 

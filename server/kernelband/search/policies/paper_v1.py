@@ -18,8 +18,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from kernelband.search._base import Arm, Choice, Member, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Arm, Choice, Member, Pull
 from kernelband.search.clusters import K, kmeans, standardised
 
 ALPHA = 0.5
@@ -53,7 +52,7 @@ class PaperV1:
         labels = grown(frontier)
         members = [m for m in frontier if labels[m.variant] == arm.cluster and arm.strategy not in m.exhausted]
         parent = min(members, key=lambda m: m.seconds)
-        return Choice(parent.variant, arm.strategy, arm.cluster, value, 1.0, reason)
+        return Choice(parent.variant, arm.strategy, arm.cluster, value, reason=reason)
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
@@ -83,7 +82,7 @@ class PaperV1:
                 live = any(arm.name not in m.exhausted for m in members)
                 why = f"likely to pay: {psi:.2f}" if live else "exhausted: nothing left to propose"
                 value = mean + sqrt(2 * log(total) / max(len(got), 1)) + ALPHA * psi
-                out.append((Arm(cluster, arm.name, len(got), mean, float(live), why), value))
+                out.append((Arm(cluster, arm.name, pulls=len(got), mean_reward=mean, weight=float(live), why=why), value))
         return out
 
 

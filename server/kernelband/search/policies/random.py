@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from kernelband.search._base import Arm, Choice, Member, Pull
-from kernelband.search.arms import ARMS
+from kernelband.search._base import ARMS, Arm, Choice, Member, Pull
 
 
 @frozen
@@ -26,7 +25,8 @@ class Random:
         strategy = live[int(rng.integers(len(live)))]
         parents = [m for m in frontier if strategy not in m.exhausted]
         parent = parents[int(rng.integers(len(parents)))]
-        return Choice(parent.variant, strategy, 0, 0.0, 1 / (len(live) * len(parents)), f"{strategy}: drawn at random")
+        propensity = 1 / (len(live) * len(parents))
+        return Choice(parent.variant, strategy, propensity=propensity, reason=f"{strategy}: drawn at random")
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - memoryless
         """Pulls and mean rewards of the strategies; all weigh the same."""
@@ -36,5 +36,5 @@ class Random:
             live = any(arm.name not in m.exhausted for m in frontier)
             mean = sum(rewards) / len(rewards) if rewards else 0.0
             why = "drawn at random" if live else "exhausted: nothing left to propose"
-            rows.append(Arm(0, arm.name, len(rewards), mean, float(live), why))
+            rows.append(Arm(0, arm.name, pulls=len(rewards), mean_reward=mean, weight=float(live), why=why))
         return tuple(rows)

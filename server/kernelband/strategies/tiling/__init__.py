@@ -1,7 +1,7 @@
 """Tiling: how much of the output one program makes, with how many warps and stages.
 
-Beside the moves there is ``by_size``, which needs two measured variants: the search asks for it (``search.complement``). ``fixed_blocks``
-says which blocks the moves can't change.
+Beside the moves there is ``by_size``, which needs two measured variants: the search asks for it (``search.choice_by_size``).
+``fixed_blocks`` says which blocks the moves can't change.
 """
 
 from kernelband.strategies._base import Card, Strategy

@@ -19,7 +19,7 @@ from kernelband.explain.prove import ground, prove
 from kernelband.history import Store, runs, this_process
 from kernelband.history.records import LEFT_OUT, CaseRow
 from kernelband.judge.protocol import PROTOCOL
-from kernelband.search.against import given_edit
+from kernelband.search.given_edit import given_edit
 from kernelband.source import between
 from kernelband.source.model import text_hash
 from tests.unit.explain.proof.conftest import body_of, edited, proof_at, sealed

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Any, cast
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from kernelband.errors import ExecutorFault, WorkerError
 from kernelband.hardware import Device
@@ -23,57 +23,52 @@ from kernelband_worker.wire import CompileFacts, LaunchSpec, SpecialiseResult, T
 ORIGINAL_S = 240.0  # and of the original where no case is left without it
 
 
+@define(eq=False)
 class Build:
     """Queued by ``begin``; what comes of it goes to ``out``."""
 
-    def __init__(
-        self,
-        pool: CompilePool,
-        device: Device,
-        files: VariantFiles | None,
-        specialised: SpecialiseResult,
-        out: Future[Built],
-        *,
-        turn: int,
-        timed: Sequence[str],
-        counting: Future[TrafficResult] | None = None,
-    ) -> None:
-        self._counting, self._turn, self._timed = counting, turn, timed
-        self._pool, self._device, self._files, self._specialised, self._out = pool, device, files, specialised, out
-        self._facts: dict[str, CompileFacts] = {}
-        self._error: BaseException | None = None
-        self._jobs: dict[str, Future[dict[str, Any]]] = {}
-        self._left = 0
-        self._late: list[str] = []  # launches of the original that took too long, while others may do without them
-        self._last = True  # a launch that takes too long ends it
-        self._lock = threading.RLock()
+    pool: CompilePool
+    device: Device
+    files: VariantFiles | None
+    specialised: SpecialiseResult
+    out: Future[Built]
+    turn: int = field(kw_only=True)
+    timed: Sequence[str] = field(kw_only=True)
+    counting: Future[TrafficResult] | None = field(kw_only=True, default=None)
+    _facts: dict[str, CompileFacts] = field(init=False, factory=dict[str, CompileFacts])
+    _error: BaseException | None = field(init=False, default=None)
+    _jobs: dict[str, Future[dict[str, Any]]] = field(init=False, factory=dict[str, Future[dict[str, Any]]])
+    _left: int = field(init=False, default=0)
+    _late: list[str] = field(init=False, factory=list[str])  # launches of the original that took too long, while others may do without them
+    _last: bool = field(init=False, default=True)  # a launch that takes too long ends it
+    _lock: threading.RLock = field(init=False, factory=threading.RLock)
 
     def begin(self) -> None:
         """Queue one job for each distinct launch."""
-        launches = {launch["key"]: launch for launch in self._specialised["launches"]}
+        launches = {launch["key"]: launch for launch in self.specialised["launches"]}
         if not launches:
-            self._out.set_result(Built(self._specialised, {}))
+            self.out.set_result(Built(self.specialised, {}))
             return
-        self._last = self._files is not None or not any(self._others([key]) for key in launches)
+        self._last = self.files is not None or not any(self._others([key]) for key in launches)
         self._queue(launches)
 
     def _queue(self, launches: Mapping[str, LaunchSpec]) -> None:
         self._left = len(launches)
-        variant = self._files["id"] if self._files is not None else None
-        deadline_s = ORIGINAL_S if self._files is None and self._last else None
+        variant = self.files["id"] if self.files is not None else None
+        deadline_s = ORIGINAL_S if self.files is None and self._last else None
         for key, launch in launches.items():
-            params = {"variant": variant, "launch": launch, "target": self._device.target, "instructions": False}
-            job = self._pool.submit(params, deadline_s=deadline_s, turn=self._turn)
+            params = {"variant": variant, "launch": launch, "target": self.device.target, "instructions": False}
+            job = self.pool.submit(params, deadline_s=deadline_s, turn=self.turn)
             self._jobs[key] = job
             job.add_done_callback(partial(self._done, key))
 
     def _others(self, late: Sequence[str]) -> list[str]:
         """The timing cases on which none of those is launched."""
         cases = self._cases(late)
-        return [case for case in self._timed if case not in cases]
+        return [case for case in self.timed if case not in cases]
 
     def _cases(self, late: Sequence[str]) -> frozenset[str]:
-        return frozenset(launch["case"] for launch in self._specialised["launches"] if launch["key"] in late)
+        return frozenset(launch["case"] for launch in self.specialised["launches"] if launch["key"] in late)
 
     def _done(self, key: str, job: Future[dict[str, Any]]) -> None:
         with self._lock:
@@ -90,34 +85,34 @@ class Build:
                 self._error = error
                 for other in self._jobs.values():
                     other.cancel()  # what has begun goes on to its own deadline
-            if self._left == 0 and not self._out.done():  # jobs that were cancelled just now came back in between
+            if self._left == 0 and not self.out.done():  # jobs that were cancelled just now came back in between
                 self._end()
 
     def _end(self) -> None:
         if self._error is not None:
-            if self._counting is not None:
-                self._counting.cancel()
-            self._out.set_exception(self._error)
+            if self.counting is not None:
+                self.counting.cancel()
+            self.out.set_exception(self._error)
             return
         if self._late and not self._others(self._late):
             self._last = True
-            launches = {launch["key"]: launch for launch in self._specialised["launches"] if launch["key"] in self._late}
+            launches = {launch["key"]: launch for launch in self.specialised["launches"] if launch["key"] in self._late}
             self._late.clear()
             self._queue(launches)
             return
         late = self._cases(self._late)
         specialised: SpecialiseResult = {
-            **self._specialised,
-            "launches": [launch for launch in self._specialised["launches"] if launch["case"] not in late],
+            **self.specialised,
+            "launches": [launch for launch in self.specialised["launches"] if launch["case"] not in late],
         }
         kept = {launch["key"] for launch in specialised["launches"]}
         in_order = {name: self._facts[name] for name in self._jobs if name in kept}  # not as the compilers came back
         built = Built(specialised, in_order, late=late)
-        if self._counting is None:
-            self._out.set_result(built)
+        if self.counting is None:
+            self.out.set_result(built)
         else:
-            self._counting.add_done_callback(partial(self._counted, built))
+            self.counting.add_done_callback(partial(self._counted, built))
 
     def _counted(self, built: Built, job: Future[TrafficResult]) -> None:
         known = not job.cancelled() and job.exception() is None
-        self._out.set_result(evolve(built, traffic=job.result()["launches"] if known else None))
+        self.out.set_result(evolve(built, traffic=job.result()["launches"] if known else None))

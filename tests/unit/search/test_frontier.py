@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from kernelband.search._base import Member
-from kernelband.search.arms import ARMS
-from kernelband.search.offer import offered
-from kernelband.search.preparer import Outlook
+from kernelband.search._base import ARMS, Member
+from kernelband.search.frontier import Outlook, offered
 
 MEMBERS = tuple(Member(i, 1e-3, (0.0,) * 5, {}, exhausted=frozenset({"fusion"})) for i in (0, 1))
 OUTLOOK = Outlook({(0, "tiling"): 1.5, (0, "pipeline"): 1.1, (1, "tiling"): 0.9})

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kernelband.judge.result import Ratio
-from kernelband.search.complement import Axis, Plan, Version, cuts, plans, threshold, unable
+from kernelband.search.choice_by_size import Axis, Plan, Version, cuts, plans, threshold, unable
 
 CASES = {"a": 1024, "b": 4096, "c": 32000}
 N = Axis("n_cols", CASES, {"u": 2048, "v": 4097, "w": 31999})

@@ -11,7 +11,7 @@ from kernelband.errors import ExecutorFault
 from kernelband.hardware import find_device
 from kernelband.search._base import Member, Pull
 from kernelband.search.frontier import Frontier
-from kernelband.search.instruments import FIRST_S, LIMIT_S, Instruments, room_of
+from kernelband.search.profile import FIRST_S, LIMIT_S, Instruments, room_of
 from tests.unit.hardware.conftest import make_work
 
 H200 = find_device("h200")
@@ -52,7 +52,7 @@ class World:
         self.frontier = Frontier()
         self.log: list[Pull] = []
         for number in range(count):
-            self.frontier.add(member(number), 1e-4)
+            self.frontier.add(member(number))
             if number:
                 self.log.append(Pull(number, 0, "tiling", number, True, 0.0, 0.0, "faster"))
         self.instruments = Instruments(H200, {"id": "c"}, "GPU-1", "/usr/bin/ncu", self.said.append)  # type: ignore[typeddict-item]
@@ -105,7 +105,7 @@ def test_a_fault_keeps_the_forecast_and_the_run():
     assert world.update() == ()
     assert world.frontier[0].headroom == member(0).headroom
     assert world.said == ["Nothing is profiled in this run, headroom comes from the forecast: profile took longer than 30 s."]
-    world.frontier.add(member(1), 1e-4)
+    world.frontier.add(member(1))
     assert world.update() == ()
     assert len(world.executor.asked) == 1
 

@@ -17,9 +17,8 @@ from attrs import frozen
 from kernelband.judge.protocol import ORIGINAL, Dispatch, Rival, Side
 from kernelband.judge.result import Ratio
 from kernelband.judge.statistics import MARGIN
-from kernelband.search.candidate import Candidate
-from kernelband.search.leaner import STRICTEST_FIRST, chain_of
-from kernelband.search.session import Session, Trial
+from kernelband.search.session import Session
+from kernelband.search.trial import Trial, chain_of
 from kernelband.strategies import Numerics
 from kernelband.strategies.code import View
 from kernelband.strategies.code.sizes import sizes
@@ -28,6 +27,7 @@ from kernelband.strategies.tiling.parameters import Parameters
 from kernelband.strategies.tiling.two_ways import two_ways
 
 GAIN = 1.05  # of each side on its cases
+STRICTEST_FIRST: tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")
 WORTH = 1.01  # expected of the choice over the best so far: less is the same to a reader of the patch
 
 
@@ -165,13 +165,13 @@ def _reach(ratio: Ratio) -> float:
 def find(s: Session) -> list[Plan]:
     """The choices that are worth a trial now. One that was tried is not tried again with variants that were there already."""
     versions = _versions(s)
-    last = max((t.number for t in s.trials.values() if t.move == MOVE), default=0)
+    last = max((t.number for t in s.trials.values() if t.proposal.move == MOVE), default=0)
     if max((v.number for v in versions), default=0) <= last:
         return []
     return [p for p in plans(versions, _axes(s), math.log(s.speed(s.leader))) if max(p.sides.small, p.sides.large) > last]
 
 
-def prepare(s: Session, plan: Plan, *, both: bool) -> Candidate | None:
+def prepare(s: Session, plan: Plan, *, both: bool) -> Trial | None:
     """The variant that chooses, compiled; None when it can't be written, was proposed before, or doesn't compile.
 
     Args:
@@ -184,9 +184,9 @@ def prepare(s: Session, plan: Plan, *, both: bool) -> Candidate | None:
     """
     sides = plan.sides
     # A child of what a model wrote is run apart from the original; so is this, if either is one.
-    parent, other = sorted((sides.small, sides.large), key=lambda n: (n not in s.preparer.strange, -s.speed(n), n))
-    programs, facts = (s.programs.program(parent), s.programs.program(other)), (s.preparer.facts(parent), s.preparer.facts(other))
-    classes: list[Numerics] = [t.numerics for n in (parent, other) for t in chain_of(s.trials, n)]
+    parent, other = sorted((sides.small, sides.large), key=lambda n: (not n or not s.trials[n].isolated, -s.speed(n), n))
+    programs, facts = (s.programs.program(parent), s.programs.program(other)), (s.builder.facts(parent), s.builder.facts(other))
+    classes: list[Numerics] = [t.proposal.numerics for n in (parent, other) for t in chain_of(s.trials, n)]
     looser = max(classes, key=STRICTEST_FIRST.index)  # at least one of the two isn't the original
     why, small = f"{plan.why[0].upper()}{plan.why[1:]}.", parent == sides.small
     if both:
@@ -194,7 +194,7 @@ def prepare(s: Session, plan: Plan, *, both: bool) -> Candidate | None:
     else:
         own, theirs = (Parameters.read(p, f) for p, f in zip(programs, facts, strict=True))
         proposal = by_size(own, theirs, sides, looser, why, small=small) if own is not None and theirs is not None else None
-    seen = s.preparer.seen.setdefault(parent, set())
+    seen = s.builder.seen.setdefault(parent, set())
     if proposal is None or proposal.key in seen:
         return None
     seen.add(proposal.key)
@@ -203,13 +203,13 @@ def prepare(s: Session, plan: Plan, *, both: bool) -> Candidate | None:
 
 def chooser(s: Session, number: int) -> Trial | None:
     """The trial that brought a choice by size into a variant: its own, or one of an ancestor; None where it makes none."""
-    return next((t for t in chain_of(s.trials, number) if t.move == MOVE), None)
+    return next((t for t in chain_of(s.trials, number) if t.proposal.move == MOVE), None)
 
 
 def rivals(s: Session, choice: Trial) -> tuple[int, int, int]:
     """What a choice must beat: the best single version, and what would run on either side without the choice."""
     single = min(_versions(s), key=lambda v: (-v.score, v.number)).number
-    small, large = int(choice.parameters["small"]), int(choice.parameters["large"])
+    small, large = int(choice.proposal.parameters["small"]), int(choice.proposal.parameters["large"])
     return single, large if small == single else single, small if large == single else single
 
 
@@ -219,7 +219,7 @@ def dispatch(s: Session, choice: Trial, ids: Mapping[int, str]) -> Dispatch:
     def rival(number: int) -> Rival:
         return Rival(ids[number] if number else ORIGINAL, name(number))
 
-    p = choice.parameters
+    p = choice.proposal.parameters
     sides = Sides(str(p["size"]), int(p["up_to"]), int(p["small"]), int(p["large"]))
     axis = next((a for a in _axes(s) if a.code == sides.size), Axis(sides.size, {}, {}))
     single, *others = rivals(s, choice)
@@ -271,7 +271,7 @@ def _versions(s: Session) -> list[Version]:
 def _axes(s: Session) -> list[Axis]:
     """The sizes that the original's host function has at hand, with their values in its own launches."""
     program = s.programs.program(0)
-    view = View.read(program, s.preparer.facts(0))
+    view = View.read(program, s.builder.facts(0))
     if view is None or len(view.launches) != 1 or not view.whole:
         return []
     own = [x for x in s.launches if x["kernel"]["qualname"] == program.kernel.place.qualname]

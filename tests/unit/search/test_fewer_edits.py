@@ -11,8 +11,9 @@ from attrs import evolve
 
 from kernelband.propose import Draft
 from kernelband.search.finish import bet, in_order
-from kernelband.search.leaner import Plan, chain_of, plan
-from kernelband.search.session import Session, Trial
+from kernelband.search.last_trials import FewerEdits, fewer_edits
+from kernelband.search.session import Session
+from kernelband.search.trial import Trial, chain_of
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Patch, Program, Span
 from kernelband.strategies import Facts, Proposal
@@ -22,15 +23,16 @@ from .world import World, interrupted, rows
 
 
 def trial(number: int, parent: int) -> Trial:
-    return Trial(number, "exact", "faster", 1.0, 1.0, 1.0, Patch(), "tiling", "", parent=parent, move=f"m{number}", key=f"k{number}")
+    proposal = Proposal("tiling", f"m{number}", {}, Patch(), "exact", "", "")
+    return Trial(parent, "rewriter", proposal, {"id": "", "files": []}, number=number, outcome="faster", score=1.0, seconds=1.0)
 
 
 CHAIN = {n: trial(n, p) for n, p in ((1, 0), (2, 1), (3, 0), (4, 2), (5, 4))}
 
 
-def planned(*speeds: float, leader: int = 5) -> Plan | None:
+def planned(*speeds: float, leader: int = 5) -> FewerEdits | None:
     known = dict(zip((0, 1, 2, 4, 5), (1.0, *speeds), strict=True))
-    return plan(CHAIN, leader, lambda v: known[v])
+    return fewer_edits(CHAIN, leader, lambda v: known[v])
 
 
 def test_the_chain_starts_at_the_original() -> None:
