@@ -7,12 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
 
 import pexpect
 import pyte
 
-PATIENCE_S = 45.0  # reached only when something is broken
+PATIENCE_S = 240.0  # reached only when something is broken
 COLUMNS, LINES = 110, 36
 
 #: What pyte would show as text: device control strings, and a colon between the parts of a colour or an underline.
@@ -32,7 +31,7 @@ class Terminal:
         self._left = b""
         self.screens: list[str] = [""]
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -105,7 +105,7 @@ async def test_what_can_t_be_done_comes_with_what_helps_where_the_client_has_but
     refused: list[Any] = []
 
     async def told(ed: Editor) -> list[Any]:
-        with pytest.raises(JsonRpcException, match="isn't trusted"):
+        with pytest.raises((JsonRpcException, RefusedHere), match="isn't trusted"):
             await ed.command("optimize", ed.uri, "scale_kernel")
         return [message.message for message in ed.client.messages]
 

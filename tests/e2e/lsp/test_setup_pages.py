@@ -22,8 +22,7 @@ WRONG = re.compile(
     r"(?i)\berror\b|\bE\d+:|traceback|stack|-32\d\d\d|jsonrpc|press enter|-- more --|base64|data:image|deprecated|not supported"
 )
 KERNEL = r"def scale_kernel\(.*\): "
-CONTROL_B, CONTROL_S, CONTROL_X = "\x02", "\x13", "\x18"
-META = "\x1b"
+CONTROL_B, CONTROL_S, CONTROL_X, META = "\x02", "\x13", "\x18", "\x1b"
 
 
 def lines_of(language: str) -> list[str]:
@@ -34,7 +33,7 @@ def lines_of(language: str) -> list[str]:
 def terminal(command: list[str], home: Home) -> Terminal:
     """The editor as its user starts it: ``kernelband`` is on its path, the Python with torch is the environment's."""
     path = os.pathsep.join([str(Path(sys.executable).parent), str(Path(home.python).parent), home.environment["PATH"]])
-    environment = {**home.environment, "PATH": path, "KERNELBAND_DB": str(home.db)}
+    environment = {**home.environment, "PATH": path}
     return Terminal(command, home.work, environment)
 
 

@@ -88,7 +88,7 @@ async def test_a_client_that_asks_for_content_gets_addresses(searched: Home, tmp
         assert patch == searched.run("apply", f"{run}/{number}", "--diff", "--db", str(searched.db)).out
         answer = await call(ed, actions["Explain"])
         report = await content(answer["uri"])
-        assert f"# Variant {number} of scale\\_kernel: predicted, not measured" in report
+        assert f"# Variant {number} of scale_kernel: predicted, not measured" in report
         assert patch in report
         with pytest.raises(Exception, match="isn't a KernelBand document"):
             await content("kernelband:/x")
