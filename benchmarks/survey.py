@@ -19,6 +19,7 @@ from surveyed import Entry
 
 from kernelband.errors import ExecutorFault, KernelBandError
 from kernelband.hardware.forecast import Forecast
+from kernelband.history.outcome import outcome
 from kernelband.judge.faults import fault_of
 from kernelband.judge.identity import identity
 from kernelband.judge.judge import Judge
@@ -28,7 +29,7 @@ from kernelband.search._base import ARMS
 from kernelband.search._lab import Lab
 from kernelband.search.preparation import Baseline
 from kernelband.search.programs import Programs
-from kernelband.search.trial import Trial, outcome_of
+from kernelband.search.trial import Trial
 from kernelband.source import compose
 from kernelband.source.model import text_hash
 from kernelband.strategies import Facts, Proposal
@@ -293,10 +294,10 @@ class Survey:
             self.tell(self.count())
 
     def _judged(self, entry: Entry, candidate: Trial, verdict: Verdict) -> None:
-        outcome = outcome_of(verdict.result)
-        entry.judged(outcome, verdict)
+        became = outcome(verdict.result).logged
+        entry.judged(became, verdict)
         score = verdict.result.score
-        if outcome not in CORRECT or score is None or score.value <= 0 or candidate.built is None:
+        if became not in CORRECT or score is None or score.value <= 0 or candidate.built is None:
             return
         times = {c.case: c.device_after_us if self.objective == "device" else c.call_after_us for c in verdict.result.cases}
         profiler = self.base.compiled.profiler

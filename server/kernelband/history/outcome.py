@@ -26,7 +26,7 @@ class Judged(Protocol):
 
 
 class Outcome(str, Enum):
-    """``value``: as a run's log has it (``search._base.OUTCOMES``)."""
+    """A rung of the ladder. ``value`` names it in JSON."""
 
     VERIFIED = "verified"  # right and faster in the final's fresh processes
     FASTER = "faster"  # so many were measured and are right; nothing speaks against them
@@ -46,6 +46,11 @@ class Outcome(str, Enum):
     TIMEOUT = "timeout"
     CRASHED = "crashed"
     OOM = "oom"
+
+    @property
+    def logged(self) -> str:
+        """As a run's log has it (``search._base.Pull``)."""
+        return Outcome.REJECTED.value if self is Outcome.SUSPECT else self.value
 
     @property
     def word(self) -> str:

@@ -123,7 +123,7 @@ class Execution:
         found = outcome_of(result, trial.forecast.tier if trial.forecast is not None else None)
         if found is Outcome.UNTESTED:
             return "not_measured" if self.s.lab.measured else "inconclusive"
-        return "rejected" if found is Outcome.SUSPECT else found.value
+        return found.logged
 
     def _member(self, trial: Trial, result: Result) -> Member | None:
         """What it is on the frontier; None after a fault or without a time.

@@ -7,12 +7,16 @@ from pathlib import Path
 
 from playwright.sync_api import Locator
 
+from kernelband.history import Store
+from kernelband.history.runs import begin as begin_run
+from kernelband.history.runs import end as end_run
 from tests.e2e.cli_world import Home
 from tests.e2e.workbench.conftest import Lend, ready_to_search
 from tests.e2e.workbench.screen import Screen
 from tests.e2e.workbench.test_first_minute import begin, has_variants, line
 from tests.e2e.workbench.test_first_minute import runs as in_the_status_bar
 from tests.e2e.workbench.workbench import Workbench
+from tests.unit.history.rows import run_row
 
 DEMO = "layer_norm.py"
 
@@ -92,6 +96,19 @@ def test_kernels_and_runs_of_the_workspace(lend: Lend, searched: Home) -> None:
     assert "Runs appear here as they begin" in screen.eventually(lambda: welcome(screen))
     (_, kernel) = screen.eventually(lambda: screen.rows("Kernels"), lambda found: len(found) == 2 and "likely" not in found[1])
     assert kernel.strip() == "scale_kernel"
+    assert screen.notifications() == []
+
+    # a run that goes on elsewhere, and ends while its file isn't on the screen
+    screen.palette("View: Close All Editors")
+    with Store.write(searched.db) as store:
+        begin_run(store, run_row("0123abcd", path=str(searched.file), kernel="scale_kernel", mode="predicted"), {})
+    screen.eventually(lambda: of_kernel(screen), lambda found: len(found) == 1 and "trials so far" in found[0])
+    with Store.write(searched.db) as store:
+        end_run(store, "0123abcd", "finished", "", seconds_used=1.0, clock={}, summary={})
+    news = screen.status_item("scale_kernel: nothing likely faster")
+    news.click()
+    screen.eventually(screen.tabs, lambda found: len(found) == 1)
+    news.wait_for(state="detached")
     assert screen.notifications() == []
 
 
