@@ -32,10 +32,13 @@ Row = tuple[str, str, str]  # what, how much, how it is known
 
 @frozen
 class Compiled:
-    """What is known of the text as it is without a run: the newest inspection, and what each line costs (from 0, in words)."""
+    """What is known of the text as it is without a run: the newest inspection, what each line costs (from 0, in words), and what a run
+    would need.
+    """
 
     inspected: Material | None = None
     lines: tuple[tuple[int, str], ...] = ()
+    needs: str = ""
 
 
 def kernel_hover(
@@ -65,7 +68,7 @@ def kernel_hover(
     if run is None:
         target = as_code(f"kernelband optimize {PurePath(finding.path).name}::{finding.qualname}")
         yet = "No variant has been tried yet." if compiled.inspected else "Nothing is measured or predicted for this kernel yet."
-        begin = f"{yet} Start with the code action *Optimize*, or with {target}."
+        begin = f"{yet} Start with the code action *Optimize*, or with {target}. {escaped(compiled.needs)}".rstrip()
         return "\n\n".join([name, *_inspected(compiled.inspected), *_lines(compiled.lines), begin, *said])
     parts = [f"{name}: {_where(run)}"]
     if stale:

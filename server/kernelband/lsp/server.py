@@ -66,6 +66,7 @@ class KernelBandServer(LanguageServer):
         self.told: dict[str, list[types.Diagnostic]] = {}  # by document: the diagnostics that the client knows of
         self.inspections = Inspections(self.trust.refusal)
         self.environments = Environments(self.trust.refusal)
+        self.planning: asyncio.Task[dict[str, Any]] | None = None  # for a hover (``features.plan.needs``)
         self.catalog, self.scanning = Catalog(), asyncio.Lock()
         self.runs = Runs(self.trust.refusal)
         self.runs.trusted = self.inspections.trusted = self.trust.environment

@@ -45,6 +45,7 @@ async def test_what_the_next_run_does_is_told_and_nothing_runs_for_it(home: Home
             "entry": ("scale.py::bench", "found"),
             "pace": None,
         }
+        assert "isn't trusted" in await ed.hover("scale_kernel")
         (home.work / "pyproject.toml").write_text('[tool.kernelband]\nentry = "test_scale.py::test_scale"\n')
         (home.work / "test_scale.py").write_text(TEST)
         assert (await planned(ed))["entry"] == ("test_scale.py::test_scale", "repository")
@@ -63,6 +64,7 @@ async def test_a_kernel_that_nothing_shows_says_why(home: Home) -> None:
         assert (entry["entry"], entry["how"]) == (None, "none")
         assert "No test or bench function was found that runs scale_kernel. " in entry["why"]
         assert "--" not in entry["why"]
+        await ed.eventually(lambda: ed.hover("scale_kernel"), lambda said: "It needs something that runs the kernel: No test" in said)
 
         # one can be drafted, and is taken once it is there
         draft = await ed.command("draftEntry", ed.uri, "scale_kernel")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 
+from attrs import evolve
 from lsprotocol import types
 
 from kernelband.errors import HistoryError
 from kernelband.lsp.document_view import View
 from kernelband.lsp.features.costs import line_costs
 from kernelband.lsp.features.pages import opens_itself
+from kernelband.lsp.features.plan import needs
 from kernelband.lsp.findings import Finding
 from kernelband.lsp.hover_text import Compiled, constexpr_hover, kernel_hover, launch_hover, line_hover
 from kernelband.lsp.index import place
@@ -43,7 +45,10 @@ def register(server: KernelBandServer) -> None:
             kernel, what = found
             standing = server.standings.of(view.snapshot.uri, kernel.place.qualname)
             known = _compiled(server, params.text_document.uri, kernel)
-            text = await _text(server, finding_of(server, view.snapshot.uri, kernel), (what, word.group()), standing, known)
+            finding = finding_of(server, view.snapshot.uri, kernel)
+            if what == "name" and finding.telling is None:
+                known = evolve(known, needs=await needs(server, view.snapshot.uri, kernel.place.qualname))
+            text = await _text(server, finding, (what, word.group()), standing, known)
         span = view.now.range(Span(*word.span()), server.encoding)
         return types.Hover(_content(server, text), span) if text else None
 

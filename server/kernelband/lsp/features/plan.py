@@ -22,6 +22,7 @@ from kernelband.lsp.server import KernelBandServer
 from kernelband.source import Workspace, find_program
 from kernelband.workload import choose, configuration_of
 
+NEEDS_S = 0.5
 BEFORE = ("start", "capture", "baseline")  # the first trial; spans of a run's clock
 
 
@@ -70,6 +71,21 @@ async def plan(server: KernelBandServer, uri: str, kernel: str) -> dict[str, Any
         "predicts": await asyncio.to_thread(_predicts, with_.gpu),
         "pace": asdict(pace) if pace is not None else None,
     }
+
+
+async def needs(server: KernelBandServer, uri: str, kernel: str) -> str:
+    """What *Optimize* would run, or what it needs first, in a sentence; "" where finding that takes longer than a hover may wait. One look
+    goes on at a time: in a large repository it takes seconds.
+    """
+    if refused := server.trust.refusal(place(uri)):
+        return words(refused)
+    if server.planning is None or server.planning.done():
+        server.planning = server.begin(plan(server, uri, kernel))
+        done, _ = await asyncio.wait({server.planning}, timeout=NEEDS_S)
+        if done and not server.planning.cancelled() and server.planning.exception() is None:
+            by = server.planning.result()["entry"]
+            return f"It would run {by['entry']}." if by["entry"] is not None else f"It needs something that runs the kernel: {by['why']}"
+    return ""
 
 
 def shown_by(path: str, kernel: str, texts: Mapping[str, str], named: str | None, *, chosen: bool, measured: bool) -> ShownBy:
