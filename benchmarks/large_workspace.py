@@ -59,16 +59,18 @@ def big_text(lines: int, kernels: int) -> str:
 def fill(db: Path, path: str, text: str, kernels: int, trials_: int) -> None:
     """A finished history of about so many trials: a few runs of each kernel, measured and predicted in turn, with real edits."""
     from kernelband.history import Store, runs, trials
+    from kernelband.source import form, program_in
 
     each = max(trials_ // kernels, 1)
     per_kernel = max(each // A_RUN, 1)
     per_run = max(each // per_kernel, 1)
     with Store.write(db) as history:
         for i in range(kernels):
+            original = form(program_in({path: text}, path, f"kernel_{i}"))  # by which the text on the screen is known again
             for r in range(per_kernel):
                 row = _run(f"{i * per_kernel + r:08x}", path, f"kernel_{i}", measured=r % 2 == 0, age=kernels * per_kernel - i - r)
                 runs.begin(history, row, {path: text})
-                trials.write(history, _rows(row, text, i, per_run))
+                trials.write(history, _rows(row, text, original, per_run))
 
 
 def _run(run: str, path: str, kernel: str, *, measured: bool, age: float) -> Any:
@@ -106,13 +108,13 @@ def _run(run: str, path: str, kernel: str, *, measured: bool, age: float) -> Any
     )
 
 
-def _rows(row: Any, text: str, kernel: int, count: int) -> Any:
+def _rows(row: Any, text: str, original: str, count: int) -> Any:
     from kernelband.history import trials
     from kernelband.history.records import CaseRow, FinalRow, TrialRow, VariantRow
     from kernelband.source import make_patch, patch_to_json
     from kernelband.source.model import Edit, Span
 
-    at = text.index("num_warps=4", text.index(f"def host_{kernel}(")) + len("num_warps=")
+    at = text.index("num_warps=4", text.index(f"def host_{row.kernel.rpartition('_')[2]}(")) + len("num_warps=")
     launch = {
         "kernel": {"module": "big", "path": row.path, "qualname": row.kernel},
         "grid": [4096, 1, 1],
@@ -125,24 +127,30 @@ def _rows(row: Any, text: str, kernel: int, count: int) -> Any:
     result = {"correctness": "passed", "cases": [{"case": "c" * 16, "device_before_us": 1.0, "device_after_us": 1.0}] * 4}
     forecast = {"tier": "likely faster", "fact": "fewer programs", "launches": [{"case": "c", "key": "k" * 64, "kernel": row.kernel}] * 4}
     right = "passed" if row.mode == "measured" else "interpreted"
+    said = {"key": "", "numerics": "exact", "what": "the original", "why": "", "author": "you", "patch": [], "identity": "", "forecast": {}}
+    own = VariantRow(row.id, 0, None, "", "", {}, **said, form=original)
     variants = [
-        VariantRow(
-            row.id,
-            n,
-            0,
-            "launch",
-            "warps",
-            {"num_warps": 4 + n},
-            key=f"k{n}",
-            numerics="exact",
-            what=f"num_warps 4→{4 + n}",
-            why="",
-            author="rewriter",
-            patch=patch_to_json(make_patch({row.path: text}, {row.path: [Edit(Span(at, at + 1), str(4 + n))]})),
-            identity=f"i{n}",
-            forecast=forecast,
-        )
-        for n in range(1, count + 1)
+        own,
+        *(
+            VariantRow(
+                row.id,
+                n,
+                0,
+                "launch",
+                "warps",
+                {"num_warps": 4 + n},
+                key=f"k{n}",
+                numerics="exact",
+                what=f"num_warps 4→{4 + n}",
+                why="",
+                author="rewriter",
+                patch=patch_to_json(make_patch({row.path: text}, {row.path: [Edit(Span(at, at + 1), str(4 + n))]})),
+                identity=f"i{n}",
+                forecast=forecast,
+                form=f"{row.kernel} {n}",
+            )
+            for n in range(1, count + 1)
+        ),
     ]
     tried = [
         TrialRow(row.id, n, n, right, "faster", "none", "ok", "", 1.1, 1.0, 1.2, result, started=n, seconds=1.0, clock={})
