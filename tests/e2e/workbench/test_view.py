@@ -99,13 +99,21 @@ def test_kernels_and_runs_of_the_workspace(lend: Lend, searched: Home) -> None:
     assert screen.notifications() == []
 
     # a run that goes on elsewhere, and ends while its file isn't on the screen
+    screen.click("tl.arange")
+    screen.save()
     screen.palette("View: Close All Editors")
+    screen.eventually(screen.tabs, lambda found: found == [])
     with Store.write(searched.db) as store:
         begin_run(store, run_row("0123abcd", path=str(searched.file), kernel="scale_kernel", mode="predicted"), {})
+    header = screen.page.locator('.sidebar .pane-header[aria-label="Runs Section"]')
+    header.hover()
+    header.get_by_role("button", name="Refresh").click()
     screen.eventually(lambda: of_kernel(screen), lambda found: len(found) == 1 and "trials so far" in found[0])
     with Store.write(searched.db) as store:
         end_run(store, "0123abcd", "finished", "", seconds_used=1.0, clock={}, summary={})
     news = screen.status_item("scale_kernel: nothing likely faster")
+    news.wait_for()
+    screen.eventually(lambda: of_kernel(screen), lambda found: len(found) == 1 and "nothing likely faster" in found[0])
     news.click()
     screen.eventually(screen.tabs, lambda found: len(found) == 1)
     news.wait_for(state="detached")

@@ -25,6 +25,7 @@ export class SideBar implements vscode.Disposable {
       this.#kernels,
       this.#runs,
       server.onRunChanged(() => this.refresh()),
+      server.onRunEnded(() => this.refresh()),
       server.onHealthChanged(({ state }) => {
         void vscode.commands.executeCommand("setContext", "kernelband.server", state);
         this.refresh();
