@@ -80,6 +80,7 @@ class KernelBandServer(LanguageServer):
         self._redraw_due: asyncio.TimerHandle | None = None
         self._redrawn = -REDRAW_S  # when last
         self._files_due: asyncio.TimerHandle | None = None
+        self.has_looked = False  # into the history
         self.has_drawn = False  # whether a client has lenses of ours, which may want to be drawn anew
 
     # ------------------------------------------------------------ documents
@@ -166,6 +167,7 @@ class KernelBandServer(LanguageServer):
         if found:
             self._history_changed()
             self._tell_ends()
+        self.has_looked = True
         return found
 
     def _tell_ends(self) -> None:
@@ -263,9 +265,14 @@ class KernelBandServer(LanguageServer):
             self._redraw_due.cancel()
             self._redraw_due = None
         self._redrawn = asyncio.get_running_loop().time()
-        workspace = self.client_capabilities.workspace
-        if self.has_drawn and workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+        if self.has_drawn and self.redraws:
             self.workspace_code_lens_refresh(None)
+
+    @property
+    def redraws(self) -> bool:
+        """Whether the client can be told that lenses are others."""
+        workspace = self.client_capabilities.workspace
+        return workspace is not None and workspace.code_lens is not None and bool(workspace.code_lens.refresh_support)
 
 
 def _view(snapshot: Snapshot, document: Document) -> View:

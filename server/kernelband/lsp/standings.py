@@ -66,6 +66,11 @@ class Standings:
         """What is known; None before the first look."""
         return self._known.get(uri, {}).get(qualname)
 
+    def settled(self, uri: str) -> bool:
+        """Whether the document's last look has come to its end."""
+        task = self._running.get(uri)
+        return task is not None and task.done()
+
     def knows(self, uri: str) -> bool:
         """Whether something was found in the history for a kernel of that document."""
         return any(standing.finding.runs for standing in self._known.get(uri, {}).values())

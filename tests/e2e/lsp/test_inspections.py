@@ -52,12 +52,12 @@ async def test_a_kernel_without_a_run_is_inspected_when_asked(home: Home) -> Non
         assert ran(home)
         assert not home.db.exists()  # nothing is kept
         name, load = await ed.hover("scale_kernel("), await ed.hover("load(x")
-        assert re.search(r"\| registers \| \d+ per thread \| compiled for NVIDIA \w+", name), name
-        assert "| occupancy |" in name
+        assert re.search(r"- registers: \d+ per thread · compiled for NVIDIA \w+", name), name
+        assert "- occupancy: " in name
         line = next(n for n, code in enumerate(ed.text.splitlines(), 1) if "tl.load(x" in code)
         assert f"line {line}: " in name
         assert re.fullmatch(
-            r"\*\*scale\\?_kernel\*\*, this line: \d+ % of the bytes, \d+ % of the instructions \(predicted for .*\)\.", load
+            r"\*\*`scale_kernel`\*\*, this line: \d+ % of the bytes, \d+ % of the instructions \(predicted for .*\)\.", load
         ), load
         whole = types.InlayHintParams(ed.document, types.Range(types.Position(0, 0), types.Position(line + 1, 0)))
         assert not await ed.client.text_document_inlay_hint_async(whole)  # until the user switches them on

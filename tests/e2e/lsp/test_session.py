@@ -75,6 +75,15 @@ async def test_the_journey_of_a_kernel(home: Home, profile: str) -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_first_lenses_of_a_client_that_cannot_be_told_of_others(searched: Home) -> None:
+    async with editor(searched, "neovim@v0.11") as ed:
+        ed.open()
+        (first, again) = await ed.lenses()
+        assert first.startswith("likely faster on")
+        assert again == "Optimize"
+
+
+@pytest.mark.asyncio
 async def test_text_that_has_changed_gets_no_variant(searched: Home, one_search: Searched) -> None:
     run = one_search.run
     async with editor(searched, PROFILES[0]) as ed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from lsprotocol import types
@@ -14,16 +15,32 @@ from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.standings import Standing
 from kernelband.source.model import Kernel
 
+SETTLES_S = 5.0
+
 
 def register(server: KernelBandServer) -> None:
-    """``textDocument/codeLens``. Answered from memory: a document that is being typed in gets the lenses of a moment ago."""
+    """``textDocument/codeLens``. Answered from memory: a document that is being typed in gets the lenses of a moment ago. A client that
+    can't be told to ask again, such as Neovim 0.11, would keep the first ones: there they wait for what the history says.
+    """
+    waited = set[str]()
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
         uri = params.text_document.uri
         view = await server.view(uri) if server.settings.lens else None
+        if view is not None and not (server.redraws or view.snapshot.outlined or uri in waited):
+            waited.add(uri)
+            await _settled(server, view.snapshot.uri)
+            view = await server.view(uri)
         server.has_drawn = True  # a client that is told earlier drops the answer it waits for, and asks again
         return [lens for kernel in view.kernels for lens in lenses(server, view, kernel)] if view is not None else []
+
+
+async def _settled(server: KernelBandServer, uri: str) -> None:
+    """Until the history was read and the document's text compared with it; for so long at most."""
+    end = time.monotonic() + SETTLES_S
+    while not (server.has_looked and server.standings.settled(uri)) and time.monotonic() < end:
+        await asyncio.sleep(0.03)
 
 
 def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.CodeLens]:
