@@ -169,7 +169,7 @@ class KernelIndex:
             _answer(document, snapshot)
             self._read(document)
             return
-        document.snapshot = snapshot
+        document.snapshot, document.outline = snapshot, None
         _answer(document, snapshot)
         if document.again:
             document.again = False

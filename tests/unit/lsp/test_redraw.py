@@ -68,11 +68,14 @@ async def test_the_end_of_a_run_elsewhere_is_told_once(tmp_path: Path, monkeypat
     with Store.write(tmp_path / "history.db") as store:
         runs.begin(store, run_row("0123abcd"), {})
         runs.begin(store, run_row("4567abcd", state="finished"), {})
+        runs.begin(store, run_row("89ababcd"), {})
+    monkeypatch.setattr(server.runs, "get", lambda run: run if run == "89ababcd" else None)  # one that was started here
     try:
         await server.look()
         assert told == []
         with Store.write(tmp_path / "history.db") as store:
-            runs.end(store, "0123abcd", "finished", "", seconds_used=1.0, clock={}, summary={})
+            for run in ("0123abcd", "89ababcd"):
+                runs.end(store, run, "finished", "", seconds_used=1.0, clock={}, summary={})
         await asyncio.gather(server.look(), server.look())
         await server.look()
     finally:

@@ -80,10 +80,10 @@ async def needs(server: KernelBandServer, uri: str, kernel: str) -> str:
     if refused := server.trust.refusal(place(uri)):
         return words(refused)
     if server.planning is None or server.planning.done():
-        server.planning = server.begin(plan(server, uri, kernel))
-        done, _ = await asyncio.wait({server.planning}, timeout=NEEDS_S)
-        if done and not server.planning.cancelled() and server.planning.exception() is None:
-            by = server.planning.result()["entry"]
+        looking = server.planning = server.begin(plan(server, uri, kernel))
+        done, _ = await asyncio.wait({looking}, timeout=NEEDS_S)
+        if done and not looking.cancelled() and looking.exception() is None:
+            by = looking.result()["entry"]
             return f"It would run {by['entry']}." if by["entry"] is not None else f"It needs something that runs the kernel: {by['why']}"
     return ""
 
