@@ -33,7 +33,7 @@ def register(server: KernelBandServer) -> None:
             await _settled(server, view.snapshot.uri)
             view = await server.view(uri)
         server.has_drawn = True  # a client that is told earlier drops the answer it waits for, and asks again
-        return [lens for kernel in view.kernels for lens in lenses(server, view, kernel)] if view is not None else []
+        return lenses(server, view) if view is not None else []
 
 
 async def _settled(server: KernelBandServer, uri: str) -> None:
@@ -43,11 +43,16 @@ async def _settled(server: KernelBandServer, uri: str) -> None:
         await asyncio.sleep(0.03)
 
 
-def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.CodeLens]:
-    """Of one kernel."""
+def lenses(server: KernelBandServer, view: View) -> list[types.CodeLens]:
+    """Of a document."""
+    path = place(view.snapshot.uri)  # once: links are followed in the file system
+    return [lens for kernel in view.kernels for lens in _of(server, view, kernel, path)]
+
+
+def _of(server: KernelBandServer, view: View, kernel: Kernel, path: str) -> list[types.CodeLens]:
     where = view.range(kernel.name_span, server.encoding)
     uri, name = view.snapshot.uri, kernel.place.qualname
-    live = server.runs.of(place(uri), name)
+    live = server.runs.of(path, name)
     if live is not None and not live.ended:
         return [
             _lens(where, live.headline, "kernelband.server.report", uri, name),
@@ -58,7 +63,7 @@ def lenses(server: KernelBandServer, view: View, kernel: Kernel) -> list[types.C
     told = result(standing) if standing is not None else ""
     if told and standing is not None:
         out.append(_lens(where, told, f"kernelband.server.{'verify' if standing.stale else 'choose'}", uri, name))
-    interrupted = resumable(standing, place(uri), name)
+    interrupted = resumable(standing, path, name)
     if interrupted is not None:
         out.append(_lens(where, "Resume", "kernelband.server.resume", uri, name, interrupted))
     out.append(_lens(where, "Optimize", "kernelband.server.optimize", uri, name))
