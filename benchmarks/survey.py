@@ -283,7 +283,7 @@ class Survey:
             if error.kind == "lost" or self._errors >= MOST_ERRORS:
                 raise
             entry.failed("crashed", error.message, entry.compile_s)  # of one variant nobody knows: the next one decides
-            self.lab.faulted()
+            self.lab.measuring().restart()  # an error of the device can outlive the call that caused it
             return
         finally:
             self.busy_s += time.monotonic() - begin

@@ -15,7 +15,6 @@ MAX_HEADER_BYTES = 4096
 MAX_FRAME_BYTES = 1 << 30
 
 # JSON-RPC's own codes, for what is wrong with a message rather than with its operation.
-INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 

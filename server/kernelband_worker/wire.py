@@ -523,7 +523,6 @@ class TimeParams(TypedDict, total=False):
     cases: List[str]
     pairs: int
     warmup_s: float
-    methods: Dict[str, str]  # by case: keep to the method of an earlier process, where it can be kept
     profile: bool  # also measure target_share where it isn't known without a profiler (about a second per executor)
 
 

@@ -14,7 +14,6 @@ class Refused(JsonRpcException):
     """What was asked for can't be done, and why, in a sentence for the user."""
 
     CODE = REFUSED
-    MESSAGE = "Refused"
 
     def __init__(self, message: str) -> None:
         super().__init__(message=message, code=REFUSED)

@@ -59,10 +59,6 @@ class Lab(Protocol):
         """
         ...
 
-    def faulted(self) -> None:
-        """The measuring executor can't be trusted any more."""
-        ...
-
     def fresh(self, name: str) -> Executor:
         """An executor of its own, with the session open: the final's ``MakeExecutor``."""
         ...

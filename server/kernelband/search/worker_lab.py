@@ -186,10 +186,6 @@ class WorkerLab:
         if self.measured:
             threading.Thread(target=import_program, daemon=True, name="import the program").start()
 
-    def faulted(self) -> None:
-        """Make sure that the next call starts a fresh process: a device error can outlive the call that caused it."""
-        self.measuring().restart()
-
     def fresh(self, name: str) -> Executor:
         """An executor of its own, started by its first call, in which all configurations of an autotuned variant compete: for the final.
         Names are not used twice.

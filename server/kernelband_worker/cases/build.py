@@ -14,8 +14,6 @@ from kernelband_worker.errors import OperationFailed
 from kernelband_worker.state import State
 from kernelband_worker.wire import Function
 
-_LEFT_OUT = ("reads_rng",)
-
 
 def build(state: State, store: Store, runs: List[Dict[str, Recording]], input_sets: int, *, main: Optional[str]) -> List[StoredCase]:
     """One stored case per recording of the first run; further runs give further input sets."""

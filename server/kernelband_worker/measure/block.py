@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, Tuple
 
 from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure.device import Device, Side
@@ -25,7 +25,6 @@ class Wish:
     warmup_s: float
     input_sets: int
     repeatable: bool = True
-    method: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def time_block(device: Device, sides_of: Callable[[int], Dict[str, Side]], wish:
     original = probe(device, first["A"], walls[0])
     variant = probe(device, first["B"], walls[1])
     flush_us = _flush_us(device)
-    method = choose_method(original, variant, wish.method)
+    method = choose_method(original, variant)
     ready()
     plan = make_plan(method, wish.pairs, (original, variant), flush_us=flush_us, repeatable=wish.repeatable)
     on_device, on_host = _pairs(device, sides_of, first, wish.input_sets, plan)

@@ -29,10 +29,6 @@ class InputSets:
         self._sets[key] = (made, size_bytes)
         return made
 
-    def has_room(self, case: str, input_set: int, size_bytes: int) -> bool:
-        """Whether the set is there, or would be kept without dropping another."""
-        return (case, input_set) in self._sets or self.held_bytes + size_bytes <= self.budget_bytes
-
     @property
     def held_bytes(self) -> int:
         return sum(size for _, size in self._sets.values())

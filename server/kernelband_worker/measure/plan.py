@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from kernelband_worker.measure.probe import Probe
 
@@ -40,12 +40,9 @@ class Plan:
     batch: int
 
 
-def choose_method(original: Probe, variant: Probe, wanted: Optional[str] = None) -> str:
-    """``wall`` if either side waits for the device or works where events don't see it, else ``events``.
-
-    ``wanted`` keeps the method of an earlier process, so that a verification uses one; it can't turn wall time off.
-    """
-    if wanted == "wall" or any(p.synchronises or p.hidden for p in (original, variant)):
+def choose_method(original: Probe, variant: Probe) -> str:
+    """``wall`` if either side waits for the device or works where events don't see it, else ``events``."""
+    if any(p.synchronises or p.hidden for p in (original, variant)):
         return "wall"
     return "events"
 

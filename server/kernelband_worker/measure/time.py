@@ -67,7 +67,6 @@ def _time_case(state: State, bench: Workbench, case_id: str, wanted: TimeParams)
         warmup_s=wanted.get("warmup_s", WARMUP_S),
         input_sets=max(1, case["input_sets"]),
         repeatable=repeatable(case),
-        method=wanted.get("methods", {}).get(case_id),
     )
     snapshots: List[Snapshot] = []
 

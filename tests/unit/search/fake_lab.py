@@ -226,9 +226,6 @@ class FakeLab:
     def measuring(self) -> FakeExecutor:
         return FakeExecutor(self)
 
-    def faulted(self) -> None:
-        pass
-
     def fresh(self, name: str) -> FakeExecutor:
         assert not self.compiling or name.startswith("apart-"), "a final beside compilers"
         return FakeExecutor(self)

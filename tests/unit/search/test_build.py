@@ -117,7 +117,7 @@ def test_compiling_ends_and_memory_is_released_for_the_final(lab):
     assert lab.compilers.closed.wait(10)
     assert lab.worker.calls[-1] == ("main", "prepare", {"cases": [], "release": True}, "GPU-1", True)
     before = len(lab.worker.calls)
-    lab.faulted()
+    lab.measuring().restart()
     lab.make_way("GPU-1")
     assert len(lab.worker.calls) == before  # nobody is there, and nobody is started for it
 

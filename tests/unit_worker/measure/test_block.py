@@ -141,10 +141,9 @@ def test_same_seed_same_pairs():
     assert first == again
 
 
-def test_the_method_of_an_earlier_process_is_kept():
-    timing, _, _ = timed(Program(21.0), Program(21.0), method="wall")
-    assert timing.plan.method == "wall"
-    timing, _, _ = timed(Program(21.0, synchronises=True), Program(21.0), method="events")
+@pytest.mark.parametrize("sides", [(True, False), (False, True)], ids=["original", "variant"])
+def test_who_waits_for_the_device_is_timed_by_the_clock(sides):
+    timing, _, _ = timed(*(Program(21.0, synchronises=waits) for waits in sides))
     assert timing.plan.method == "wall"
 
 

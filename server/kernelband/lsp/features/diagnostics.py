@@ -11,7 +11,6 @@ from kernelband.lsp.notebooks import Book
 from kernelband.lsp.server import KernelBandServer
 
 SOURCE = "kernelband"
-REFRESH = "workspace/diagnostic/refresh"
 
 
 def register(server: KernelBandServer) -> None:
