@@ -83,15 +83,14 @@ test: ## everything that CI runs, to its end; `make test STAGE="unit e2e"` runs 
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
 	@bash .ci/downloads $(STAGE)
-	@$(MAKE) -s -k -j$(SIDE) $(addprefix ready-,$(STAGE)) || true
 	@$(MAKE) -s -k -j$(SIDE) $(addprefix stage-,$(filter $(LONGEST),$(STAGE)) $(filter-out $(LONGEST),$(STAGE))) || true
 	@python3 .ci/table.py $(STAGE)
 
-$(STAGES:%=stage-%): stage-%:
+$(STAGES:%=stage-%): stage-%: ready-%
 	@bash .ci/stage $* $(MAKE) -s $*
 
 # ------------------------------------------------------------------ the stages
-# What a stage needs is installed before the first one begins, so that no two of them install the same.
+# What a stage needs is installed before it begins, by one make for all of them, so that no two install the same.
 lint ready-lint: .venv/ready-test .worker/ready node_modules/ready
 unit ready-unit: .venv/ready-test
 unit-extension ready-unit-extension: node_modules/ready
