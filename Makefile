@@ -10,6 +10,8 @@ STAGES := bare-debian lint unit unit-extension unit-worker unit-worker-newest e2
 STAGE ?= $(STAGES)
 # The longest first, so that they aren't waited for in the end.
 LONGEST := e2e workbench
+# These begin while packages for the longest are being installed, and leave them a place; others wait until those have what they need.
+EARLY := bare-debian unit-extension unit
 # Test processes of a stage, and stages side by side: the tests wait more than they compute, those of e2e most of all.
 JOBS ?= $(shell nproc)
 E2E_JOBS ?= $(shell [ $(JOBS) -gt 1 ] && echo $$(($(JOBS) + 2)) || echo 1)
@@ -84,10 +86,14 @@ test: ## everything that CI runs, to its end; `make test STAGE="unit e2e"` runs 
 	@mkdir -p $(RESULTS)
 	@bash .ci/downloads $(STAGE)
 	@$(MAKE) -s -k -j$(SIDE) $(addprefix stage-,$(filter $(LONGEST),$(STAGE)) $(filter-out $(LONGEST),$(STAGE))) || true
+	@left=$$(for s in $(filter-out $(LONGEST),$(STAGE)); do [ -e $(RESULTS)/$$s.end ] || echo stage-$$s; done); \
+		[ -z "$$left" ] || $(MAKE) -s -k -j$(SIDE) LONGEST= $$left || true  # they waited for what could not be installed
 	@python3 .ci/table.py $(STAGE)
 
 $(STAGES:%=stage-%): stage-%: ready-%
 	@bash .ci/stage $* $(MAKE) -s $*
+
+$(addprefix stage-,$(filter-out $(LONGEST) $(EARLY),$(STAGES))): | $(addprefix ready-,$(filter $(LONGEST),$(STAGE)))
 
 # ------------------------------------------------------------------ the stages
 # What a stage needs is installed before it begins, by one make for all of them, so that no two install the same.
