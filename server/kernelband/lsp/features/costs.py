@@ -30,7 +30,9 @@ def redraw(server: KernelBandServer) -> None:
 def line_costs(server: KernelBandServer, uri: str) -> list[tuple[str, types.Range, str]]:
     """Kernel, what stands on the line in the document or cell, and what it costs in words; the most first."""
     diagnosis = server.diagnoses.of(server.documents.program(uri))
-    view = server.seen(diagnosis.snapshot, uri) if diagnosis is not None else None
-    if diagnosis is None or view is None:
+    if diagnosis is None or not diagnosis.costs:
+        return []
+    view = server.seen(diagnosis.snapshot, uri)
+    if view is None:
         return []
     return [(p.kernel, view.range(p.span, server.encoding), p.message) for p in diagnosis.costs if view.holds(p.span)]
