@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from lsprotocol import types
 
 from kernelband.lsp.app import make_server
 from kernelband.lsp.document_view import View
 from kernelband.lsp.features.lens import lenses
 from kernelband.lsp.index import Snapshot
+from kernelband.lsp.server import KernelBandServer
 from kernelband.lsp.text import Lines
 from kernelband.source import find_kernels
 
@@ -21,6 +23,7 @@ TEXT = "import triton\n\n" + "\n\n".join(f"@triton.jit\ndef k{i}(x):\n    pass\n
 async def test_links_are_followed_once_for_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "k.py"
     followed, resolve = list[Path](), Path.resolve
+    monkeypatch.setattr(KernelBandServer, "encoding", types.PositionEncodingKind.Utf16)  # nobody has introduced themselves
     server = make_server(str(tmp_path / "history.db"))
     try:
         view = View(Snapshot(path.as_uri(), 1, TEXT, Lines(TEXT), tuple(find_kernels(str(path), TEXT))), Lines(TEXT))
