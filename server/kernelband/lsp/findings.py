@@ -80,7 +80,9 @@ class _View:
 
 
 class Findings:
-    """The history of one database. ``refresh``, ``load`` and ``original`` read it: call them in a thread. ``find`` only remembers."""
+    """The history of one database. ``refresh``, ``load`` and ``original`` read it: call them in a thread. ``find`` and ``remembered`` only
+    remember.
+    """
 
     def __init__(self, db: Path) -> None:
         self.db = db
@@ -187,6 +189,11 @@ class Findings:
             row = runs.find(store, run)
             return _filled(store, RunView.of(row, 0, time.time()), whatever=True), view.numbers(store, row.id)
 
+    def remembered(self, run: str) -> Original | None:
+        """What ``original`` told and still holds; None where it has to read the database."""
+        kept, known = self._view.kept.get(run), self._originals.get(run)
+        return known[1] if kept is not None and known is not None and known[0] == kept.signature else None
+
     def original(self, run: str) -> Original | None:
         """What that run knows of the original; None for a run that isn't known. Remembered until the run changes.
 
@@ -197,11 +204,11 @@ class Findings:
             kept = self._view.kept.get(run)
             if kept is None:
                 return None
-            known = self._originals.get(run)
-            if known is None or known[0] != kept.signature:
-                known = (kept.signature, read_original(self._open_store(), run, kept.found.kernel, kept.found.device))
-                self._originals[run] = known
-            return known[1]
+            known = self.remembered(run)
+            if known is None:
+                known = read_original(self._open_store(), run, kept.found.kernel, kept.found.device)
+                self._originals[run] = (kept.signature, known)
+            return known
 
     def material(self, run: str, variant: int = 0) -> Material | None:
         """What was compiled of a variant (0: the original), and what the interpreter saw of it; None where there is nothing.

@@ -81,6 +81,17 @@ def test_nothing_is_known_without_a_database(findings: Findings, path: str) -> N
         findings.load("a1b2c3", [1])
 
 
+def test_an_original_is_remembered_until_its_run_changes(findings: Findings, db: Path, path: str) -> None:
+    write(db, measured("a1b2c3", path), three("a1b2c3"))
+    findings.refresh()
+    assert findings.remembered("a1b2c3") is None  # nobody has read it yet
+    assert findings.original("a1b2c3") is findings.remembered("a1b2c3") is not None
+    with Store.write(db) as store:
+        runs.beat(store, "a1b2c3", phase="search", seconds_used=2.0, clock={})
+    findings.refresh()
+    assert findings.remembered("a1b2c3") is None
+
+
 def test_verified_variants_come_with_what_the_final_said(findings: Findings, db: Path, path: str) -> None:
     write(db, measured("a1b2c3", path), three("a1b2c3"))
     assert findings.refresh() is True

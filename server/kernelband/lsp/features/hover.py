@@ -100,7 +100,8 @@ async def _text(server: KernelBandServer, finding: Finding, of: tuple[str, str],
     problem = server.findings.problem
     if finding.telling is not None:
         try:
-            original = await asyncio.to_thread(server.findings.original, finding.telling.id)
+            run = finding.telling.id  # a thread waits for its turn while texts are read
+            original = server.findings.remembered(run) or await asyncio.to_thread(server.findings.original, run)
         except HistoryError as error:
             problem = error.message
     if what == "name":
