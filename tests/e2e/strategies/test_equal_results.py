@@ -7,7 +7,8 @@ import pytest
 
 from kernelband.strategies import STRATEGIES
 from tests.e2e.strategies.comparing import differences
-from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, program_of
+from tests.unit.strategies.row_samples import CONSTANTS, NORM, SCALARS, TENSORS
+from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
 
 EACH = 2  # proposals of a move: the first, and the last
 SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program takes several tiles of a small input
@@ -119,3 +120,16 @@ def test_several_rows_per_program(tmp_path):
     path = program.kernel.place.path
     texts = [program.texts[path], *(p.patch.apply(program.texts)[path] for p in proposals.values())]
     assert {k: r for k, r in zip(["original", *proposals], differences(texts), strict=True) if r is not None} == {}
+
+
+def test_several_rows_per_program_of_a_kernel_as_projects_write_it(tmp_path):
+    program = program_of(NORM, tmp_path, kernel="norm_kernel")
+    given = facts(launch(program, [5000, 1, 1], CONSTANTS, SCALARS, TENSORS), device=SMALL)
+    proposals = {p.key: p for p in made_by("rows_per_program", program, given)}
+    assert len(proposals) >= 2
+    path = program.kernel.place.path
+    broken = NORM.replace("/ n_cols + eps", "/ (n_cols + 1) + eps")
+    texts = [NORM, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken]
+    *told, caught = differences(texts)
+    assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
+    assert caught is not None

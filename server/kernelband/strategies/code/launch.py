@@ -231,8 +231,8 @@ class LaunchView:
         return None if added is None else edits + [(self.module.path, e) for e in added]
 
     def add_arguments(self, new: list[str]) -> Edits | None:
-        """``name=value`` items at the end of the launch."""
-        added = None if self.splat else self.module.add_arguments(self.call, new)
+        """``name=value`` items at the end of the launch, for parameters that the kernel gets with them: no ``**kwargs`` has those yet."""
+        added = self.module.add_arguments(self.call, new)
         return None if added is None else [(self.module.path, e) for e in added]
 
     def held(self, block: str) -> tuple[str, int] | None:

@@ -40,7 +40,7 @@ def host_edits(view: View, out: str, split: int, walk: tuple[str, int]) -> Edits
         return None
     tiles, grid = count
     maker, at = _maker(launch, result, statement, torch), _place(launch, statement, f"({tiles}, {ast.unparse(size)})")
-    added = launch.add_arguments([f"{STRIDE}={result.id}.numel()", f"{SPLIT}={SPLIT}"])
+    added = None if launch.splat else launch.add_arguments([f"{STRIDE}={result.id}.numel()", f"{SPLIT}={SPLIT}"])
     if maker is None or at is None or added is None or _taken(launch):
         return None
     named = tiles.isidentifier()

@@ -13,14 +13,14 @@ from attrs import frozen
 
 from kernelband.strategies.code import View
 from kernelband.strategies.code.blocks import exposed, names_bound
+from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
 from kernelband.strategies.code.kernel import RANGES, KernelView, bound_names
 
-ELEMENTWISE = frozenset({"load", "store", "exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "abs", "sin", "cos", "erf"}) | {
-    *("floor", "ceil", "sigmoid", "fdiv", "div_rn", "maximum", "minimum", "where", "fma", "cast", "clamp"),
-}
+MEMORY = frozenset({"load", "store"})
 OVER_ROW = frozenset({"sum", "max", "min"})
 FILLED = frozenset({"zeros", "full"})
-NEVER = ast.While | ast.IfExp | ast.Subscript | ast.Return | ast.BoolOp | ast.NamedExpr | ast.Break | ast.Continue
+NEVER = ast.While | ast.Subscript | ast.Return | ast.NamedExpr | ast.Break | ast.Continue
+DECIDED = ast.If | ast.IfExp | ast.BoolOp  # fine where the compiler decides them
 
 
 @frozen(eq=False)
@@ -41,7 +41,7 @@ def row_kernels(view: View) -> list[Row]:
     kernel = view.kernel
     if not view.whole or kernel.model.autotuned or len(kernel.accesses()) != len(kernel.calls({"load", "store"})):
         return []
-    found = [r for call in kernel.calls({"program_id"}) if (r := _along(kernel, call)) is not None]
+    found = [r for call in kernel.calls({"program_id"}) if (r := _along(view, call)) is not None]
     return sorted(found, key=lambda r: not r.shared)
 
 
@@ -55,7 +55,8 @@ def reduced_axis(call: ast.Call) -> ast.expr | None:
     return call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
 
 
-def _along(kernel: KernelView, pid: ast.Call) -> Row | None:
+def _along(view: View, pid: ast.Call) -> Row | None:
+    kernel = view.kernel
     axes = [next(iter(kernel.tokens(c))) for c in kernel.calls({"program_id"})]
     token = next(iter(kernel.tokens(pid)))
     name = _named(kernel, pid)
@@ -67,7 +68,7 @@ def _along(kernel: KernelView, pid: ast.Call) -> Row | None:
     reductions: list[ast.Call] = []
     filled: list[ast.expr] = []
     for node in (n for s in kernel.node.body for n in ast.walk(s)):
-        if isinstance(node, NEVER) or (isinstance(node, ast.If) and not _compile_time(kernel, node.test)):
+        if isinstance(node, NEVER) or (isinstance(node, DECIDED) and not compile_time(kernel, _decided_by(node))):
             return None
         if isinstance(node, ast.For) and not _even(kernel, node, token):
             return None
@@ -83,7 +84,7 @@ def _along(kernel: KernelView, pid: ast.Call) -> Row | None:
             if side is None:
                 return None
             filled.append(side)
-        elif called not in ELEMENTWISE and called not in ("program_id", *RANGES) and not _plain(node):
+        elif called not in MEMORY and called not in ("program_id", *RANGES) and not _plain(node) and not is_elementwise(view, node):
             return None
     accesses = kernel.accesses()
     if any(a.store and token not in a.depends for a in accesses) or not _same_shapes(kernel, token):
@@ -95,7 +96,7 @@ def _along(kernel: KernelView, pid: ast.Call) -> Row | None:
 def _named(kernel: KernelView, pid: ast.Call) -> str | None:
     """The name that is bound to the program id, converted or not, and to nothing else."""
     node = kernel.module.parents[pid]
-    if isinstance(node, ast.Attribute) and node.attr == "to":
+    if isinstance(node, ast.Attribute) and node.attr in CASTS:
         call = kernel.module.parents[node]
         node = kernel.module.parents[call] if isinstance(call, ast.Call) and call.func is node else node
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
@@ -104,10 +105,8 @@ def _named(kernel: KernelView, pid: ast.Call) -> str | None:
     return name if len(kernel.bindings(name)) == 1 else None
 
 
-def _compile_time(kernel: KernelView, test: ast.expr) -> bool:
-    return all(n.id in kernel.constexprs for n in ast.walk(test) if isinstance(n, ast.Name)) and not any(
-        isinstance(n, ast.Call) for n in ast.walk(test)
-    )
+def _decided_by(node: ast.If | ast.IfExp | ast.BoolOp) -> ast.expr:
+    return node if isinstance(node, ast.BoolOp) else node.test
 
 
 def _even(kernel: KernelView, loop: ast.For, token: str) -> bool:
@@ -149,10 +148,8 @@ def _assigned(kernel: KernelView) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _plain(call: ast.Call) -> bool:
-    """``x.to(...)``, ``float("inf")`` and the call of a loop."""
-    return (isinstance(call.func, ast.Attribute) and call.func.attr == "to") or (
-        isinstance(call.func, ast.Name) and call.func.id in ("float", "range")
-    )
+    """``float("inf")`` and the call of a loop."""
+    return isinstance(call.func, ast.Name) and call.func.id in ("float", "range")
 
 
 def _over_row(call: ast.Call) -> bool:

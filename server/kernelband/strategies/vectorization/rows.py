@@ -92,6 +92,8 @@ def _edits(view: View, row: Row, rows: int, warps: int | None) -> Edits | None:
         new = [*([f"{count}={code}"] if extra else []), f"{rows_name}={number}"]
         written = {k.arg for k in launch.call.keywords}
         if warps is not None and "num_warps" not in written:
+            if launch.splat:
+                return None  # it may be in there
             new.append(f"num_warps={warps}")  # in one edit with the rest: two at one place would collide
         elif warps is not None:
             options = launch.set_options({"num_warps": warps})
