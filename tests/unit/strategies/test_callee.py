@@ -28,3 +28,22 @@ def test_an_imported_name_stands_for_what_it_is_called_where_it_comes_from(impor
     assert module is not None
     launch = next(node.value for node in ast.walk(module.tree) if isinstance(node, ast.Subscript))
     assert stands_for(module, launch, launch, "scale") is is_it
+
+
+@pytest.mark.parametrize(
+    ("made", "is_it"),
+    [
+        ("scale = triton.jit(scale)", True),
+        ("scale = jit(scale)\nscale = triton.heuristics({'E': even})(scale)", True),
+        ("scale = triton.autotune(configs, key=['n'])(scale)", True),
+        ("scale = traced(scale)", False),
+        ("scale = triton.jit(other)", False),
+        ("scale = triton.jit(scale)\nscale = other", False),
+        ("scale = triton.jit(scale, debug=True)", False),
+    ],
+)
+def test_a_kernel_that_calls_make_keeps_its_name(made: str, is_it: bool) -> None:
+    module = Module.read("host.py", f"def scale(x):\n    pass\n\n\n{made}\n\n\ndef run(x):\n    scale[(1,)](x)\n")
+    assert module is not None
+    launch = next(n.value for n in ast.walk(module.tree) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Tuple))
+    assert stands_for(module, launch, launch, "scale") is is_it

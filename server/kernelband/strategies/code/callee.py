@@ -8,6 +8,8 @@ from kernelband.source.launches import WRAPPERS
 from kernelband.strategies.code.kernel import binding
 from kernelband.strategies.code.module import FunctionNode, Module
 
+MAKERS = frozenset({"jit", "heuristics", "autotune"})
+
 
 def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool:
     """Whether ``node``, read at ``at``, can be nothing but the kernel: its name, another that is given to it once, ``wrap_triton(...)`` of
@@ -38,7 +40,7 @@ def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool
                 return plain and stands_for(module, bound[0], bound[0].value, kernel)
             if bound and not isinstance(bound[0], FunctionNode):
                 return False
-            return len(bound) <= 1 and module.imported.get(node.id, node.id) == name
+            return all(_makes(s, node.id) for s in bound[1:]) and module.imported.get(node.id, node.id) == name
         case _:
             return False
 
@@ -48,6 +50,17 @@ def wraps(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or node.keywords:
         return False
     return (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else "") in WRAPPERS
+
+
+def _makes(statement: ast.stmt, name: str) -> bool:
+    """``name = triton.jit(name)``, or with ``heuristics`` or ``autotune``: the same kernel under the same name."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call(func=made, args=[ast.Name(id=given)], keywords=[])):
+            made = made.func if isinstance(made, ast.Call) else made
+            called = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
+            return target == given == name and called in MAKERS
+        case _:
+            return False
 
 
 def _dotted(node: ast.expr) -> bool:
