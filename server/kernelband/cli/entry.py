@@ -45,7 +45,7 @@ def entry(target: str, *, yes: bool, given: tuple[str, ...], out: str | None, as
         _show(draft, program)
         there = _there(workspace, program)
         if there:
-            click.echo(f"{there} shows {program.kernel.place.name} at work already, so `kernelband optimize` needs no entry.", err=True)
+            click.echo(f"Without it, `kernelband optimize` would try {there}.", err=True)
     asking = not yes and not as_json and can_ask()
     if asking:
         draft, yes = _ask(workspace, program, draft, answers, out)
