@@ -13,6 +13,7 @@ the float32 rate, which counts multiply-adds; a quarter on AMD, whose data sheet
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from attrs import evolve
@@ -111,8 +112,9 @@ def _a100() -> Device:
     return evolve(base, l2_bytes_per_s=5120 * 1.41e9)
 
 
+@cache
 def table() -> tuple[Device, ...]:
-    """Every known device."""
+    """Every known device; made once, as every row of a history is shown with its own."""
     sxm: dict[str, Any] = {"sms": 132, "ghz": 1.83, "l2": 50, "fp32": 67, "float16": 989.4, "bfloat16": 989.4, "tf32": 494.7}
     sxm.update(int8=1978.9, float8=1978.9)
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from functools import cache
 
 from attrs import evolve, frozen
 
@@ -132,9 +133,13 @@ def _plain(name: str) -> str:
 
 def _key(name: str) -> str | None:
     plain = _plain(name)
-    by_plain = {_plain(device.key): device.key for device in table()}
-    by_plain.update({_plain(device.name): device.key for device in table()})
-    return by_plain.get(plain) or _ALIASES.get(plain)
+    return _keys().get(plain) or _ALIASES.get(plain)
+
+
+@cache
+def _keys() -> dict[str, str]:
+    """By plain key and plain name."""
+    return {_plain(text): device.key for device in table() for text in (device.key, device.name)}
 
 
 def driver_properties(device: Device) -> dict[str, int]:
