@@ -4,9 +4,9 @@
     python benchmarks/moves.py DIR ... [--results FILE] [--seconds N] [--jobs N] [--every N] [--only PATTERN] [--skip PATTERN ...]
                                [--python PYTHON] [--gpu NAME]
 
-Each kernel of the folders' programs is captured as `kernelband capture FILE::KERNEL` does it; then all strategies are asked for what they would
-propose, and nothing is compiled. FILE of --results gets one JSON line for each kernel, as they come: give it to the next call, which leaves
-out what is there. With --seconds no capture begins after that time.
+Each kernel of the folders' programs is captured as `kernelband capture FILE::KERNEL` does it; then all strategies are asked for what they
+would propose, and nothing is compiled. FILE of --results gets one JSON line for each kernel, as they come: give it to the next call, which
+leaves out what is there. With --seconds no capture begins after that time.
 """
 
 from __future__ import annotations

@@ -152,9 +152,9 @@ class KernelView:
 
     def _bound(self, node: ast.AST, known: dict[str, frozenset[str]], *, wrap: bool) -> Iterator[tuple[str, frozenset[str]]]:
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
-            reads = self._tokens(node.value, known, wrap=wrap)
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
+            for target, value in (each for t in targets for each in paired(t, node.value)):
+                reads = self._tokens(value, known, wrap=wrap)
                 for name in target_names(target):
                     yield name, reads
         elif isinstance(node, ast.For):
@@ -293,6 +293,19 @@ def _in_whole_blocks(loop: ast.For, block: str) -> bool:
     stop = loop.iter.args[1]
     whole = stop.left if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Mult) and ast.unparse(stop.right) == block else stop
     return isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.FloorDiv) and ast.unparse(whole.right) == block
+
+
+def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is given to what: of ``i, j = a, b`` each by itself."""
+    match target, value:
+        case ((ast.Tuple(elts=names) | ast.List(elts=names)), (ast.Tuple(elts=given) | ast.List(elts=given))) if len(names) == len(given):
+            if any(isinstance(e, ast.Starred) for e in (*names, *given)):
+                yield target, value
+            else:
+                for one, its in zip(names, given, strict=True):
+                    yield from paired(one, its)
+        case _:
+            yield target, value
 
 
 def target_names(target: ast.expr) -> list[str]:
