@@ -26,7 +26,7 @@ from typing import Any
 from finals_context import SERVER
 from gpus import FailedError, Lane, ended, spread
 from ledger import Allowance, Ledger, LedgerError
-from reach import Target, kernels_of, plain
+from reach import Target, kernels_of, summary
 
 from kernelband.hardware import find_device
 from kernelband.source import Workspace, find_program
@@ -68,7 +68,7 @@ def main() -> int:
     targets = [t for folder in options.folders for t in wanted(kernels_of(folder.resolve()), options)[:: options.every]]
     left = offer(targets, options, ledger)
     keys = {t.key for t in targets}
-    print("\n".join(summary([r for r in ledger.of("moves") if r["key"] in keys])))
+    print("\n".join(summary([r for r in ledger.of("moves") if r["key"] in keys], TITLES, figures)))
     if left:
         print(f"\n{left} kernels are left for the next call.")
     return 0
@@ -125,9 +125,7 @@ def offered(target: Target, cases: Sequence[Mapping[str, Any]], gpu: str) -> dic
         "cases": len(cases),
         "moves": Counter(p.move for p in proposals),
         "notes": list(fixed_blocks(program, facts)),
-        "block": any(
-            p.move in BLOCK or (p.move == "tiles" and any(f"{n} " in p.what for n in {*p.parameters} - NO_BLOCK)) for p in proposals
-        ),
+        "block": any(p.move in BLOCK or (p.move == "tiles" and changes_block(p)) for p in proposals),
         "structure": any(p.move in STRUCTURAL for p in proposals),
     }
 
@@ -144,20 +142,6 @@ def line(record: Mapping[str, Any]) -> str:
         return f"{record['key']}: {record['refused']} ({record['seconds']:.0f} s)"
     moves = ", ".join(f"{count} {move}" for move, count in record["moves"].items()) or "no move"
     return f"{record['key']}: {moves}{''.join(f'; {note}' for note in record['notes'])} ({record['seconds']:.0f} s)"
-
-
-def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A table by project, and every refusal by its sentence with how often it was said, and where first."""
-    projects = sorted({r["project"] for r in records})
-    rows = [[name, *figures([r for r in records if r["project"] == name])] for name in projects]
-    rows += [["all", *figures(records)]] if len(projects) > 1 else []
-    out = ["", f"| {' | '.join(TITLES)} |", "|" + " --- |" * len(TITLES), *(f"| {' | '.join(row)} |" for row in rows)]
-    sentences: dict[str, list[str]] = {}
-    for record in records:
-        if record["refused"]:
-            sentences.setdefault(plain(record["refused"]), []).append(record["key"])
-    counts = Counter({sentence: len(keys) for sentence, keys in sentences.items()})
-    return [*out, "", *(f"{count} x {sentence} (first: {sentences[sentence][0]})" for sentence, count in counts.most_common())]
 
 
 def figures(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def main() -> int:
     targets = [t for folder in options.folders for t in kernels_of(folder.resolve())[:: options.every] if fnmatch(t.key, options.only)]
     left = reach(targets, options, ledger)
     keys = {t.key for t in targets}
-    print("\n".join(summary([r for r in ledger.of("reach") if r["key"] in keys])))
+    print("\n".join(summary([r for r in ledger.of("reach") if r["key"] in keys], TITLES, figures)))
     if left:
         print(f"\n{left} kernels are left for the next call.")
     return 0
@@ -169,12 +169,15 @@ def line(record: Mapping[str, Any]) -> str:
     return f"{record['key']}: {said}; {record['ended']}{f' at {best:.2f}×' if (best := record['verified']) else ''}"
 
 
-def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:
+Records = Sequence[Mapping[str, Any]]
+
+
+def summary(records: Records, titles: Sequence[str], figures: Callable[[Records], list[str]]) -> list[str]:
     """A table by project, and every refusal by its sentence with how often it was said, and where first."""
     projects = sorted({r["project"] for r in records})
     rows = [[name, *figures([r for r in records if r["project"] == name])] for name in projects]
     rows += [["all", *figures(records)]] if len(projects) > 1 else []
-    out = ["", f"| {' | '.join(TITLES)} |", "|" + " --- |" * len(TITLES), *(f"| {' | '.join(row)} |" for row in rows)]
+    out = ["", f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles), *(f"| {' | '.join(row)} |" for row in rows)]
     sentences: dict[str, list[str]] = {}
     for record in records:
         if record["refused"]:

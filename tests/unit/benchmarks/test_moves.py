@@ -58,7 +58,7 @@ def test_the_table_counts_captured_kernels_by_what_they_are_offered() -> None:
         return {"key": f"p/{kernel}", "project": "p", "refused": refused, "seconds": 1.0, **found}
 
     rows = [row("a", {"tiles": 3}, block=True), row("b", {"split_k": 1}, structure=True), row("c", {"exp2": 1}), row("d", {})]
-    told = moves.summary([*rows, row("e", {}, refused="No test or bench function was found.")])
+    told = moves.summary([*rows, row("e", {}, refused="No test or bench function was found.")], moves.TITLES, moves.figures)
     assert "| p | 5 | 4 | 1 | 1 | 2 | 1 |" in told
     assert told[-1] == "1 x No test or bench function was found. (first: p/e)"
     assert moves.line(rows[0]) == "p/a: 3 tiles (1 s)"

@@ -58,7 +58,7 @@ def test_refusals_are_counted_by_sentence_whatever_the_kernel() -> None:
     said = [f"The entry {e} never launches {k}: it launched 3 others." for e, k in (("test_a", "a_kernel"), ("m.py::test_b", "b_kernel"))]
     records = [{**base, "key": f"p/{n}", "refused": sentence} for n, sentence in enumerate(said)]
     captured = {**base, "key": "p/2", "refused": "", "entry": "e", "cases": 2, "boundary": "host function", "tried": 3}
-    table = reach.summary([*records, captured])
+    table = reach.summary([*records, captured], reach.TITLES, reach.figures)
     assert table[3] == "| p | 3 | 1 | 1 | 1 | 1 | 1 | 2 | 2 |"
     assert table[-1].startswith("2 x The entry … never launches …")
 
