@@ -144,6 +144,7 @@ class Language:
         for name, meant in meanings.names().items():
             scope.setdefault(name, meant)
         self._bind_libdevice(scope)
+        _bind_language(scope)
         exec(code, scope)
         made = scope[function.__name__]
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
@@ -155,6 +156,19 @@ class Language:
         for name, value in list(scope.items()):
             if callable(value) and getattr(value, "__module__", None) in self._libdevice:
                 scope[name] = libdevice.interpreted(getattr(value, "__name__", name), self.builder.evaluated)
+
+
+def _bind_language(scope: Dict[str, Any]) -> None:
+    """Names imported from the language, ``from triton.language import load``: the module's function as a launch at hand patches it."""
+    modules = {module.__name__: module for module in (tl.core, tl.math)}
+    for name, value in list(scope.items()):
+        module, own = modules.get(getattr(value, "__module__", "")), getattr(value, "__name__", name)
+        if module is not None and getattr(module, own, value) is not value:
+            scope[name] = _late(module, own)
+
+
+def _late(module: Any, name: str) -> Callable[..., Any]:
+    return lambda *args, **kwargs: getattr(module, name)(*args, **kwargs)
 
 
 def _changes(place: Any, held: Dict[str, Any]) -> List[Tuple[str, Any]]:

@@ -103,9 +103,19 @@ class Screen(Window):
     # ------------------------------------------------------------ menus
 
     def menu(self, words: str, entry: str, nth: int = 0) -> None:
-        """Right-click on words of the editor and choose."""
-        self._clear()
-        self.page.mouse.click(*self.place(words, nth), button="right")
+        """Right-click on words of the editor and choose; again where the menu opened before the entry belonged to it."""
+        found = self.page.locator(".monaco-menu .action-item").filter(has_text=entry).first
+
+        def offered() -> bool:
+            self._clear()
+            self.page.mouse.click(*self.place(words, nth), button="right")
+            with contextlib.suppress(PlaywrightTimeout):
+                found.wait_for(timeout=10_000)
+            if not found.is_visible():
+                self.press("Escape")
+            return found.is_visible()
+
+        self.eventually(offered)
         self.choose(entry)
 
     def choose(self, entry: str) -> None:

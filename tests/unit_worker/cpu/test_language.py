@@ -36,3 +36,13 @@ def test_a_program_may_profile_itself(program):
             profiler.disable()
     assert torch.allclose(y.cpu(), torch.softmax(x.cpu(), 1))
     assert any("softmax" in entry.code.co_name for entry in profiler.getstats() if hasattr(entry.code, "co_name"))
+
+
+def test_names_imported_from_the_language_are_interpreted(program):
+    norm = program("bare_names").module.norm
+    for shape in ((2, 5), (3, 8)):
+        x = torch.randn(shape, device="cuda")
+        wanted = x.cpu() * torch.rsqrt((x.cpu() ** 2).mean(1, keepdim=True))
+        for _ in range(2):
+            wanted = torch.where(wanted > 0, torch.exp2(wanted * 0.5), 0.0)
+        assert torch.allclose(norm(x).cpu(), wanted)

@@ -11,6 +11,7 @@ export class KernelContext implements vscode.Disposable {
   readonly #soon = new Soon(() => void this.#look(), WAIT_MS);
   readonly #subscriptions: { dispose(): unknown }[];
   #said: boolean | undefined;
+  #looks = 0;
 
   constructor(
     private readonly server: Server,
@@ -19,7 +20,10 @@ export class KernelContext implements vscode.Disposable {
     this.#subscriptions = [
       this.#soon,
       server.onHealthChanged(() => this.#soon.ask()),
-      vscode.window.onDidChangeActiveTextEditor(() => this.#soon.ask()),
+      // at once, as a right-click may come next: a menu that is open shows what was so when it opened
+      vscode.window.onDidChangeActiveTextEditor((editor) => {
+        if (editor) void this.#look(); // in front of what is no text the key says nothing: the text that comes back is the last one
+      }),
       vscode.workspace.onDidChangeTextDocument(({ document }) => {
         if (document === vscode.window.activeTextEditor?.document) this.#soon.ask();
       }),
@@ -31,8 +35,9 @@ export class KernelContext implements vscode.Disposable {
   }
 
   async #look(): Promise<void> {
+    const look = ++this.#looks;
     const has = await this.#has(vscode.window.activeTextEditor?.document);
-    if (has === this.#said) return;
+    if (look !== this.#looks || has === this.#said) return; // an answer that comes late is about what was in front before
     this.#said = has;
     await vscode.commands.executeCommand("setContext", KEY, has);
   }
