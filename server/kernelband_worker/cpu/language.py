@@ -168,7 +168,11 @@ def _bind_language(scope: Dict[str, Any]) -> None:
 
 
 def _late(module: Any, name: str) -> Callable[..., Any]:
-    return lambda *args, **kwargs: getattr(module, name)(*args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        function = getattr(module, name)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _changes(place: Any, held: Dict[str, Any]) -> List[Tuple[str, Any]]:

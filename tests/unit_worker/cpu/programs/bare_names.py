@@ -2,8 +2,10 @@
 
 import torch
 import triton
-from triton.language import arange, constexpr, load, program_id, static_range, store, sum, tensor, where, zeros_like
-from triton.language.math import exp2, rsqrt as inverse_root
+from triton.language import arange, constexpr, load, program_id, static_range, store, tensor, where, zeros_like
+from triton.language import sum as total
+from triton.language.math import exp2
+from triton.language.math import rsqrt as inverse_root
 
 
 @triton.jit
@@ -15,7 +17,7 @@ def _scaled(x, by):
 def norm_kernel(x_ptr, out_ptr, n, TIMES: constexpr, BLOCK: constexpr):
     at = arange(0, BLOCK)
     x = load(x_ptr + program_id(0) * n + at, mask=at < n, other=0.0)
-    x: tensor = x * inverse_root(sum(x * x, axis=0) / n)
+    x: tensor = x * inverse_root(total(x * x, axis=0) / n)
     for _ in static_range(TIMES):
         x = _scaled(x, 0.5)
     store(out_ptr + program_id(0) * n + at, x, mask=at < n)
