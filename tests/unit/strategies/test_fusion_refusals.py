@@ -99,8 +99,12 @@ SPOILED = {
         COLUMN_SUMS,
         ("    total = tl.sum", "    squares += tl.load(sum_ptr + cols)\n    total = tl.sum"),
     ),
-    "the output is wider than its mask": ("split_reduction", COLUMN_SUMS, ("tl.store(sum_ptr + cols, ", "tl.store(sum_ptr + 1 + cols, ")),
-    "the grid has two axes": ("split_reduction", COLUMN_SUMS, ('meta["BLOCK_N"]),)', 'meta["BLOCK_N"]), 1)')),
+    "the output is the caller's, and wider than its mask": (
+        "split_reduction",
+        COLUMN_SUMS.replace("total = torch.empty(N, dtype=torch.float32)", "total = x.total"),
+        ("tl.store(sum_ptr + cols, ", "tl.store(sum_ptr + 1 + cols, "),
+    ),
+    "the grid has three axes": ("split_reduction", COLUMN_SUMS, ('meta["BLOCK_N"]),)', 'meta["BLOCK_N"]), 1, 1)')),
     "the grid is another kernel's too": (
         "split_reduction",
         COLUMN_SUMS,

@@ -19,7 +19,7 @@ def trips(view: View, loop: Loop) -> list[int]:
     found: list[int] = []
     for launched in view.target_launches:
         for launch in view.launches:
-            known = _arguments(launch, launched, names)
+            known = passed(launch, launched, names)
             start, stop, step = (_value(view, bound, known) for bound in bounds)
             if start is None or stop is None or not step:
                 return []
@@ -33,18 +33,18 @@ def runs_once(view: View, loop: Loop) -> bool:
     return bool(found) and max(found) <= 1
 
 
-def _arguments(launch: LaunchView, launched: LaunchFacts, names: set[str]) -> dict[str, int]:
+def passed(launch: LaunchView, launched: LaunchFacts, names: set[str]) -> dict[str, int]:
     """What those parameters are in a launch: as written now where that is a block, else as it was passed."""
-    passed = {k: v for k, v in {**launched["scalars"], **launched["constants"]}.items() if type(v) is int}
+    given = {k: v for k, v in {**launched["scalars"], **launched["constants"]}.items() if type(v) is int}
     known: dict[str, int] = {}
     for name in names:
         knob, size = launch.knob(name), launch.held(name)
         if knob is not None:
             known[name] = knob.value
-        elif size is not None and size[0] in passed:
-            known[name] = min(1 << max(passed[size[0]] - 1, 0).bit_length(), size[1])
-        elif size is None and name in passed:
-            known[name] = passed[name]
+        elif size is not None and size[0] in given:
+            known[name] = min(1 << max(given[size[0]] - 1, 0).bit_length(), size[1])
+        elif size is None and name in given:
+            known[name] = given[name]
     return known
 
 

@@ -71,12 +71,13 @@ def _scattered(view: View, name: str) -> bool:
     """In some case the argument isn't contiguous."""
     for case in view.facts.cases:
         for tensor in case.get("tensors", []):
-            if tensor["name"] == name and not _contiguous(tensor["shape"], tensor["stride"]):
+            if tensor["name"] == name and not contiguous(tensor["shape"], tensor["stride"]):
                 return True
     return False
 
 
-def _contiguous(shape: list[int], strides: list[int]) -> bool:
+def contiguous(shape: list[int], strides: list[int]) -> bool:
+    """Whether a tensor lies row by row without gaps."""
     expected = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=False):
         if size > 1 and stride != expected:

@@ -7,6 +7,7 @@ from kernelband.strategies.reordering.grouped import GroupedOrder
 from kernelband.strategies.reordering.heavy import HeavyFirst
 from kernelband.strategies.reordering.persistent import Persistent
 from kernelband.strategies.reordering.rows import PersistentRows
+from kernelband.strategies.reordering.split_loop import SplitLoop
 from kernelband.strategies.reordering.swap import SwapAxes
 
 REORDERING = Strategy(
@@ -17,5 +18,5 @@ REORDERING = Strategy(
         when="Programs that run at the same time could share operands in L2, work is uneven, or there are many tiny programs.",
         why="Neighbouring tiles read the same rows and columns; starting a program costs more than the next iteration of a loop.",
     ),
-    (GroupedOrder(), HeavyFirst(), SwapAxes(), PersistentRows(), AxisInLoop(), Persistent(), ContiguousRows()),
+    (SplitLoop(), GroupedOrder(), HeavyFirst(), SwapAxes(), PersistentRows(), AxisInLoop(), Persistent(), ContiguousRows()),
 )

@@ -1,0 +1,255 @@
+"""Integer expressions of a kernel as numbers, for one launch of the cases: so much for each lane, each iteration, each program.
+
+What ``flatten`` says in names this says in numbers, with the parameters that the launch passed: whether two iterations of a loop can write
+to the same place is a question of how far a tile reaches and how far apart the iterations are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from attrs import field, frozen
+
+from kernelband.strategies.code.kernel import Access, KernelView, Loop
+from kernelband.strategies.code.linear import ALIGNMENT_HINTS, definition, dimension
+from kernelband.strategies.code.trips import passed
+from kernelband.strategies.code.view import View
+from kernelband_worker.wire import LaunchFacts
+
+#: A sum: what one of each thing adds. "" is the constant, ``#..`` a lane of an ``arange``, ``~i`` a loop's variable, ``*p`` a pointer's
+#: address; any other is one number for the whole program.
+Sum = dict[str, int]
+
+
+@frozen(eq=False)
+class Numbers:
+    """A kernel in one launch: ``known`` are its parameters that are numbers there. ``ends`` gets the highest value of each lane."""
+
+    kernel: KernelView
+    known: Mapping[str, int]
+    ends: dict[str, int] = field(factory=dict[str, int])
+
+    def read(self, node: ast.AST, at: ast.AST, side: str = "") -> Sum | None:
+        """The expression's sum where ``at`` reads it; None where it isn't one. ``side``: the dimension that its lanes lie along."""
+        match node:
+            case ast.Constant(value=int() as value):
+                return {"": int(value)}
+            case ast.Name(id=name):
+                return self._named(name, at, side)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return _scaled(self.read(operand, at, side), -1)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._combined(node, op, self.read(left, at, side), self.read(right, at, side))
+            case ast.Subscript(value=value):
+                found = dimension(node)
+                return self.read(value, at, side if found is None else f":{found[0]}")
+            case ast.Call():
+                return self._called(node, at, side)
+            case _:
+                return None
+
+    def _named(self, name: str, at: ast.AST, side: str) -> Sum | None:
+        if name in self.known and not self.kernel.bindings(name):
+            return {"": self.known[name]}
+        if name in self.kernel.parameters:
+            return self._pointer(name, at)
+        if any(isinstance(b, ast.For) for b in self.kernel.bindings(name)):
+            return {f"~{name}": 1} if len(self.kernel.bindings(name)) == 1 else None
+        bound = definition(self.kernel, name, at)
+        return None if bound is None else self.read(bound.value, bound, side)
+
+    def _pointer(self, name: str, at: ast.AST) -> Sum | None:
+        """A tensor's address, and what statements of the kernel's own block have added to it."""
+        found: Sum | None = {f"*{name}": 1}
+        for bound in self.kernel.bindings(name):
+            if not isinstance(bound, ast.AugAssign) or not isinstance(bound.op, ast.Add) or bound not in self.kernel.node.body:
+                return None
+            more = None if bound.lineno >= getattr(at, "lineno", 0) else self.read(bound.value, bound)
+            if found is None or more is None:
+                return None
+            found = {k: found.get(k, 0) + more.get(k, 0) for k in {**found, **more}}
+        return found
+
+    def _combined(self, node: ast.BinOp, op: ast.operator, left: Sum | None, right: Sum | None) -> Sum | None:
+        if left is None or right is None:
+            return None
+        if isinstance(op, ast.Add | ast.Sub):
+            sign = -1 if isinstance(op, ast.Sub) else 1
+            return {k: left.get(k, 0) + sign * right.get(k, 0) for k in {**left, **right}}
+        if isinstance(op, ast.Mult) and (not left.keys() - {""} or not right.keys() - {""}):
+            number, other = (left, right) if not left.keys() - {""} else (right, left)
+            return _scaled(other, number.get("", 0))
+        if isinstance(op, ast.FloorDiv | ast.Mod) and not (left.keys() | right.keys()) - {""} and left.get("", 0) >= 0 < right.get("", 0):
+            return {"": left.get("", 0) // right[""] if isinstance(op, ast.FloorDiv) else left.get("", 0) % right[""]}
+        return _one_number(node, {**left, **right})
+
+    def _called(self, node: ast.Call, at: ast.AST, side: str) -> Sum | None:
+        called = self.kernel.tl(node)
+        if (called in ALIGNMENT_HINTS and node.args) or (
+            called is None and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+        ):
+            return self.read(node.args[0] if called else node.func.value, at, side)  # type: ignore[union-attr]
+        if called == "arange" and len(node.args) == 2 and self.read(node.args[0], at) == {"": 0}:
+            end, lane = self.read(node.args[1], at), f"#{node.lineno}:{node.col_offset}{side}"
+            if end is None or end.keys() - {""}:
+                return None
+            self.ends[lane] = end[""] - 1
+            return {lane: 1}
+        if called == "cdiv" and len(node.args) == 2:
+            whole, part = (self.read(a, at) for a in node.args)
+            if whole is not None and part is not None and not (whole.keys() | part.keys()) - {""} and part.get("", 0) > 0:
+                return {"": -(-whole.get("", 0) // part[""])}
+        if called == "program_id" and (axes := self.kernel.tokens(node)) <= {"@0", "@1", "@2"}:
+            return {next(iter(axes)): 1}
+        varies = any(t.startswith(("#", "~")) for t in self.kernel.tokens(node))
+        return None if varies else {_own_key(node): 1}
+
+    def extent(self, key: str) -> int | None:
+        """Highest less lowest value of a lane, or of a loop's variable."""
+        if not key.startswith("~"):
+            return self.ends.get(key)
+        loop = next((x for x in self.kernel.loops() if x.variable == key[1:]), None)
+        count = None if loop is None else self.count(loop)
+        return None if loop is None or count is None else max(count - 1, 0) * self.step(loop)
+
+    def step(self, loop: Loop) -> int:
+        """The loop's step; 0 where it isn't a number."""
+        found = {"": 1} if loop.step is None else self.read(loop.step, loop.node)
+        return 0 if found is None or found.keys() - {""} else found[""]
+
+    def count(self, loop: Loop) -> int | None:
+        """Iterations of the loop, from a start that isn't negative and with a step that is positive; None where they aren't numbers."""
+        start, stop = (self.read(n, loop.node) for n in (loop.start or ast.Constant(0), loop.stop))
+        if start is None or stop is None or (start.keys() | stop.keys()) - {""} or self.step(loop) < 1 or start[""] < 0:
+            return None
+        return len(range(start[""], stop[""], self.step(loop)))
+
+
+def _launched(view: View) -> list[LaunchFacts]:
+    return [x for x in view.target_launches for _ in view.launches]
+
+
+def numbers(view: View) -> Iterator[Numbers]:
+    """The kernel in each launch of the cases."""
+    for launched in view.target_launches:
+        for launch in view.launches:
+            yield Numbers(view.kernel, passed(launch, launched, set(view.kernel.parameters) - set(launched["tensors"])))
+
+
+def counts(view: View, loop: Loop) -> list[int]:
+    """Iterations of a loop in each launch of the cases; empty where they don't follow from what is passed."""
+    found = [x.count(loop) for x in numbers(view)]
+    return [n for n in found if n is not None] if None not in found else []
+
+
+def own_places(view: View, loop: Loop) -> bool:
+    """No two iterations of the loop store to the same place, in any launch of the cases."""
+    found = list(numbers(view))
+    return bool(found) and all(_own_places(x, loop) for x in found)
+
+
+def _own_places(here: Numbers, loop: Loop) -> bool:
+    reach: dict[str, tuple[Sum, int, int]] = {}  # by tensor: what is the same for all its stores, the lowest and the highest place
+    for access in (a for a in loop.accesses if a.store):
+        place = here.read(access.pointer, access.call)
+        tensors = [k for k in place or {} if k.startswith("*")]
+        if place is None or len(tensors) != 1 or place[tensors[0]] != 1:
+            return False
+        same = {k: v for k, v in place.items() if v and (k == f"~{loop.variable}" or not k.startswith(("#", "~"))) and k}
+        moving = {k: v for k, v in place.items() if v and k.startswith(("#", "~")) and k not in same}
+        far = _reach(here, moving, access)
+        if far is None:
+            return False
+        low, high = place.get("", 0), place.get("", 0) + far
+        if tensors[0] in reach:
+            before, lowest, highest = reach[tensors[0]]
+            if before != same:
+                return False
+            low, high = min(low, lowest), max(high, highest)
+        reach[tensors[0]] = (same, low, high)
+    return all(abs(same.get(f"~{loop.variable}", 0)) * here.step(loop) > high - low for same, low, high in reach.values())
+
+
+def one_each(view: View, access: Access) -> bool:
+    """Each program accesses one element, another than every other program, and together they access the whole tensor, in every launch."""
+    found = [(launched, here.read(access.pointer, access.call)) for launched, here in zip(_launched(view), numbers(view), strict=True)]
+    return bool(found) and all(place is not None and _one_each(launched, place) for launched, place in found)
+
+
+def _one_each(launched: LaunchFacts, place: Sum) -> bool:
+    tensors, ids = [k for k in place if k.startswith("*")], {k: v for k, v in place.items() if k.startswith("@") and v}
+    if len(tensors) != 1 or place.get("", 0) or set(ids) | set(tensors) != {k for k, v in place.items() if v and k}:
+        return False
+    expected = 1
+    for key, by in sorted(ids.items(), key=lambda x: x[1]):
+        if by != expected:
+            return False
+        expected *= launched["grid"][int(key[1:])]
+    out = launched["tensors"].get(tensors[0][1:])
+    return out is not None and prod(out["shape"]) == expected == prod(launched["grid"])
+
+
+def _reach(here: Numbers, moving: Sum, access: Access) -> int | None:
+    """Highest less lowest place that an access gets to by its lanes and inner loops, where its mask lets it; None if that isn't known."""
+    left, far = dict(moving), 0
+    if any(v < 0 for v in left.values()):
+        return None
+    for below, end in _limits(here, access):
+        inside = {k: v for k, v in below.items() if k.startswith(("#", "~"))}
+        factors = {left[k] // v for k, v in inside.items() if k in left and left[k] % v == 0}
+        if not inside or len(factors) != 1 or any(left.get(k) != v * next(iter(factors)) for k, v in inside.items()):
+            continue
+        free = [here.extent(k) for k in inside]
+        limited = max(end - 1 - below.get("", 0), 0)
+        unlimited = None if None in free else sum(v * (e or 0) for v, e in zip(inside.values(), free, strict=True))
+        far += next(iter(factors)) * (limited if unlimited is None else min(limited, unlimited))
+        left = {k: v for k, v in left.items() if k not in inside}
+    for key, by in left.items():
+        extent = here.extent(key)
+        if extent is None:
+            return None
+        far += by * extent
+    return far
+
+
+def _limits(here: Numbers, access: Access) -> Iterator[tuple[Sum, int]]:
+    """(sum, n) of each ``sum < n`` that an access's mask demands, with nothing in the sum that may be negative."""
+    queue = [] if access.mask is None else [(access.mask, access.call)]
+    while queue:
+        node, at = queue.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+            queue += [(node.left, at), (node.right, at)]
+        elif isinstance(node, ast.Subscript):
+            found = dimension(node)
+            inner = node.value
+            if found is not None and isinstance(inner, ast.Name) and (bound := definition(here.kernel, inner.id, at)) is not None:
+                inner, at = bound.value, bound  # type: ignore[assignment]
+            if isinstance(inner, ast.Compare) and found is not None:
+                yield from _limit(here, inner, at, f":{found[0]}")
+        elif isinstance(node, ast.Name) and (bound := definition(here.kernel, node.id, at)) is not None:
+            queue.append((bound.value, bound))  # type: ignore[arg-type]
+        elif isinstance(node, ast.Compare):
+            yield from _limit(here, node, at, "")
+
+
+def _limit(here: Numbers, node: ast.Compare, at: ast.AST, side: str) -> Iterator[tuple[Sum, int]]:
+    below, end = here.read(node.left, at, side), here.read(node.comparators[0], at)
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Lt) or below is None or end is None or end.keys() - {""}:
+        return
+    if all(v >= 0 and not k.startswith(("?", "*")) for k, v in below.items()):
+        yield below, end[""]
+
+
+def _scaled(found: Sum | None, by: int) -> Sum | None:
+    return None if found is None else {k: v * by for k, v in found.items()}
+
+
+def _one_number(node: ast.AST, parts: Sum) -> Sum | None:
+    """Any other expression of what is one number for the program is one, too."""
+    return None if any(k.startswith(("#", "~", "*")) for k in parts) else {_own_key(node): 1}
+
+
+def _own_key(node: ast.expr) -> str:
+    return f"?{node.lineno}:{node.col_offset}"

@@ -1,0 +1,155 @@
+"""``split_loop`` and ``split_reduction``: the edits on kernels with few programs, and what keeps them from firing."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.unit.strategies.samples import again, made_by, program_of
+from tests.unit.strategies.split_samples import CONVOLUTION, SPLITS, captured
+from tests.unit.strategies.test_edits import changed
+
+
+def found(name, tmp_path, text=None, **changes):
+    program = program_of(text or SPLITS[name].text, tmp_path)
+    known = captured(name, program)
+    known.cases[0]["launches"][0].update(changes)
+    return program, made_by(SPLITS[name].move, program, known)
+
+
+GOLDEN = {
+    "convolution": """\
+-    for t in range(T):
++    # Grid axis 2 splits the loop: each part takes every num_programs(2)-th step.
++    part = tl.program_id(2)
++    for t in range(part, T, tl.num_programs(2)):
+-    conv_kernel[(B, triton.cdiv(D, 64))](x, w, y, T, D, TAPS=w.shape[1], BLOCK=64)
++    conv_kernel[(B, triton.cdiv(D, 64), 64)](x, w, y, T, D, TAPS=w.shape[1], BLOCK=64)""",
+    "mean": """\
+-def mean_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
++def mean_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr, out_size):
+-    for start in range(0, n, BLOCK):
++    # Grid axis 1 splits the loop: each part takes every num_programs(1)-th step.
++    part = tl.program_id(1)
++    for start in range(part * BLOCK, n, tl.num_programs(1) * BLOCK):
+-    tl.store(out_ptr, total / n)
++    tl.store(out_ptr + part.to(tl.int64) * out_size, total / n)
+-    mean_kernel[(1,)](x, out, x.numel(), BLOCK=64)
++    parts = 512  # programs for each part of the result, so that the GPU is filled
++    out_parts = torch.empty((parts, *out.shape), device=out.device, dtype=torch.float32)
++    mean_kernel[(1, parts)](x, out_parts, x.numel(), BLOCK=64, out_size=out.numel())
++    out.copy_(out_parts.sum(0))""",
+    "few_rows": """\
+-def row_dots_kernel(a_ptr, b_ptr, out_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
++def row_dots_kernel(a_ptr, b_ptr, out_ptr, n_rows, n_cols, BLOCK: tl.constexpr, out_size):
+-    for start in range(0, n_cols, BLOCK):
++    # Grid axis 2 splits the loop: each part takes every num_programs(2)-th step.
++    part = tl.program_id(2)
++    for start in range(part * BLOCK, n_cols, tl.num_programs(2) * BLOCK):
+-    tl.store(out_ptr + row, tl.sum(acc, axis=0).to(tl.float16))
++    tl.store(out_ptr + part.to(tl.int64) * out_size + row, tl.sum(acc, axis=0))
+-    row_dots_kernel[(a.shape[1], a.shape[0])](a, b, out, a.shape[1], a.shape[2], BLOCK=64)
++    parts = 8  # programs for each part of the result, so that the GPU is filled
++    out_parts = torch.empty((parts, *out.shape), device=out.device, dtype=torch.float32)
++    row_dots_kernel[(a.shape[1], a.shape[0], parts)](a, b, out_parts, a.shape[1], a.shape[2], BLOCK=64, out_size=out.numel())
++    out.copy_(out_parts.sum(0))""",
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden(name, tmp_path):
+    program, proposals = found(name, tmp_path)
+    assert "\n".join(changed(program, proposals[0])) == GOLDEN[name]
+    assert proposals[0].numerics == ("exact" if SPLITS[name].move == "split_loop" else "reassociates")
+
+
+def test_an_output_of_which_not_all_may_be_written_begins_with_zeros(tmp_path):
+    program, proposals = found("gram", tmp_path)
+    assert "+    out_parts = torch.zeros((parts, *out.shape), device=out.device, dtype=torch.float32)" in changed(program, proposals[0])
+
+
+def test_a_split_is_not_split_again(tmp_path):
+    for name, split in SPLITS.items():
+        program, proposals = found(name, tmp_path)
+        after = again(program, proposals[0].patch.apply(program.texts), tmp_path)
+        known = captured(name, after)
+        known.cases[0]["launches"][0]["grid"] = [2, 8, 64]
+        assert made_by(split.move, after, known) == [], name
+
+
+def test_a_gpu_that_is_full_is_left_alone(tmp_path):
+    assert found("convolution", tmp_path, grid=[256, 8, 1])[1] == []
+
+
+ZEROS = "        acc = tl.zeros((BLOCK,), dtype=tl.float32)\n"
+SPOILED = {
+    "a sum lives from step to step": (
+        "convolution",
+        (ZEROS, f"{ZEROS}        acc += last\n        last = acc\n"),
+    ),
+    "all steps store to the same place": ("convolution", ("y_ptr + (batch * T + t) * D + d", "y_ptr + batch * T * D + d")),
+    "steps overlap": ("convolution", ("y_ptr + (batch * T + t) * D + d", "y_ptr + (batch * T + t) * 32 + d")),
+    "steps come round": ("convolution", ("y_ptr + (batch * T + t) * D + d", "y_ptr + (batch * T + t % 4) * D + d")),
+    "the place is read from memory": ("convolution", ("y_ptr + (batch * T + t) * D", "y_ptr + tl.load(w_ptr + t) * D")),
+    "steps read what others store": (
+        "convolution",
+        (ZEROS, ZEROS.replace("acc = ", "acc = tl.load(y_ptr + d) + ")),
+    ),
+    "the output may be the input": ("convolution", ("    y = torch.empty_like(x)\n", "    y = x\n")),
+    "something follows the loop": ("convolution", ("acc, mask=mask)\n", "acc, mask=mask)\n    tl.store(w_ptr, 1.0)\n")),
+    "something is stored before the loop": ("convolution", ("    for t in", "    tl.store(w_ptr, 1.0)\n    for t in")),
+    "it may end early": (
+        "convolution",
+        (ZEROS, f"        if t > 3:\n            break\n{ZEROS}"),
+    ),
+    "the steps add to what is there": ("convolution", ("tl.store(y_ptr", "tl.atomic_add(y_ptr")),
+    "the grid has three axes": ("convolution", ("cdiv(D, 64))]", "cdiv(D, 64), 1)]")),
+    "the number of programs is read": ("convolution", ("    mask = d < D", "    mask = d < D * tl.num_programs(1)")),
+    "the root of the sum is taken": ("mean", ("total / n", "tl.sqrt(total)")),
+    "the sum begins elsewhere": ("mean", ("total = 0.0", "total = 1.0")),
+    "the sum is stored twice": (
+        "mean",
+        ("    tl.store(out_ptr, total / n)", "    tl.store(out_ptr, total / n)\n    tl.store(out_ptr, n)"),
+    ),
+    "the output is the caller's, and may have more": ("gram", ("torch.empty((N, N), device=x.device)", "x.out")),
+    "the output is read": ("mean", ("total / n", "total / n + tl.load(out_ptr)")),
+}
+
+
+@pytest.mark.parametrize("why", SPOILED)
+def test_keeps_away(why, tmp_path):
+    name, (old, new) = SPOILED[why]
+    text = SPLITS[name].text
+    assert text.count(old) == 1
+    ast.parse(text.replace(old, new))
+    assert found(name, tmp_path)[1]
+    assert not found(name, tmp_path, text.replace(old, new))[1], why
+
+
+PLACES = {
+    "y_ptr + (batch * T + t) * D + d": True,
+    "y_ptr + batch * T * D + t * D + d": True,
+    "y_ptr + d + D * (t + batch * T)": True,
+    "y_ptr + (t * 2 + batch * T * 2) * D + d * 2": True,  # two numbers apart, and each step twice as far
+    "y_ptr + (batch * T + t) * 64 + d": True,  # as far apart as a block is wide
+    "y_ptr + (batch * T + t) * 63 + d": False,
+    "y_ptr + (batch * T + T - t) * D + d": True,
+    "y_ptr + (batch * T + t // 2) * D + d": False,
+    "y_ptr + (batch * T + (t + 1)) * D + (d - D)": True,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_steps_must_store_to_places_of_their_own(place, tmp_path):
+    text = CONVOLUTION.replace("tl.store(y_ptr + (batch * T + t) * D + d,", f"tl.store({place},")
+    assert bool(found("convolution", tmp_path, text)[1]) == PLACES[place]
+
+
+def test_a_mask_ends_the_block(tmp_path):
+    """A block of 64 is wider than the rows of 40 that it writes, but for its mask."""
+    scalars, grid = {"T": 2048, "D": 40}, [2, 1, 1]
+    assert found("convolution", tmp_path, scalars=scalars, grid=grid)[1]
+    open_text = CONVOLUTION.replace("+ d, acc, mask=mask)", "+ d, acc)")
+    assert found("convolution", tmp_path, open_text)[1]  # rows of 512
+    assert not found("convolution", tmp_path, open_text, scalars=scalars, grid=grid)[1]
