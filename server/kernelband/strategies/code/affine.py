@@ -62,12 +62,12 @@ class Numbers:
 
     def _pointer(self, name: str, at: ast.AST) -> Sum | None:
         """A tensor's address, and what statements of the kernel's own block have added to it."""
-        found: Sum | None = {f"*{name}": 1}
+        found: Sum = {f"*{name}": 1}
         for bound in self.kernel.bindings(name):
             if not isinstance(bound, ast.AugAssign) or not isinstance(bound.op, ast.Add) or bound not in self.kernel.node.body:
                 return None
             more = None if bound.lineno >= getattr(at, "lineno", 0) else self.read(bound.value, bound)
-            if found is None or more is None:
+            if more is None:
                 return None
             found = {k: found.get(k, 0) + more.get(k, 0) for k in {**found, **more}}
         return found
@@ -87,10 +87,10 @@ class Numbers:
 
     def _called(self, node: ast.Call, at: ast.AST, side: str) -> Sum | None:
         called = self.kernel.tl(node)
-        if (called in ALIGNMENT_HINTS and node.args) or (
-            called is None and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
-        ):
-            return self.read(node.args[0] if called else node.func.value, at, side)  # type: ignore[union-attr]
+        if called in ALIGNMENT_HINTS and node.args:
+            return self.read(node.args[0], at, side)
+        if called is None and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return self.read(node.func.value, at, side)
         if called == "arange" and len(node.args) == 2 and self.read(node.args[0], at) == {"": 0}:
             end, lane = self.read(node.args[1], at), f"#{node.lineno}:{node.col_offset}{side}"
             if end is None or end.keys() - {""}:
@@ -216,20 +216,19 @@ def _reach(here: Numbers, moving: Sum, access: Access) -> int | None:
 
 def _limits(here: Numbers, access: Access) -> Iterator[tuple[Sum, int]]:
     """(sum, n) of each ``sum < n`` that an access's mask demands, with nothing in the sum that may be negative."""
-    queue = [] if access.mask is None else [(access.mask, access.call)]
+    queue: list[tuple[ast.expr, ast.AST]] = [] if access.mask is None else [(access.mask, access.call)]
     while queue:
         node, at = queue.pop()
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
             queue += [(node.left, at), (node.right, at)]
         elif isinstance(node, ast.Subscript):
-            found = dimension(node)
-            inner = node.value
+            found, inner = dimension(node), node.value
             if found is not None and isinstance(inner, ast.Name) and (bound := definition(here.kernel, inner.id, at)) is not None:
-                inner, at = bound.value, bound  # type: ignore[assignment]
+                inner, at = bound.value, bound
             if isinstance(inner, ast.Compare) and found is not None:
                 yield from _limit(here, inner, at, f":{found[0]}")
         elif isinstance(node, ast.Name) and (bound := definition(here.kernel, node.id, at)) is not None:
-            queue.append((bound.value, bound))  # type: ignore[arg-type]
+            queue.append((bound.value, bound))
         elif isinstance(node, ast.Compare):
             yield from _limit(here, node, at, "")
 
@@ -246,7 +245,7 @@ def _scaled(found: Sum | None, by: int) -> Sum | None:
     return None if found is None else {k: v * by for k, v in found.items()}
 
 
-def _one_number(node: ast.AST, parts: Sum) -> Sum | None:
+def _one_number(node: ast.expr, parts: Sum) -> Sum | None:
     """Any other expression of what is one number for the program is one, too."""
     return None if any(k.startswith(("#", "~", "*")) for k in parts) else {_own_key(node): 1}
 
