@@ -7,7 +7,7 @@ import pytest
 
 from kernelband.strategies import STRATEGIES
 from tests.e2e.strategies.comparing import differences
-from tests.unit.strategies.row_samples import CONSTANTS, NORM, SCALARS, TENSORS
+from tests.unit.strategies.row_samples import CONSTANTS, NORM, RUNNING, SCALARS, TENSORS
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
 
 EACH = 2  # proposals of a move: the first, and the last
@@ -131,5 +131,18 @@ def test_several_rows_per_program_of_a_kernel_as_projects_write_it(tmp_path):
     broken = NORM.replace("/ n_cols + eps", "/ (n_cols + 1) + eps")
     texts = [NORM, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken]
     *told, caught = differences(texts)
+    assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
+    assert caught is not None
+
+
+def test_several_rows_per_program_of_a_kernel_whose_loop_carries_numbers(tmp_path):
+    program = program_of(RUNNING, tmp_path)
+    tensors = {"x_ptr": ([5000, 100], "float32"), **dict.fromkeys(("out_ptr", "sum_ptr"), ([5000], "float32"))}
+    given = facts(launch(program, [5000, 1, 1], {"BLOCK": 32}, {"n_cols": 100}, tensors), device=SMALL)
+    proposals = {p.key: p for p in made_by("rows_per_program", program, given)}
+    assert len(proposals) >= 2
+    path = program.kernel.place.path
+    broken = RUNNING.replace("tl.exp(highest - now)", "tl.exp(now - highest)")
+    *told, caught = differences([RUNNING, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
     assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
     assert caught is not None

@@ -78,3 +78,40 @@ def outputs():
 SCALARS = {"y_stride": 96, "x_stride": 96, "n_cols": 96, "eps": 1e-6}
 CONSTANTS = {"MODE": 1, "GATED": True, "BLOCK": 128}
 TENSORS = {"x_ptr": ([5000, 96], "float32"), "y_ptr": ([5000, 96], "float32"), "gate_ptr": ([5000, 96], "float32")}
+
+
+#: A row's numbers go from turn to turn: a sum, a maximum, and a sum that follows it.
+RUNNING = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def running_kernel(x_ptr, out_ptr, sum_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    highest = -float("inf")
+    total = 0.0
+    plain = 0.0
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=float("-inf"))
+        now = tl.maximum(highest, tl.max(x, axis=0))
+        total = total * tl.exp(highest - now) + tl.sum(tl.exp(x - now), axis=0)
+        highest = now
+        plain += tl.sum(tl.where(cols < n_cols, x, 0.0))
+    tl.store(out_ptr + row, highest + tl.log(total))
+    tl.store(sum_ptr + row, plain)
+
+
+def running(x):
+    n_rows, n_cols = x.shape
+    out, total = torch.empty(n_rows, device=x.device), torch.empty(n_rows, device=x.device)
+    running_kernel[(n_rows,)](x, out, total, n_cols, BLOCK=32)
+    return out, total
+
+
+def outputs():
+    for shape in ((1, 32), (50, 100), (7, 5)):
+        yield from running(torch.randn(shape))
+"""

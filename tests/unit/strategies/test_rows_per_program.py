@@ -119,12 +119,20 @@ def host(x):
     best[grid](x, y, n, BLOCK=256)
     return y
 """
+#: A number, where LOOP has a block.
+NUMBER = [
+    ("acc = tl.zeros([BLOCK], dtype=tl.float32)", "acc = 0.0"),
+    ("acc += tl.load", "acc += tl.sum(tl.load"),
+    ("other=0.0)", "other=0.0))"),
+    ("tl.sum(acc, axis=0)", "acc"),
+]
 REFUSED = {
-    "a number carried from turn to turn would become a column": [
-        ("acc = tl.zeros([BLOCK], dtype=tl.float32)", "acc = 0.0"),
-        ("acc += tl.load", "acc += tl.sum(tl.load"),
-        ("other=0.0)", "other=0.0))"),
-        ("tl.sum(acc, axis=0)", "acc"),
+    "a number carried from turn to turn that may be whole": [*NUMBER, ("acc = 0.0", "acc = 0")],
+    "a number carried from turn to turn that becomes a block": [*NUMBER, ("tl.sum(tl.load", "tl.abs(tl.load")],
+    "a number that counts, the same for all rows": [
+        *NUMBER,
+        ("acc += tl.sum", "count += 1.0\n        acc += count * tl.sum"),
+        ("acc = 0.0", "acc = count = 0.0"),
     ],
     "rows with ends of their own": [("range(0, n_cols, BLOCK)", "range(0, row + 1, BLOCK)")],
     "a block that changes its kind": [("        acc +=", "        acc = acc +")],
@@ -145,6 +153,15 @@ def _several(text, tmp_path, rows=9000):
 
 def test_a_loop_with_a_block_as_its_accumulator(tmp_path):
     assert _several(LOOP, tmp_path)
+
+
+def test_a_loop_with_a_number_as_its_accumulator(tmp_path):
+    text = LOOP
+    for old, new in NUMBER:
+        text = text.replace(old, new)
+    lines = changed(program_of(text, tmp_path), _several(text, tmp_path)[0])
+    assert "+    acc = tl.full([ROWS, 1], 0.0, dtype=tl.float32)" in lines
+    assert any(line.startswith("+        acc += tl.sum(tl.load(") and line.endswith("axis=1, keep_dims=True)") for line in lines)
 
 
 @pytest.mark.parametrize("why", REFUSED)

@@ -56,6 +56,7 @@ def ends_with_masks(view: View, loop: Loop, block: str) -> bool:
     """No comparison says that indices over the loop's blocks end elsewhere than the loop, unless another says that they end there."""
     kernel = view.kernel
     length = loop.stop
+    named = ast.unparse(length)
     if isinstance(length, ast.Name) and (bound := definition(kernel, length.id, loop.node)) is not None:
         length = bound.value
     if isinstance(length, ast.Call) and kernel.tl(length) == "cdiv" and len(length.args) == 2:
@@ -69,4 +70,4 @@ def ends_with_masks(view: View, loop: Loop, block: str) -> bool:
         found = index(kernel, node.left.value if isinstance(node.left, ast.Subscript) else node.left, node)
         if found is not None and found.block == block and any(loop.variable in t.names() for t in found.origin):
             limits.add(ast.unparse(node.comparators[0]))
-    return not limits or ast.unparse(length) in limits
+    return not limits or bool({named, ast.unparse(length)} & limits)

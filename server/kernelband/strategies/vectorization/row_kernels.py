@@ -1,7 +1,8 @@
 """Which kernels take several rows as one two-dimensional block: a name of a program id becomes a column, each ``arange`` a row.
 
 Everything else then follows by broadcasting, as long as the body is element-wise operations and sums, maxima and minima over the row.
-A loop is fine when its bounds are the same for all rows, and what it carries from one turn to the next is a block from the start.
+A loop is fine when its bounds are the same for all rows, and what it carries from one turn to the next is a block from the start, or a
+number that begins as a float: that becomes a column.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from kernelband.strategies.code import View
 from kernelband.strategies.code.blocks import exposed, names_bound
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
 from kernelband.strategies.code.kernel import RANGES, KernelView, bound_names
+from kernelband.strategies.code.shapes import Shape, shape_of, shapes
 
 MEMORY = frozenset({"load", "store"})
 OVER_ROW = frozenset({"sum", "max", "min"})
@@ -34,6 +36,7 @@ class Row:
     columns: list[ast.Call]
     reductions: list[ast.Call]
     filled: list[ast.expr]  # the only side of a one-dimensional block that is made of a number
+    starts: list[ast.expr]  # numbers that loops go on with
 
 
 def row_kernels(view: View) -> list[Row]:
@@ -67,11 +70,15 @@ def _along(view: View, pid: ast.Call) -> Row | None:
         return None
     reductions: list[ast.Call] = []
     filled: list[ast.expr] = []
+    starts: list[ast.expr] = []
     for node in (n for s in kernel.node.body for n in ast.walk(s)):
         if isinstance(node, NEVER) or (isinstance(node, DECIDED) and not compile_time(kernel, _decided_by(node))):
             return None
-        if isinstance(node, ast.For) and not _even(kernel, node, token):
-            return None
+        if isinstance(node, ast.For):
+            begun = _even(kernel, node, token)
+            if begun is None:
+                return None
+            starts += begun
         if not isinstance(node, ast.Call) or node in columns:
             continue
         called = kernel.tl(node)
@@ -87,10 +94,10 @@ def _along(view: View, pid: ast.Call) -> Row | None:
         elif called not in MEMORY and called not in ("program_id", *RANGES) and not _plain(node) and not is_elementwise(view, node):
             return None
     accesses = kernel.accesses()
-    if any(a.store and token not in a.depends for a in accesses) or not _same_shapes(kernel, token):
+    if any(a.store and token not in a.depends for a in accesses) or not _same_shapes(kernel, token, starts):
         return None
     shared = any(not a.store and token not in a.depends for a in accesses)
-    return Row(pid, name, int(token[1:]), shared, columns, reductions, filled)
+    return Row(pid, name, int(token[1:]), shared, columns, reductions, filled, list(dict.fromkeys(starts)))
 
 
 def _named(kernel: KernelView, pid: ast.Call) -> str | None:
@@ -109,32 +116,56 @@ def _decided_by(node: ast.If | ast.IfExp | ast.BoolOp) -> ast.expr:
     return node if isinstance(node, ast.BoolOp) else node.test
 
 
-def _even(kernel: KernelView, loop: ast.For, token: str) -> bool:
-    """A counted loop with the same bounds for all rows; what it carries is a block, changed in place."""
+def _even(kernel: KernelView, loop: ast.For, token: str) -> list[ast.expr] | None:
+    """The numbers that a counted loop with the same bounds for all rows goes on with; None where it isn't one, or carries anything else.
+
+    What it carries beside them are blocks, changed in place.
+    """
     call = loop.iter
     if loop.orelse or not isinstance(call, ast.Call) or not isinstance(loop.target, ast.Name):
-        return False
+        return None
     counted = (isinstance(call.func, ast.Name) and call.func.id == "range") or kernel.tl(call) in RANGES
     bounds = frozenset[str]().union(*(kernel.tokens(a) for a in [*call.args, *(k.value for k in call.keywords)]))
     if not counted or any(t == token or t.startswith("#") for t in bounds):
-        return False
+        return None
     inside = {n for s in loop.body for n in ast.walk(s)}
+    starts: list[ast.expr] = []
+    known = shapes(kernel)
     for name in exposed(loop.body) & names_bound(loop.body):
         bindings = kernel.bindings(name)
         before = [b for b in bindings if b not in inside]
         after = [b for b in bindings if b in inside]
+        begin = before[0].value if len(before) == 1 and isinstance(before[0], ast.Assign) and bound_names(before[0]) == [name] else None
+        if begin is not None and _number(begin) and all(_scalar(kernel, b, name, token, known) for b in after):
+            starts.append(begin)
+            continue
         if not before or not all(isinstance(b, ast.Assign) and kernel.tl(b.value) in FILLED for b in before):
-            return False
+            return None
         if not all(isinstance(b, ast.AugAssign) for b in after):
-            return False
-    return True
+            return None
+    return starts
 
 
-def _same_shapes(kernel: KernelView, token: str) -> bool:
+def _number(node: ast.expr) -> bool:
+    """A float as it is written: ``0.0``, ``-float("inf")``."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _number(node.operand)
+    infinite = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float"
+    return infinite or (isinstance(node, ast.Constant) and type(node.value) is float)
+
+
+def _scalar(kernel: KernelView, bound: ast.stmt, name: str, token: str, known: dict[str, Shape]) -> bool:
+    """Gives the name one number for each row: what the row is reduced to, or made of the number so far."""
+    if not isinstance(bound, ast.Assign | ast.AugAssign) or bound_names(bound) != [name]:
+        return False
+    return shape_of(kernel, bound.value, known) == () and token in kernel.tokens(bound.value)
+
+
+def _same_shapes(kernel: KernelView, token: str, starts: list[ast.expr]) -> bool:
     """A name that is bound several times in one run depends on the row each time or never, else its shape would change."""
     kinds: dict[str, set[tuple[bool, bool]]] = {}
     looped = any(isinstance(n, ast.For) for n in ast.walk(kernel.node))
-    for name, value in _assigned(kernel):
+    for name, value in ((n, v) for n, v in _assigned(kernel) if v not in starts):
         tokens = kernel.tokens(value)
         kinds.setdefault(name, set()).add((token in tokens, any(t.startswith("#") for t in tokens)))
     return not looped or all(len(k) == 1 for k in kinds.values())

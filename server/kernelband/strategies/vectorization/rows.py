@@ -162,6 +162,7 @@ def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
         module.replace(row.pid, f"({module.code(row.pid)} * {rows} + {tl}.arange(0, {rows}))[:, None]"),
         *(module.replace(c, f"{module.code(c)}[None, :]") for c in row.columns),
         *(module.replace(s, f"{rows}, {module.code(s)}") for s in row.filled),
+        *(module.replace(s, f"{tl}.full([{rows}, 1], {module.code(s)}, dtype={tl}.float32)") for s in row.starts),
     ]
     for call in row.reductions:
         axis = reduced_axis(call)
