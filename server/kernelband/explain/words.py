@@ -63,6 +63,7 @@ MOVES: Mapping[str, str] = {
     "single_accumulator": "single accumulator",
     "split_k": "split-K {parts}",
     "split_loop": "loop split ×{parts}",
+    "split_passes": "two stages ×{parts}",
     "split_reduction": "split reduction {parts}",
     "static_range": "static range",
     "swap_axes": "swapped axes",

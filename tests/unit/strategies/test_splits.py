@@ -1,4 +1,4 @@
-"""``split_loop`` and ``split_reduction``: the edits on kernels with few programs, and what keeps them from firing."""
+"""``split_loop``, ``split_reduction`` and ``split_passes``: the edits on kernels with few programs, and what keeps them from firing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from tests.unit.strategies.samples import again, made_by, program_of
 from tests.unit.strategies.split_samples import CONVOLUTION, SPLITS, captured
 from tests.unit.strategies.test_edits import changed
+from tests.unit.strategies.test_formatting import TOGETHER, spoil
 
 
 def found(name, tmp_path, text=None, **changes):
@@ -57,6 +58,55 @@ GOLDEN = {
 }
 
 
+STAGES = """\
+    # Launched once for each loop, with PARTS programs in place of one: each takes every PARTS-th step.
+    part = tl.program_id(1)
+    if STAGE == 0:
+        for n in range(part, N, PARTS):
+            for start in range(0, HW, BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                x = tl.load(x_ptr + (n * C + c) * HW + i, mask=i < HW, other=0.0)
+                total += x
+                square += x * x
+        tl.store(total_parts_ptr + tl.program_id(0) * PARTS + part, tl.sum(total, axis=0))
+        tl.store(square_parts_ptr + tl.program_id(0) * PARTS + part, tl.sum(square, axis=0))
+    else:
+        parts = tl.program_id(0) * PARTS + tl.arange(0, PARTS)
+        total = tl.sum(tl.load(total_parts_ptr + parts), axis=0)
+        square = tl.sum(tl.load(square_parts_ptr + parts), axis=0)
+        # The channel's mean, which the caller gets too.
+        mean = total / (N * HW)
+        rstd = 1.0 / tl.sqrt(square / (N * HW) - mean * mean + eps)
+        tl.store(mean_ptr + c, mean)
+
+        w = tl.load(w_ptr + c)
+        for n in range(part, N, PARTS):
+            for start in range(0, HW, BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                x = tl.load(x_ptr + (n * C + c) * HW + i, mask=i < HW, other=0.0)
+                tl.store(out_ptr + (n * C + c) * HW + i, (x - mean) * rstd * w, mask=i < HW)
+"""
+LAUNCHES = """\
+    parts = 8  # programs in place of one, so that the GPU is filled
+    total_parts = torch.empty(C * parts, device=out.device, dtype=torch.float32)
+    square_parts = torch.empty(C * parts, device=out.device, dtype=torch.float32)
+    for stage in range(2):
+"""
+
+
+def test_loops_become_launches(tmp_path):
+    program, proposals = found("batch_norm", tmp_path)
+    after = next(iter(proposals[0].patch.apply(program.texts).values()))
+    assert STAGES in after
+    assert LAUNCHES in after
+    assert "BLOCK=64, total_parts_ptr=total_parts, square_parts_ptr=square_parts, STAGE=stage, PARTS=parts)\n    return" in after
+    assert proposals[0].numerics == "reassociates"
+
+
+def test_maxima_of_parts_are_the_maximum(tmp_path):
+    assert {p.numerics for p in found("spread", tmp_path)[1]} == {"exact"}
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden(name, tmp_path):
     program, proposals = found(name, tmp_path)
@@ -67,6 +117,20 @@ def test_golden(name, tmp_path):
 def test_an_output_of_which_not_all_may_be_written_begins_with_zeros(tmp_path):
     program, proposals = found("gram", tmp_path)
     assert "+    out_parts = torch.zeros((parts, *out.shape), device=out.device, dtype=torch.float32)" in changed(program, proposals[0])
+
+
+@pytest.mark.parametrize("ways", TOGETHER, ids=", ".join)
+@pytest.mark.parametrize("name", SPLITS)
+def test_formatting_does_not_matter(name, ways, tmp_path):
+    """The same splits are found in text with other line ends, tabs, comments everywhere, another alias; all that they make parses."""
+    program, plain = found(name, tmp_path)
+    spoiled, proposals = found(name, tmp_path, spoil(program.texts[program.kernel.place.path], ways))
+    assert [p.key for p in proposals] == [p.key for p in plain]
+    for proposal in proposals:
+        for after in proposal.patch.apply(spoiled.texts).values():
+            ast.parse(after)
+            if "\r\n" in next(iter(spoiled.texts.values())):
+                assert "\n" not in after.replace("\r\n", "")
 
 
 def test_a_split_is_not_split_again(tmp_path):
@@ -113,6 +177,23 @@ SPOILED = {
         ("    tl.store(out_ptr, total / n)", "    tl.store(out_ptr, total / n)\n    tl.store(out_ptr, n)"),
     ),
     "the output is the caller's, and may have more": ("gram", ("torch.empty((N, N), device=x.device)", "x.out")),
+    "the first loop stores": ("batch_norm", ("            total += x\n", "            total += x\n            tl.store(out_ptr + i, x)\n")),
+    "a sum that doesn't begin with zero": ("group_norm", ("    total = 0.0", "    total = 1.0")),
+    "a product": ("group_norm", ("        total += tl.sum(", "        total *= tl.sum(")),
+    "a sum that is read in the loop": ("spread", ("high = tl.maximum(high, x)", "high = tl.maximum(high, x + low)")),
+    "a block that is read as it is": ("batch_norm", ("mean = tl.sum(total, axis=0) / (N * HW)", "mean = tl.max(total + x, axis=0)")),
+    "the first loop's last block is read": ("batch_norm", ("    w = tl.load(w_ptr + c)", "    w = tl.load(w_ptr + c) + tl.max(x)")),
+    "the second loop carries on": ("batch_norm", ("            tl.store(out_ptr", "            w += 1.0\n            tl.store(out_ptr")),
+    "it works in place": ("spread", ("    out = torch.empty_like(x)", "    out = x")),
+    "the number of programs is known too late": (
+        "spread",
+        ("spread_kernel[(x.shape[0],)]", 'spread_kernel[lambda meta: (x.shape[0] // meta["BLOCK"],)]'),
+    ),
+    "the launch's text goes over lines": ("spread", ("x.shape[1], BLOCK", 'len("""\n""") * x.shape[1], BLOCK')),
+    "something else stands behind the loops": (
+        "spread",
+        ("/ scale, mask=i < length)\n", "/ scale, mask=i < length)\n    tl.store(x_ptr, low)\n"),
+    ),
     "the output is read": ("mean", ("total / n", "total / n + tl.load(out_ptr)")),
 }
 

@@ -18,9 +18,10 @@ from kernelband.strategies.code.trips import passed
 from kernelband.strategies.code.view import View
 from kernelband_worker.wire import LaunchFacts
 
-#: A sum: what one of each thing adds. "" is the constant, ``#..`` a lane of an ``arange``, ``~i`` a loop's variable, ``*p`` a pointer's
-#: address; any other is one number for the whole program.
+#: A sum: what one of each thing adds. "" is the constant, ``#..`` a lane of an ``arange``, ``~..`` a loop's variable, ``*p`` a pointer's
+#: address, ``//..`` and ``%..`` a quotient and a remainder of what varies; any other is one number for the whole program.
 Sum = dict[str, int]
+VARYING = ("#", "~", "//", "%")
 
 
 @frozen(eq=False)
@@ -30,6 +31,7 @@ class Numbers:
     kernel: KernelView
     known: Mapping[str, int]
     ends: dict[str, int] = field(factory=dict[str, int])
+    divided: dict[str, tuple[Sum, int]] = field(factory=dict[str, tuple[Sum, int]])  # of quotients and remainders: what, by how much
 
     def read(self, node: ast.AST, at: ast.AST, side: str = "") -> Sum | None:
         """The expression's sum where ``at`` reads it; None where it isn't one. ``side``: the dimension that its lanes lie along."""
@@ -56,7 +58,9 @@ class Numbers:
         if name in self.kernel.parameters:
             return self._pointer(name, at)
         if any(isinstance(b, ast.For) for b in self.kernel.bindings(name)):
-            return {f"~{name}": 1} if len(self.kernel.bindings(name)) == 1 else None
+            inside = next((n for n in self.kernel.module.around(at) if n in self.kernel.bindings(name)), None)
+            alone = all(isinstance(b, ast.For) for b in self.kernel.bindings(name))
+            return {_turn(inside): 1} if alone and isinstance(inside, ast.For) else None
         bound = definition(self.kernel, name, at)
         return None if bound is None else self.read(bound.value, bound, side)
 
@@ -83,7 +87,12 @@ class Numbers:
             return _scaled(other, number.get("", 0))
         if isinstance(op, ast.FloorDiv | ast.Mod) and not (left.keys() | right.keys()) - {""} and left.get("", 0) >= 0 < right.get("", 0):
             return {"": left.get("", 0) // right[""] if isinstance(op, ast.FloorDiv) else left.get("", 0) % right[""]}
-        return _one_number(node, {**left, **right})
+        number = _one_number(node, {**left, **right})
+        if number is None and isinstance(op, ast.FloorDiv | ast.Mod) and not right.keys() - {""} and right.get("", 0) > 0:
+            key = f"{'//' if isinstance(op, ast.FloorDiv) else '%'}{right['']} {sorted(left.items())}"
+            self.divided[key] = (left, right[""])
+            return {key: 1}
+        return number
 
     def _called(self, node: ast.Call, at: ast.AST, side: str) -> Sum | None:
         called = self.kernel.tl(node)
@@ -110,7 +119,7 @@ class Numbers:
         """Highest less lowest value of a lane, or of a loop's variable."""
         if not key.startswith("~"):
             return self.ends.get(key)
-        loop = next((x for x in self.kernel.loops() if x.variable == key[1:]), None)
+        loop = next((x for x in self.kernel.loops() if _turn(x.node) == key), None)
         count = None if loop is None else self.count(loop)
         return None if loop is None or count is None else max(count - 1, 0) * self.step(loop)
 
@@ -151,14 +160,16 @@ def own_places(view: View, loop: Loop) -> bool:
 
 
 def _own_places(here: Numbers, loop: Loop) -> bool:
+    turn = _turn(loop.node)
     reach: dict[str, tuple[Sum, int, int]] = {}  # by tensor: what is the same for all its stores, the lowest and the highest place
     for access in (a for a in loop.accesses if a.store):
-        place = here.read(access.pointer, access.call)
+        found = here.read(access.pointer, access.call)
+        place = None if found is None else _undivided(here, found)
         tensors = [k for k in place or {} if k.startswith("*")]
         if place is None or len(tensors) != 1 or place[tensors[0]] != 1:
             return False
-        same = {k: v for k, v in place.items() if v and (k == f"~{loop.variable}" or not k.startswith(("#", "~"))) and k}
-        moving = {k: v for k, v in place.items() if v and k.startswith(("#", "~")) and k not in same}
+        moving = {k: v for k, v in place.items() if v and k.startswith(VARYING) and k != turn}
+        same = {k: v for k, v in place.items() if v and k and k not in moving}
         far = _reach(here, moving, access)
         if far is None:
             return False
@@ -169,7 +180,24 @@ def _own_places(here: Numbers, loop: Loop) -> bool:
                 return False
             low, high = min(low, lowest), max(high, highest)
         reach[tensors[0]] = (same, low, high)
-    return all(abs(same.get(f"~{loop.variable}", 0)) * here.step(loop) > high - low for same, low, high in reach.values())
+    return all(abs(same.get(turn, 0)) * here.step(loop) > high - low for same, low, high in reach.values())
+
+
+def _undivided(here: Numbers, place: Sum) -> Sum | None:
+    """``n // C * A + n % C * B`` with A at least B * C grows with n: n instead, which is another wherever that is."""
+    parts = {k: v for k, v in place.items() if v and k.startswith(("//", "%"))}
+    if not parts:
+        return place
+    if len(parts) != 2 or any(v and k.startswith(("#", "~")) for k, v in place.items()):
+        return None
+    (quotient, by), (remainder, times) = sorted(parts.items(), key=lambda x: not x[0].startswith("//"))
+    whole, size = here.divided[quotient]
+    if here.divided[remainder] != (whole, size) or not remainder.startswith("%") or times < 1 or by < times * size:
+        return None
+    rest = {k: v for k, v in place.items() if k not in parts and k}
+    if any(v and k in whole for k, v in rest.items()) or any(k.startswith(("//", "%")) for k in whole):
+        return None
+    return {**rest, **whole, f"={quotient} {by} {times} {place.get('', 0)}": 1}
 
 
 def one_each(view: View, access: Access) -> bool:
@@ -197,7 +225,7 @@ def _reach(here: Numbers, moving: Sum, access: Access) -> int | None:
     if any(v < 0 for v in left.values()):
         return None
     for below, end in _limits(here, access):
-        inside = {k: v for k, v in below.items() if k.startswith(("#", "~"))}
+        inside = {k: v for k, v in below.items() if k.startswith(VARYING)}
         factors = {left[k] // v for k, v in inside.items() if k in left and left[k] % v == 0}
         if not inside or len(factors) != 1 or any(left.get(k) != v * next(iter(factors)) for k, v in inside.items()):
             continue
@@ -247,7 +275,11 @@ def _scaled(found: Sum | None, by: int) -> Sum | None:
 
 def _one_number(node: ast.expr, parts: Sum) -> Sum | None:
     """Any other expression of what is one number for the program is one, too."""
-    return None if any(k.startswith(("#", "~", "*")) for k in parts) else {_own_key(node): 1}
+    return None if any(k.startswith((*VARYING, "*")) for k in parts) else {_own_key(node): 1}
+
+
+def _turn(loop: ast.For) -> str:
+    return f"~{loop.lineno}:{loop.col_offset}"
 
 
 def _own_key(node: ast.expr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from kernelband.strategies.code.kernel import ATOMICS, Access, Loop
+from kernelband.strategies.code.kernel import ATOMICS, Access, Loop, paired
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.names import module_alias
 from kernelband.strategies.code.view import View
@@ -57,7 +57,8 @@ def made_here(launch: LaunchView, parameter: str) -> bool:
         return False
     bindings = launch.bindings(value.id)
     for bound in bindings:
-        made = bound.value if isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and len(bound.targets) == 1 else None
+        given = paired(bound.targets[0], bound.value) if isinstance(bound, ast.Assign) and len(bound.targets) == 1 else ()
+        made = next((v for t, v in given if isinstance(t, ast.Name) and t.id == value.id), None)
         if not isinstance(made, ast.Call) or not _makes(launch, made):
             return False
     again = any(isinstance(n, ast.For | ast.While) for n in launch.module.around(launch.call))

@@ -23,20 +23,28 @@ def part_counts(multiprocessors: int, programs: int, steps: int, *, fills: Seque
 
 def in_parts(kernel: KernelView, loop: Loop, axis: int, part: str) -> list[Edit] | None:
     """``part`` is read from the grid before the loop, which begins at it and steps by the number of parts."""
-    module, tl = kernel.module, kernel.language
+    module = kernel.module
+    begin = module.before(loop.node, [said(axis), f"{part} = {kernel.language}.program_id({axis})"])
+    every = f"{kernel.language}.num_programs({axis})"
+    return None if begin is None else [begin, module.replace(loop.call, every_nth(kernel, loop, part, every))]
+
+
+def said(axis: int) -> str:
+    """The comment above a part's number."""
+    return f"# Grid axis {axis} splits the loop: each part takes every num_programs({axis})-th step."
+
+
+def every_nth(kernel: KernelView, loop: Loop, part: str, parts: str) -> str:
+    """The call of ``range`` for the loop's steps from ``part`` on, every ``parts``-th."""
+    module = kernel.module
     step = module.code(loop.step) if loop.step is not None else "1"
     step = step if loop.step is None or isinstance(loop.step, ast.Name | ast.Constant) else f"({step})"
     start = module.code(loop.start) if loop.start is not None and ast.unparse(loop.start) != "0" else ""
     first = f"{part} * {step}" if step != "1" else part
     function = module.code(loop.call).partition("(")[0]
     more = "".join(f", {k.arg}={module.code(k.value)}" for k in loop.call.keywords)
-    every = f"{tl}.num_programs({axis}){f' * {step}' if step != '1' else ''}"
-    begin = module.before(
-        loop.node,
-        [f"# Grid axis {axis} splits the loop: each part takes every num_programs({axis})-th step.", f"{part} = {tl}.program_id({axis})"],
-    )
-    bounds = f"{f'{start} + ' if start else ''}{first}, {module.code(loop.stop)}, {every}"
-    return None if begin is None else [begin, module.replace(loop.call, f"{function}({bounds}{more})")]
+    by = f"{parts} * {step}" if step != "1" else parts
+    return f"{function}({f'{start} + ' if start else ''}{first}, {module.code(loop.stop)}, {by}{more})"
 
 
 def new_axis(launch: LaunchView, ids: set[int]) -> int | None:

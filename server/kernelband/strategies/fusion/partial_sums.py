@@ -39,7 +39,7 @@ def sums(kernel: KernelView, loop: Loop) -> list[str]:
     found: list[str] = []
     block = siblings(kernel.module, loop.node)
     for statement in loop.node.body:
-        name = _added_to(kernel, statement)
+        name = added_to(kernel, statement)
         if name is None:
             continue
         reads = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node))
@@ -51,7 +51,7 @@ def sums(kernel: KernelView, loop: Loop) -> list[str]:
     return found
 
 
-def _added_to(kernel: KernelView, statement: ast.stmt) -> str | None:
+def added_to(kernel: KernelView, statement: ast.stmt) -> str | None:
     """``acc`` of ``acc += x``, ``acc = acc + tl.sum(x)``, ``acc = tl.dot(a, b, acc)`` and the like."""
     total = reduction(kernel, statement)
     if total is not None:

@@ -8,6 +8,7 @@ from kernelband.strategies.reordering.heavy import HeavyFirst
 from kernelband.strategies.reordering.persistent import Persistent
 from kernelband.strategies.reordering.rows import PersistentRows
 from kernelband.strategies.reordering.split_loop import SplitLoop
+from kernelband.strategies.reordering.split_passes import SplitPasses
 from kernelband.strategies.reordering.swap import SwapAxes
 
 REORDERING = Strategy(
@@ -18,5 +19,5 @@ REORDERING = Strategy(
         when="Programs that run at the same time could share operands in L2, work is uneven, or there are many tiny programs.",
         why="Neighbouring tiles read the same rows and columns; starting a program costs more than the next iteration of a loop.",
     ),
-    (SplitLoop(), GroupedOrder(), HeavyFirst(), SwapAxes(), PersistentRows(), AxisInLoop(), Persistent(), ContiguousRows()),
+    (SplitLoop(), SplitPasses(), GroupedOrder(), HeavyFirst(), SwapAxes(), PersistentRows(), AxisInLoop(), Persistent(), ContiguousRows()),
 )

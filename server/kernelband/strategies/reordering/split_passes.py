@@ -1,0 +1,219 @@
+"""``split_passes``: loops that add up a long row and one that then writes it become launches of their own, with many programs for a row.
+
+Batch, group and instance norms with a program for each channel or group, norms of a few very long rows: what a loop needs of the one before
+is a number or two. Each part of a launch stores its own; each program of the next adds them up again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from textwrap import dedent
+
+from attrs import frozen
+
+from kernelband.source.model import Edit, Program, Span
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, KernelView, LaunchView, Loop, Module, View
+from kernelband.strategies.code.affine import counts, own_places
+from kernelband.strategies.code.aliasing import apart, made_here, pointers
+from kernelband.strategies.code.blocks import exposed, lines, memory, names_bound, plain
+from kernelband.strategies.code.kernel import ATOMICS
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.parts import every_nth, new_axis, part_counts
+from kernelband.strategies.code.view import moving
+from kernelband.strategies.fusion.partial_sums import torch_name
+from kernelband.strategies.reordering.ids import NAME, ids_by_axis
+from kernelband.strategies.reordering.running import Running, running
+
+FILLS = (2, 4, 8)  # programs for each multiprocessor
+LEAST_STEPS = 2  # of each loop in each part
+
+
+class SplitPasses:
+    """One more side of the grid, a number for each part, and two stages in the host function."""
+
+    name = "split_passes"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving(NAME, self.name, _propose, program, facts)
+
+
+@frozen(eq=False)
+class Passes:
+    """The loops of a kernel's own block, the last of which writes, and what each of the others hands on."""
+
+    loops: list[Loop]
+    numbers: list[list[Running]]
+
+    @property
+    def handed(self) -> list[Running]:
+        """Of all loops, in their order."""
+        return [n for some in self.numbers for n in some]
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view, multiprocessors = at.view, at.view.facts.device.multiprocessors
+    ids = ids_by_axis(view)
+    if not view.whole or len(view.launches) != 1 or not view.launches[0].own_grid or ids is None or view.program.kernel.autotuned:
+        return
+    launch, passes = view.launches[0], _passes(view)
+    axis = new_axis(launch, set(ids))
+    if passes is None or axis is None or view.kernel.calls({"num_programs"}) or not own_places(view, passes.loops[-1]):
+        return
+    programs, taken = min(view.programs(), default=0), [counts(view, loop) for loop in passes.loops]
+    steps = min((n for found in taken for n in found), default=0)
+    if not programs or not all(taken):
+        return
+    names = " and ".join(n.name for n in passes.handed)
+    times = {2: "two", 3: "three"}[len(passes.loops)]
+    for parts in part_counts(multiprocessors, programs, steps, fills=FILLS, least=LEAST_STEPS):
+        kernel, host = _kernel(view.kernel, passes, axis), _host(launch, passes, parts)
+        if kernel is None or host is None:
+            return
+        yield at.proposal(
+            {"parts": parts},
+            kernel + host,
+            "reassociates" if any(n.combined == "sum" for n in passes.handed) else "exact",
+            f"Each loop is split among {parts} programs (grid axis {axis}), in {times} launches; later ones combine the parts' {names}.",
+            f"{programs} programs walk {steps} steps {times} times: {multiprocessors} multiprocessors are not filled.",
+        )
+
+
+def _passes(view: View) -> Passes | None:
+    """Two or three loops; nothing is stored before the first has ended, nothing lives from step to step of the last."""
+    kernel = view.kernel
+    body = kernel.node.body[1:] if ast.get_docstring(kernel.node) is not None else kernel.node.body
+    loops = [x for x in kernel.loops() if x.node in body]
+    if not 2 <= len(loops) <= 3 or sum(isinstance(s, ast.For | ast.While | ast.If) for s in body) != len(loops):
+        return None
+    if loops[-1].node is not body[-1] or any(x.node.orelse or x.kind == "static_range" for x in loops) or not plain(body):
+        return None
+    walks, others = [x.node for x in loops], [s for s in body if not isinstance(s, ast.For)]
+    adding = memory(kernel, [*body[: body.index(walks[0])], *walks[:-1]])
+    if adding.stores or memory(kernel, [*walks, *others]).opaque or kernel.calls(ATOMICS):
+        return None
+    numbers: list[list[Running]] = []
+    for loop in loops[:-1]:
+        behind = body[body.index(loop.node) + 1 :]
+        found = running(kernel, loop, behind)
+        # What the loop binds beside them isn't there in the next launch.
+        if not found or exposed(behind) & (names_bound([loop.node]) - {n.name for n in found}):
+            return None
+        numbers.append(found)
+    if exposed(walks[-1].body) & names_bound(walks[-1].body):
+        return None
+    return Passes(loops, numbers) if _separate(view, loops[-1]) else None
+
+
+def _separate(view: View, second: Loop) -> bool:
+    """What is stored lies in tensors of the host function's own making that nothing of the kernel reads."""
+    accesses = view.kernel.accesses()
+    if len(accesses) != len(view.kernel.calls({"load", "store"})) or not apart(view, second, [a for a in accesses if not a.store]):
+        return False
+    stored = frozenset[str]().union(*(pointers(view, a) for a in accesses if a.store))
+    read = frozenset[str]().union(*(pointers(view, a) for a in accesses if not a.store))
+    return not stored & read and all(made_here(view.launches[0], name) for name in stored)
+
+
+def _kernel(kernel: KernelView, passes: Passes, axis: int) -> Edits | None:
+    module, tl, first, last = kernel.module, kernel.language, passes.loops[0].node, passes.loops[-1].node
+    part, parts = kernel.free_name("part"), kernel.free_name("parts")
+    pointers = [n.pointer for n in passes.handed]
+    added = [*((n, None) for n in pointers), (f"STAGE: {tl}.constexpr", None), (f"PARTS: {tl}.constexpr", None)]
+    indent, start = module.indent(first), lines(module, first, comments=True)
+    parameters = module.add_parameters(kernel.node, added)
+    if indent is None or start is None or parameters is None or any(kernel.free_name(n) != n for n in ("STAGE", "PARTS", *pointers)):
+        return None
+    program = f"{tl}.program_id(0)" if axis == 1 else f"({tl}.program_id(0) + {tl}.program_id(1) * {tl}.num_programs(0))"
+    stages = _stage(kernel, passes, 0, (program, part, parts))
+    end = module.line_end(module.span(last).end)
+    if stages is None:
+        return None
+    rows = [
+        f"{indent}# Launched once for each loop, with PARTS programs in place of one: each takes every PARTS-th step.",
+        f"{indent}{part} = {tl}.program_id({axis})",
+        *(indent + row if row.strip() else row for row in stages),
+    ]
+    return [(module.path, e) for e in [*parameters, Edit(Span(start.start, end), module.newline.join(rows))]]
+
+
+def _stage(kernel: KernelView, passes: Passes, number: int, names: tuple[str, str, str]) -> list[str] | None:
+    """The lines of a stage and of those behind it, without indentation."""
+    module, tl, loop, (program, part, parts) = kernel.module, kernel.language, passes.loops[number], names
+    again = [module.replace(call, n.name) for n in passes.handed for call in n.reduced]
+    start, stop = lines(module, loop.node, comments=True), module.line_end(module.span(loop.node).end)
+    steps = module.replace(loop.call, every_nth(kernel, loop, part, "PARTS"))
+    body = None if start is None else _lines(module, Span(start.start, stop), [steps, *again])
+    if body is None or number == len(passes.loops) - 1:
+        return body
+    following = lines(module, passes.loops[number + 1].node, comments=True)
+    between = None if following is None else _lines(module, Span(stop, following.start), again)
+    rest = _stage(kernel, passes, number + 1, names)
+    if between is None or rest is None:
+        return None
+    own, unit = passes.numbers[number], module.unit
+    numbered = [f"{parts} = {program} * PARTS + {tl}.arange(0, PARTS)"] if number == 0 else []
+    later = [*numbered, *(f"{n.name} = {tl}.{n.combined}({tl}.load({n.pointer} + {parts}), axis=0)" for n in own), *between, *rest]
+    return [
+        f"if STAGE == {number}:",
+        *_deeper(unit, [*body, *(f"{tl}.store({n.pointer} + {program} * PARTS + {part}, {n.stored(tl)})" for n in own)]),
+        "else:",
+        *_deeper(unit, later),
+    ]
+
+
+def _lines(module: Module, span: Span, edits: Sequence[Edit]) -> list[str] | None:
+    """The lines of the text with the edits in it made, without its indentation; None where a string goes over several lines."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno:
+            there = module.span(node)
+            if span.start <= there.start and there.end <= span.end:
+                return None
+    text, at = "", span.start
+    for edit in sorted(edits, key=lambda e: e.span.start):
+        if span.start <= edit.span.start and edit.span.end <= span.end:
+            text += module.text[at : edit.span.start] + edit.new
+            at = edit.span.end
+    return dedent("\n".join((text + module.text[at : span.end]).strip("\r\n").splitlines())).split("\n")
+
+
+def _deeper(unit: str, rows: Sequence[str]) -> list[str]:
+    return [unit + row if row.strip() else row for row in rows]
+
+
+def _host(launch: LaunchView, passes: Passes, parts: int) -> Edits | None:
+    """A launch for each loop, and the tensors for the parts' numbers before them."""
+    module, torch = launch.module, torch_name(launch)
+    statement, sides = module.parents.get(launch.call), launch.sides()
+    made = next((v for k, v in launch.arguments.items() if isinstance(v, ast.Name) and made_here(launch, k)), None)
+    if launch.host is None or torch is None or not isinstance(statement, ast.Expr) or sides is None or made is None or launch.splat:
+        return None
+    if launch.meta is not None and any(isinstance(n, ast.Name) and n.id == launch.meta for s in sides for n in ast.walk(s)):
+        return None  # how many programs there are is known too late
+    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    names = {n.pointer: n.pointer.removesuffix("_ptr") for n in passes.handed}
+    span, indent = lines(module, statement), module.indent(statement)
+    new = [*(f"{pointer}={name}" for pointer, name in names.items()), "STAGE=stage", "PARTS=parts"]
+    more = module.add_arguments(launch.call, new)
+    if taken & {"parts", "stage", *names.values()} or span is None or indent is None or more is None:
+        return None
+    stop = module.line_end(module.span(statement).end)
+    grid = module.replace(launch.grid, f"({', '.join(module.code(s) for s in sides)}, parts)")
+    if not span.start <= grid.span.start < stop:
+        return None
+    inside = _lines(module, Span(span.start, stop), [*more, grid])
+    if inside is None:
+        return None
+    count = " * ".join([*(_factor(module, s) for s in sides), "parts"])
+    rows = [
+        f"parts = {parts}  # programs in place of one, so that the GPU is filled",
+        *(f"{name} = {torch}.empty({count}, device={made.id}.device, dtype={torch}.float32)" for name in names.values()),
+        f"for stage in range({len(passes.loops)}):",
+        *_deeper(module.unit, inside),
+    ]
+    return [(module.path, Edit(Span(span.start, stop), module.newline.join(_deeper(indent, rows))))]
+
+
+def _factor(module: Module, side: ast.expr) -> str:
+    return f"({module.code(side)})" if isinstance(side, ast.BinOp | ast.IfExp) else module.code(side)
