@@ -60,7 +60,7 @@ class Builder(InterpreterBuilder):
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:  # noqa: ARG002 - cache hints
         dtype = ptrs.get_element_ty()
         numpy_type = _numpy_type(dtype)
-        wanted = np.asarray(mask.data if isinstance(mask, TensorHandle) else mask)
+        wanted = _flags(mask.data if isinstance(mask, TensorHandle) else mask)
         allowed = self._now.access("load", ptrs.data, wanted, numpy_type.itemsize, masked=self._masked)
         fill = np.zeros_like(ptrs.data, dtype=numpy_type) if other is None else other.data
         if allowed is not wanted:
@@ -68,14 +68,14 @@ class Builder(InterpreterBuilder):
         return TensorHandle(interpreter._interpreter.load(ptrs.data, allowed, fill, numpy_type), dtype)
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, *rest: Any, **named: Any) -> Any:  # noqa: ARG002 - cache hints
-        wanted = np.asarray(mask.data if isinstance(mask, TensorHandle) else mask)
+        wanted = _flags(mask.data if isinstance(mask, TensorHandle) else mask)
         size = _numpy_type(ptrs.get_element_ty()).itemsize
         allowed = self._now.access("store", ptrs.data, wanted, size, masked=self._masked)
         return interpreter._interpreter.store(ptrs.data, value.data, allowed)
 
     def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803, PLR0917 - Triton's
         self._now.atomic()
-        allowed = self._now.access("store", ptr.data, np.asarray(mask.data), val.data.dtype.itemsize, masked=self._masked)
+        allowed = self._now.access("store", ptr.data, _flags(mask.data), val.data.dtype.itemsize, masked=self._masked)
         if is_bf16(val):
             return self._atomic_add_bf16(ptr, val, allowed)
         return super().create_atomic_rmw(rmwOp, ptr, val, TensorHandle(allowed, tl.int1), sem, scope)
@@ -269,6 +269,11 @@ def _is_float(handle: Any) -> bool:
 def _width(handle: Any) -> float:
     """Instructions of a lane for one element: 16-bit results are computed in pairs."""
     return 0.5 if handle.data.dtype.itemsize == 2 else 1.0
+
+
+def _flags(mask: Any) -> np.ndarray:
+    """A mask as truth values: a scalar's part in it, ``mask & (row >= 0)``, makes bytes of it, which would be taken for places."""
+    return np.asarray(mask).astype(bool, copy=False)
 
 
 def _unmasked(name: str) -> Callable[..., Any]:

@@ -63,3 +63,15 @@ def test_a_wrong_kernel_is_said_with_its_line(program):
     with pytest.raises(OperationFailed, match="scans fails in Triton's interpreter at line") as failed:
         mixed.module.scans[(1,)](x, x, x, BLOCK=24)  # 24 is no power of two
     assert failed.value.data["line"] == mixed.line("def scans") + 1
+
+
+def test_a_mask_with_a_number_in_it_hides_what_it_hides(program):
+    shifted = program("shifted")
+    x = torch.arange(64.0, device="cuda").reshape(2, 32)
+    with shifted.observe():
+        y = shifted.module.shift(x, 3).cpu()
+    assert torch.equal(y[0, 1:], torch.zeros(2, 32))
+    assert torch.equal(y[1, 1], x[0].cpu())
+    assert shifted.machine.out_of_bounds == []
+    traffic = shifted.events[0].traffic
+    assert traffic.loads_bytes == 3 * 32 * 4  # three of six rows are there
