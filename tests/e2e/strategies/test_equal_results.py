@@ -146,3 +146,48 @@ def test_several_rows_per_program_of_a_kernel_whose_loop_carries_numbers(tmp_pat
     *told, caught = differences([RUNNING, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
     assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
     assert caught is not None
+
+
+SETTINGS = """
+import torch
+import triton
+import triton.language as tl
+
+
+def settings(n):
+    return (1024, 4) if n > 100 else (128, 1)
+
+
+@triton.jit
+def gelu_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(y_ptr + i, 0.5 * x * (1 + tl.erf(x * 0.70710678)), mask=i < n)
+
+
+def gelu(x):
+    n, y = x.numel(), torch.empty_like(x)
+    block, warps = settings(n)
+    gelu_kernel[(triton.cdiv(n, block),)](x, y, n, BLOCK=block, num_warps=warps)
+    return y
+
+
+def outputs():
+    for n in (5000, 77):
+        yield gelu(torch.randn(n))
+"""
+
+
+def test_a_number_in_place_of_a_block_that_is_computed(tmp_path):
+    """Of another size than the cases', too."""
+    program = program_of(SETTINGS, tmp_path)
+    tensors = dict.fromkeys(("x_ptr", "y_ptr"), ([2**20], "float32"))
+    given = facts(launch(program, [2**10, 1, 1], {"BLOCK": 1024}, {"n": 2**20}, tensors), device=SMALL)
+    proposals = {p.key: p for p in made_by("tiles", program, given) if "BLOCK" in p.parameters}
+    assert len({p.parameters["BLOCK"] for p in proposals.values()}) > 3
+    path = program.kernel.place.path
+    *told, caught = differences(
+        [SETTINGS, *(p.patch.apply(program.texts)[path] for p in proposals.values()), SETTINGS.replace("0.5", "0.51")]
+    )
+    assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
+    assert caught is not None

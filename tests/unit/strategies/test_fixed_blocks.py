@@ -44,21 +44,20 @@ def said(text: str, tmp_path: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("before", "grid", "passed", "source"),
     [
-        ("pass", "(triton.cdiv(n, self.block),)", "BLOCK=self.block", "self.block"),
-        ("pass", "(triton.cdiv(n, self.block),)", "self.block", "self.block"),
-        ("pass", "lambda m: (triton.cdiv(n, m['BLOCK']),)", 'BLOCK=cfg["x"]', 'cfg["x"]'),
-        ("block = cfg.get('block', 64)", "(triton.cdiv(n, block),)", "BLOCK=block", "cfg.get('block', 64)"),
-        ("block = self.block", "(triton.cdiv(n, block),)", "BLOCK=block", "self.block"),
         ("block = self.block", "(triton.cdiv(n, self.block),)", "BLOCK=block", "self.block"),
-        ("block, warps = cfg", "(triton.cdiv(n, block),)", "BLOCK=block", "cfg, a parameter of __call__"),
-        ("block, warps = self.block, self.warps", "(triton.cdiv(n, block),)", "BLOCK=block", "self.block"),
-        ("size = 64\n        block = size", "(triton.cdiv(n, block),)", "BLOCK=block", "size"),
-        ("from sizes import block", "(triton.cdiv(n, block),)", "BLOCK=block", "block, which is imported"),
-        ("block = 64 if n > 9 else 32", "(triton.cdiv(n, block),)", "BLOCK=block", "64 if n > 9 else 32"),
+        ("size = 64\n        block = size", "(triton.cdiv(n, size),)", "BLOCK=block", "size"),
+        ("block, warps = cfg\n        m = n // block", "(triton.cdiv(n, block),)", "BLOCK=block, m=m", "cfg, a parameter of __call__"),
+        ("from sizes import block\n        c = n // block", "(c,)", "BLOCK=block, c=c", "block, which is imported"),
         ("pass", "lambda m: (triton.cdiv(n, m['BLOCK']),)", "**cfg", "**cfg"),
+        ("pass", "lambda m: (triton.cdiv(n, m['BLOCK']),)", 'BLOCK=cfg["x"]', 'cfg["x"]'),
         ("pass", "(triton.cdiv(n, cfg),)", "BLOCK=cfg", "cfg, a parameter of __call__"),
-        ("block = 32\n        block *= 2", "(triton.cdiv(n, block),)", "BLOCK=block", "block, which is set more than once"),
-        ("for block in cfg: pass", "(triton.cdiv(n, block),)", "BLOCK=block", "block, which a loop sets"),
+        (
+            "block = 32\n        block *= 2\n        m = block",
+            "(triton.cdiv(n, block),)",
+            "BLOCK=block, m=m",
+            "block, which is set more than once",
+        ),
+        ("for block in cfg: m = block", "(triton.cdiv(n, block),)", "BLOCK=block, m=m", "block, which a loop sets"),
     ],
 )
 def test_a_block_that_can_not_be_moved_is_named(before: str, grid: str, passed: str, source: str, tmp_path: Path) -> None:
@@ -72,6 +71,11 @@ def test_a_block_that_can_not_be_moved_is_named(before: str, grid: str, passed: 
         ("block = 64", "(triton.cdiv(n, block),)", "BLOCK=block"),
         ("pass", "(1,)", "BLOCK=triton.next_power_of_2(n)"),
         ("block = triton.next_power_of_2(n)", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("pass", "(triton.cdiv(n, self.block),)", "BLOCK=self.block"),
+        ("block = self.block", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("block, warps = self.sizes()", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("block = 64 if n > 9 else 32", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("block = 32\n        block *= 2", "(triton.cdiv(n, block),)", "BLOCK=block"),
         ("pass", "(7,)", "BLOCK=self.block"),  # neither the grid nor a loop goes on where the block ends: it is no choice
     ],
 )
@@ -80,14 +84,14 @@ def test_a_block_that_can_be_moved_or_follows_from_a_size_is_not(before: str, gr
 
 
 def test_one_sentence_for_several_launches_of_one_source(tmp_path: Path) -> None:
-    method = METHOD.format(before="pass", grid="(triton.cdiv(n, self.block),)", passed="BLOCK=self.block")
+    method = METHOD.format(before="pass", grid="lambda m: (triton.cdiv(n, m['BLOCK']),)", passed="**cfg")
     again = method.replace("Scale", "Again")
-    assert said(KERNEL + method + "\n\n" + again, tmp_path) == ("BLOCK comes from self.block: not changed.",)
+    assert said(KERNEL + method + "\n\n" + again, tmp_path) == ("BLOCK comes from **cfg: not changed.",)
 
 
 def test_a_constant_that_others_read_and_a_default_of_the_kernel(tmp_path: Path) -> None:
     shared = "SIZE = 64\n\n\ndef other():\n    return SIZE\n\n\n"
-    host = "def scale(x, y, n):\n    scale_kernel[(triton.cdiv(n, SIZE),)](x, y, n, BLOCK=SIZE)\n"
+    host = "def scale(x, y, n):\n    m = n // SIZE\n    scale_kernel[(triton.cdiv(n, SIZE),)](x, y, n, BLOCK=SIZE, m=m)\n"
     assert said(KERNEL + shared + host, tmp_path) == ("BLOCK comes from SIZE, which other code reads too: not changed.",)
     other = KERNEL[KERNEL.index("@triton.jit") :].replace("scale_kernel", "other_kernel")
     launches = ("other_kernel[(8,)](x, y, n, size)", "scale_kernel[(triton.cdiv(n, size),)](x, y, n, size)")
@@ -97,14 +101,14 @@ def test_a_constant_that_others_read_and_a_default_of_the_kernel(tmp_path: Path)
     assert fixed_blocks(program, facts()) == ("BLOCK comes from size, which another kernel gets too: not changed.",)
     given = KERNEL.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr = 64")
     host = "def scale(x, y, n):\n    scale_kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, y, n)\n"
-    assert said(given + host, tmp_path) == ("BLOCK comes from its default in the kernel: not changed.",)
+    assert said(given + host + host.replace("scale(", "again("), tmp_path) == ("BLOCK comes from its default in the kernel: not changed.",)
 
 
 def test_a_long_source_is_cut(tmp_path: Path) -> None:
     long = "self.table[(x.shape, y.shape, x.dtype, y.dtype, x.device, y.device)].block"
     grid = "lambda m: (triton.cdiv(n, m['BLOCK']),)"
-    (sentence,) = said(KERNEL + METHOD.format(before="pass", grid=grid, passed=f"BLOCK={long}"), tmp_path)
-    assert sentence == f"BLOCK comes from {long[:57]}...: not changed."
+    (sentence,) = said(KERNEL + METHOD.format(before="pass", grid=grid, passed=f"**{long}"), tmp_path)
+    assert sentence == f"BLOCK comes from **{long[:57]}...: not changed."
 
 
 def test_of_an_autotuned_kernel_only_what_the_launch_passes(tmp_path: Path) -> None:

@@ -135,11 +135,34 @@ LAUNCHES = {
     ),
     "shared with another kernel": (
         "B = 1024\n    other[(1,)](x, BLOCK=B)\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)",
-        None,
+        "B = 1024\n    other[(1,)](x, BLOCK=B)\n    add_kernel[(triton.cdiv(n, 2048),)](x, y, out, n, BLOCK=2048, num_warps=8)",
     ),
     "splat": ("add_kernel[grid](x, y, out, n, BLOCK=1024, **options)", None),
-    "computed block": ("B = n // 4\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)", None),
-    "two bindings": ("B = 1024\n    if n > 5:\n        B = 512\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)", None),
+    "computed block": (
+        "B = min(1024, n // 4)\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)",
+        "B = 2048\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B, num_warps=8)",
+    ),
+    "two bindings": (
+        "B = 1024\n    if n > 5:\n        B = 512\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)",
+        "B = 1024\n    if n > 5:\n        B = 512\n    add_kernel[(triton.cdiv(n, 2048),)](x, y, out, n, BLOCK=2048, num_warps=8)",
+    ),
+    "a helper's answer": (
+        "B, warps = settings(n)\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B, num_warps=warps)",
+        "B, warps = settings(n)\n    add_kernel[(triton.cdiv(n, 2048),)](x, y, out, n, BLOCK=2048, num_warps=8)",
+    ),
+    "an attribute": (
+        "add_kernel[(triton.cdiv(n, out.block),)](x, y, out, n, BLOCK=out.block)",
+        "add_kernel[(triton.cdiv(n, 2048),)](x, y, out, n, BLOCK=2048, num_warps=8)",
+    ),
+    "a caller's choice": ("add_kernel[(triton.cdiv(n, options),)](x, y, out, n, BLOCK=options)", None),
+    "something else is made of it": (
+        "B, warps = settings(n)\n    z = torch.empty(B)\n    add_kernel[(triton.cdiv(n, B),)](x, z, out, n, BLOCK=B)",
+        None,
+    ),
+    "a grid made of it before": (
+        "B, warps = settings(n)\n    N = triton.cdiv(n, B)\n    add_kernel[(N,)](x, y, out, n, BLOCK=B)",
+        None,
+    ),
     "grid that ignores the block": ("add_kernel[(7,)](x, y, out, n, BLOCK=1024)", None),
 }
 
@@ -190,8 +213,27 @@ def test_defaults_and_constants_of_the_module(tmp_path):
     program = program_of(text, tmp_path, "constant.py")
     found = {p.key: p for p in check(program, _add_facts(program))}
     assert "DEFAULT = 2048\n" in found[key].patch.apply(program.texts)[program.kernel.place.path]
-    program = program_of(text + "\nprint(DEFAULT)\n", tmp_path, "shared.py")  # something else reads it: hands off
-    assert key not in {p.key for p in check(program, _add_facts(program))}
+    program = program_of(text + "\nprint(DEFAULT)\n", tmp_path, "shared.py")  # something else reads it: the launch alone
+    found = {p.key: p for p in check(program, _add_facts(program))}
+    after = found[key].patch.apply(program.texts)[program.kernel.place.path]
+    assert "DEFAULT = 1024\n" in after
+    assert "BLOCK=2048, num_warps=8)" in after
+
+
+def test_a_default_of_the_kernel_changes_where_the_launch_passes_none(tmp_path):
+    text = ADD.replace("BLOCK: tl.constexpr)", "BLOCK: tl.constexpr = 1024)").replace("LAUNCH", "add_kernel[grid](x, y, out, n)")
+    program = program_of(text, tmp_path)
+    found = {p.key: p for p in check(program, _add_facts(program))}
+    after = found["tiling.tiles(BLOCK=2048,num_warps=8)"].patch.apply(program.texts)[program.kernel.place.path]
+    assert "BLOCK: tl.constexpr = 2048)" in after
+
+
+def test_a_block_that_differs_between_the_cases_is_left_alone(tmp_path):
+    text = ADD.replace("LAUNCH", "B = min(1024, n // 4)\n    add_kernel[(triton.cdiv(n, B),)](x, y, out, n, BLOCK=B)")
+    program = program_of(text, tmp_path)
+    tensors = {"x_ptr": ([2**25], "float32")}
+    given = facts(*(launch(program, [2**25 // b, 1, 1], {"BLOCK": b}, {"n": 2**25}, tensors) for b in (1024, 512)))
+    assert not any("BLOCK" in p.parameters for p in check(program, given))
 
 
 def test_autotune_list_keeps_its_other_configurations(tmp_path):

@@ -124,19 +124,19 @@ class LaunchView:
         if value is None:
             return None
         if isinstance(value, ast.Name):
-            found = None if self._shared(value.id) else self.number(value.id)
+            found = None if self.shared(value.id) else self.number(value.id)
             if found is None:
                 return None
             return Knob(name, found[0], ((self.module, found[1]),), self.grid_reads(name))
         literal = integer(value)
         if literal is None:
             return None
-        copies = [] if self.meta is not None and self._reads_meta(name) else self._own_copies(name, literal)
+        copies = [] if self.meta is not None and self._reads_meta(name) else self.own_copies(name, literal)
         if copies is None:
             return None  # two constexprs of that value: which one the grid means can't be told
         return Knob(name, literal, ((self.module, value), *((self.module, c) for c in copies)), bool(copies) or self.grid_reads(name))
 
-    def _shared(self, name: str) -> bool:
+    def shared(self, name: str) -> bool:
         """Another kernel of this host function gets the variable too: it would change with this one."""
         kernel = ast.unparse(self.call.func.value) if isinstance(self.call.func, ast.Subscript) else ""
         for node in ast.walk(self.host or self.module.tree):
@@ -154,9 +154,12 @@ class LaunchView:
         if isinstance(value, ast.Name):
             return any(isinstance(n, ast.Name) and n.id == value.id for n in self.grid_nodes())
         literal = integer(value) if value is not None else None
+        if value is not None and literal is None:
+            code = ast.unparse(value)  # ``self.block`` in both
+            return any(isinstance(n, ast.expr) and ast.unparse(n) == code for n in self.grid_nodes())
         if literal is None:
             return False
-        copies = self._own_copies(name, literal)
+        copies = self.own_copies(name, literal)
         return copies is None or bool(copies)  # where it can't be told, the grid may
 
     def grid_nodes(self) -> Iterator[ast.AST]:
@@ -180,7 +183,7 @@ class LaunchView:
             for n in ast.walk(self.grid)
         )
 
-    def _own_copies(self, name: str, value: int) -> list[ast.expr] | None:
+    def own_copies(self, name: str, value: int) -> list[ast.expr] | None:
         """The grid's copies of the number passed for ``name``; None when it may as well be that of another constexpr of the same value.
 
         ``cdiv(M, 32)`` with BLOCK_M = BLOCK_K = 32 is about the one whose indices end at what the kernel calls M.
@@ -223,7 +226,7 @@ class LaunchView:
                 missing.append(f"{name}={value}")
             elif self.module.code(written) != str(value):
                 # ``num_warps = 4`` above the launch changes there, so that no variable is left without a reader.
-                variable = self.number(written.id) if isinstance(written, ast.Name) and not self._shared(written.id) else None
+                variable = self.number(written.id) if isinstance(written, ast.Name) and not self.shared(written.id) else None
                 edits.append((self.module.path, self.module.replace(variable[1] if variable is not None else written, str(value))))
         if not missing:
             return edits

@@ -10,6 +10,7 @@ from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.literals import bound, integer
 from kernelband.strategies.tiling.candidates import covered
+from kernelband.strategies.tiling.settled import block_knob
 
 LONGEST = 60  # characters of code that are shown
 DEEP = 4  # variables behind variables
@@ -28,7 +29,9 @@ def fixed_blocks(program: Program, facts: Facts) -> tuple[str, ...]:
     for launch in view.launches:
         reached = covered(view, launch)
         for name in view.kernel.aranges():
-            if name in program.kernel.heuristics or launch.knob(name) is not None or launch.held(name) is not None:
+            tuned = program.kernel.autotuned or view.kernel.model.configs
+            knob = launch.knob(name) if tuned else block_knob(view, launch, name)
+            if name in program.kernel.heuristics or knob is not None or launch.held(name) is not None:
                 continue
             source = _source(view, launch, name)
             if source is not None and (name in reached or _grid_reads(launch, name)):

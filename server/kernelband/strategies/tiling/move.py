@@ -12,6 +12,7 @@ from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling.candidates import candidates, covered, make, options_of, written
 from kernelband.strategies.tiling.configs import configured
+from kernelband.strategies.tiling.settled import block_knob
 from kernelband.strategies.tiling.space import LIMIT
 
 
@@ -33,11 +34,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         where = (
             {} if len(view.launches) == 1 else {"launch": f"{launch.model.host.qualname if launch.model.host else ''}:{launch.model.line}"}
         )
-        knobs = {
-            name: knob
-            for name in covered(view, launch)
-            if name not in view.kernel.model.heuristics and (knob := launch.knob(name)) is not None and knob.value > 0
-        }
+        knobs = {name: knob for name in covered(view, launch) if (knob := block_knob(view, launch, name)) is not None and knob.value > 0}
         warps, stages = (
             written(launch, "num_warps", view.option("num_warps", 4)),
             written(launch, "num_stages", view.option("num_stages", 3)),

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, Knob, LaunchView
+from kernelband.strategies.code import At, Knob, LaunchView, View
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling.candidates import covered, written
+from kernelband.strategies.tiling.settled import block_knob
 
 SMALLEST = 32  # elements along an axis: one warp
 SMALLEST_PRODUCT = 16  # rows or columns of tl.dot
@@ -30,7 +31,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if len(view.launches) != 1 or not view.whole or view.program.kernel.autotuned:
         return
     launch = view.launches[0]
-    knobs = [k for n in covered(view, launch) if (k := _gridded(launch, n)) is not None and n not in view.kernel.model.heuristics]
+    knobs = [k for n in covered(view, launch) if (k := _gridded(view, launch, n)) is not None]
     counts = view.programs({k.name: k.value for k in knobs})
     programs = max(counts, default=multiprocessors)
     least = SMALLEST_PRODUCT if view.kernel.calls({"dot", "dot_scaled"}) else SMALLEST
@@ -56,7 +57,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             )
 
 
-def _gridded(launch: LaunchView, name: str) -> Knob | None:
+def _gridded(view: View, launch: LaunchView, name: str) -> Knob | None:
     """The block's knob if the number of programs follows from it."""
-    knob = launch.knob(name)
+    knob = block_knob(view, launch, name)
     return knob if knob is not None and knob.in_grid and knob.value > 0 else None

@@ -1,0 +1,102 @@
+"""Blocks that the host function computes: what they are in the cases, and where a number can stand in their place.
+
+``BLOCK = min(1024, triton.next_power_of_2(n))``, ``BLOCK=self.block``, a helper's answer, a default of the kernel. Where the value has a
+variable of its own the number is written there, and whatever follows from it goes on to follow; else at the launch and in its grid, if
+nothing else that the kernel gets is made of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelband.strategies.code import Knob, LaunchView, View
+from kernelband.strategies.code.literals import integer
+
+
+def block_knob(view: View, launch: LaunchView, name: str) -> Knob | None:
+    """The number of a block as it is written, or a place for one where it is the same in all cases."""
+    if name in view.kernel.model.heuristics:
+        return None
+    return launch.knob(name) or settled(view, launch, name)
+
+
+def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
+    """A place for a number in place of what is computed; None where the cases differ, or something else is made of it."""
+    numbers, value = view.numbers(name), launch.arguments.get(name)
+    if len(numbers) != 1 or numbers[0] < 1 or (value is not None and integer(value) is not None):
+        return None
+    if value is None:
+        return _default(view, launch, name, numbers[0])
+    made = _made(launch, value)
+    if made is not None and any(n is not made and isinstance(n, ast.expr) and same(n, made) for n in launch.grid_nodes()):
+        return None  # ``block = self.block`` beside a grid of ``self.block``, which wouldn't follow
+    if made is not None and isinstance(value, ast.Name) and not launch.shared(value.id):
+        return Knob(name, numbers[0], ((launch.module, made),), launch.grid_reads(name))
+    return _at_launch(launch, name, value, numbers[0])
+
+
+def same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions are the same code."""
+    return ast.unparse(one) == ast.unparse(other)
+
+
+def _made(launch: LaunchView, value: ast.expr) -> ast.expr | None:
+    """The code behind a variable of the host function that is bound once, by itself."""
+    bound = launch.bindings(value.id) if isinstance(value, ast.Name) and value.id not in _parameters(launch) else []
+    first = bound[0] if len(bound) == 1 else None
+    return first.value if isinstance(first, ast.Assign) and len(first.targets) == 1 and isinstance(first.targets[0], ast.Name) else None
+
+
+def _at_launch(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob | None:
+    """The argument itself, with the grid's own mentions of the same code."""
+    base = value.value if isinstance(value, ast.Subscript) else value
+    if isinstance(base, ast.Name) and base.id in _parameters(launch):
+        return None  # a caller's choice
+    places = [n for n in ast.walk(launch.grid) if isinstance(n, ast.expr) and same(n, value)]
+    mentions = sum(isinstance(n, ast.expr) and same(n, value) for n in launch.grid_nodes())
+    others = [v for k, v in launch.arguments.items() if k != name]
+    if mentions != len(places) or (places and not launch.own_grid) or any(ast.unparse(value) in _made_of(launch, v) for v in others):
+        return None
+    spots = ((launch.module, value), *((launch.module, n) for n in places if n is not value))
+    return Knob(name, number, spots, launch.grid_reads(name))
+
+
+def _made_of(launch: LaunchView, node: ast.expr) -> set[str]:
+    """The code of everything in an expression and in the host variables that it is made of."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    queue: list[ast.AST] = [node]
+    while queue:
+        for inner in ast.walk(queue.pop()):
+            if isinstance(inner, ast.expr):
+                found.add(ast.unparse(inner))
+            if isinstance(inner, ast.Name) and inner.id not in seen:
+                seen.add(inner.id)
+                queue += [b.value for b in launch.bindings(inner.id) if isinstance(b, ast.Assign)]
+    return found
+
+
+def _default(view: View, launch: LaunchView, name: str, number: int) -> Knob | None:
+    """The kernel's default, where its one launch passes nothing else."""
+    default = next((d for a, d in _defaults(view) if a == name), None)
+    copies = launch.own_copies(name, number)
+    if default is None or integer(default) != number or copies is None or launch.splat or not view.whole or len(view.launches) != 1:
+        return None
+    return Knob(name, number, ((view.kernel.module, default), *((launch.module, c) for c in copies)), launch.grid_reads(name))
+
+
+def _defaults(view: View) -> Iterator[tuple[str, ast.expr]]:
+    given = view.kernel.node.args
+    positional = [*given.posonlyargs, *given.args]
+    if given.defaults:
+        yield from ((a.arg, d) for a, d in zip(positional[-len(given.defaults) :], given.defaults, strict=True))
+    yield from ((a.arg, d) for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d is not None)
+
+
+def _parameters(launch: LaunchView) -> set[str]:
+    given = launch.host.args if launch.host is not None else None
+    if given is None:
+        return set()
+    more = [a for a in (given.vararg, given.kwarg) if a is not None]
+    return {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, *more)}
