@@ -59,7 +59,7 @@ GOLDEN = {
 
 
 STAGES = """\
-    # Launched once for each loop, with PARTS programs in place of one: each takes every PARTS-th step.
+    # Launched once for each stage, with PARTS programs in place of one: each takes every PARTS-th step.
     part = tl.program_id(1)
     if STAGE == 0:
         for n in range(part, N, PARTS):

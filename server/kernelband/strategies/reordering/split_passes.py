@@ -7,14 +7,13 @@ is a number or two. Each part of a launch stores its own; each program of the ne
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from textwrap import dedent
+from collections.abc import Iterator
 
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, KernelView, LaunchView, Loop, Module, View
+from kernelband.strategies.code import At, KernelView, Loop, View
 from kernelband.strategies.code.affine import counts, own_places
 from kernelband.strategies.code.aliasing import apart, made_here, pointers
 from kernelband.strategies.code.blocks import exposed, lines, memory, names_bound, plain
@@ -22,9 +21,9 @@ from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.parts import every_nth, new_axis, part_counts
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.fusion.partial_sums import torch_name
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis
 from kernelband.strategies.reordering.running import Running, running
+from kernelband.strategies.reordering.stages import SAID, Buffer, deeper, launched, lines_of, parameters, program
 
 FILLS = (2, 4, 8)  # programs for each multiprocessor
 LEAST_STEPS = 2  # of each loop in each part
@@ -68,7 +67,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     names = " and ".join(n.name for n in passes.handed)
     times = {2: "two", 3: "three"}[len(passes.loops)]
     for parts in part_counts(multiprocessors, programs, steps, fills=FILLS, least=LEAST_STEPS):
-        kernel, host = _kernel(view.kernel, passes, axis), _host(launch, passes, parts)
+        kernel, host = _kernel(view.kernel, passes, axis), launched(launch, _buffers(passes), parts, len(passes.loops), alone=False)
         if kernel is None or host is None:
             return
         yield at.proposal(
@@ -119,101 +118,39 @@ def _separate(view: View, second: Loop) -> bool:
 def _kernel(kernel: KernelView, passes: Passes, axis: int) -> Edits | None:
     module, tl, first, last = kernel.module, kernel.language, passes.loops[0].node, passes.loops[-1].node
     part, parts = kernel.free_name("part"), kernel.free_name("parts")
-    pointers = [n.pointer for n in passes.handed]
-    added = [*((n, None) for n in pointers), (f"STAGE: {tl}.constexpr", None), (f"PARTS: {tl}.constexpr", None)]
     indent, start = module.indent(first), lines(module, first, comments=True)
-    parameters = module.add_parameters(kernel.node, added)
-    if indent is None or start is None or parameters is None or any(kernel.free_name(n) != n for n in ("STAGE", "PARTS", *pointers)):
+    added, rows = parameters(kernel, _buffers(passes)), _stage(kernel, passes, 0, (program(kernel, axis), part, parts))
+    if indent is None or start is None or added is None or rows is None:
         return None
-    program = f"{tl}.program_id(0)" if axis == 1 else f"({tl}.program_id(0) + {tl}.program_id(1) * {tl}.num_programs(0))"
-    stages = _stage(kernel, passes, 0, (program, part, parts))
+    text = module.newline.join(deeper(indent, [SAID, f"{part} = {tl}.program_id({axis})", *rows]))
     end = module.line_end(module.span(last).end)
-    if stages is None:
-        return None
-    rows = [
-        f"{indent}# Launched once for each loop, with PARTS programs in place of one: each takes every PARTS-th step.",
-        f"{indent}{part} = {tl}.program_id({axis})",
-        *(indent + row if row.strip() else row for row in stages),
-    ]
-    return [(module.path, e) for e in [*parameters, Edit(Span(start.start, end), module.newline.join(rows))]]
+    return [(module.path, e) for e in [*added, Edit(Span(start.start, end), text)]]
+
+
+def _buffers(passes: Passes) -> list[Buffer]:
+    return [Buffer(n.pointer) for n in passes.handed]
 
 
 def _stage(kernel: KernelView, passes: Passes, number: int, names: tuple[str, str, str]) -> list[str] | None:
     """The lines of a stage and of those behind it, without indentation."""
-    module, tl, loop, (program, part, parts) = kernel.module, kernel.language, passes.loops[number], names
+    module, tl, loop, (which, part, parts) = kernel.module, kernel.language, passes.loops[number], names
     again = [module.replace(call, n.name) for n in passes.handed for call in n.reduced]
     start, stop = lines(module, loop.node, comments=True), module.line_end(module.span(loop.node).end)
     steps = module.replace(loop.call, every_nth(kernel, loop, part, "PARTS"))
-    body = None if start is None else _lines(module, Span(start.start, stop), [steps, *again])
+    body = None if start is None else lines_of(module, Span(start.start, stop), [steps, *again])
     if body is None or number == len(passes.loops) - 1:
         return body
     following = lines(module, passes.loops[number + 1].node, comments=True)
-    between = None if following is None else _lines(module, Span(stop, following.start), again)
+    between = None if following is None else lines_of(module, Span(stop, following.start), again)
     rest = _stage(kernel, passes, number + 1, names)
     if between is None or rest is None:
         return None
     own, unit = passes.numbers[number], module.unit
-    numbered = [f"{parts} = {program} * PARTS + {tl}.arange(0, PARTS)"] if number == 0 else []
+    numbered = [f"{parts} = {which} * PARTS + {tl}.arange(0, PARTS)"] if number == 0 else []
     later = [*numbered, *(f"{n.name} = {tl}.{n.combined}({tl}.load({n.pointer} + {parts}), axis=0)" for n in own), *between, *rest]
     return [
         f"if STAGE == {number}:",
-        *_deeper(unit, [*body, *(f"{tl}.store({n.pointer} + {program} * PARTS + {part}, {n.stored(tl)})" for n in own)]),
+        *deeper(unit, [*body, *(f"{tl}.store({n.pointer} + {which} * PARTS + {part}, {n.stored(tl)})" for n in own)]),
         "else:",
-        *_deeper(unit, later),
+        *deeper(unit, later),
     ]
-
-
-def _lines(module: Module, span: Span, edits: Sequence[Edit]) -> list[str] | None:
-    """The lines of the text with the edits in it made, without its indentation; None where a string goes over several lines."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno:
-            there = module.span(node)
-            if span.start <= there.start and there.end <= span.end:
-                return None
-    text, at = "", span.start
-    for edit in sorted(edits, key=lambda e: e.span.start):
-        if span.start <= edit.span.start and edit.span.end <= span.end:
-            text += module.text[at : edit.span.start] + edit.new
-            at = edit.span.end
-    return dedent("\n".join((text + module.text[at : span.end]).strip("\r\n").splitlines())).split("\n")
-
-
-def _deeper(unit: str, rows: Sequence[str]) -> list[str]:
-    return [unit + row if row.strip() else row for row in rows]
-
-
-def _host(launch: LaunchView, passes: Passes, parts: int) -> Edits | None:
-    """A launch for each loop, and the tensors for the parts' numbers before them."""
-    module, torch = launch.module, torch_name(launch)
-    statement, sides = module.parents.get(launch.call), launch.sides()
-    made = next((v for k, v in launch.arguments.items() if isinstance(v, ast.Name) and made_here(launch, k)), None)
-    if launch.host is None or torch is None or not isinstance(statement, ast.Expr) or sides is None or made is None or launch.splat:
-        return None
-    if launch.meta is not None and any(isinstance(n, ast.Name) and n.id == launch.meta for s in sides for n in ast.walk(s)):
-        return None  # how many programs there are is known too late
-    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
-    names = {n.pointer: n.pointer.removesuffix("_ptr") for n in passes.handed}
-    span, indent = lines(module, statement), module.indent(statement)
-    new = [*(f"{pointer}={name}" for pointer, name in names.items()), "STAGE=stage", "PARTS=parts"]
-    more = module.add_arguments(launch.call, new)
-    if taken & {"parts", "stage", *names.values()} or span is None or indent is None or more is None:
-        return None
-    stop = module.line_end(module.span(statement).end)
-    grid = module.replace(launch.grid, f"({', '.join(module.code(s) for s in sides)}, parts)")
-    if not span.start <= grid.span.start < stop:
-        return None
-    inside = _lines(module, Span(span.start, stop), [*more, grid])
-    if inside is None:
-        return None
-    count = " * ".join([*(_factor(module, s) for s in sides), "parts"])
-    rows = [
-        f"parts = {parts}  # programs in place of one, so that the GPU is filled",
-        *(f"{name} = {torch}.empty({count}, device={made.id}.device, dtype={torch}.float32)" for name in names.values()),
-        f"for stage in range({len(passes.loops)}):",
-        *_deeper(module.unit, inside),
-    ]
-    return [(module.path, Edit(Span(span.start, stop), module.newline.join(_deeper(indent, rows))))]
-
-
-def _factor(module: Module, side: ast.expr) -> str:
-    return f"({module.code(side)})" if isinstance(side, ast.BinOp | ast.IfExp) else module.code(side)
