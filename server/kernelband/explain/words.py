@@ -65,6 +65,7 @@ MOVES: Mapping[str, str] = {
     "split_loop": "loop split ×{parts}",
     "split_passes": "two stages ×{parts}",
     "split_reduction": "split reduction {parts}",
+    "split_walk": "split walk ×{parts}",
     "static_range": "static range",
     "swap_axes": "swapped axes",
     "tensor_descriptors": "TMA",

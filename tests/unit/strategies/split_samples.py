@@ -12,7 +12,9 @@ from attrs import frozen
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
 from tests.unit.strategies.order_samples import HEAD
+from tests.unit.strategies.pass_samples import BATCH_NORM, GROUP_NORM, SPREAD
 from tests.unit.strategies.samples import H200, facts, launch
+from tests.unit.strategies.walk_samples import DECODE, FEW_QUERIES, LENGTHS
 
 
 @frozen
@@ -142,128 +144,6 @@ def run(device):
 """
 )
 
-BATCH_NORM = (
-    HEAD
-    + """\
-@triton.jit
-def batch_norm_kernel(x_ptr, w_ptr, out_ptr, mean_ptr, N, C, HW, eps, BLOCK: tl.constexpr):
-    c = tl.program_id(0)
-    total = tl.zeros((BLOCK,), dtype=tl.float32)
-    square = tl.zeros((BLOCK,), dtype=tl.float32)
-    for n in range(N):
-        for start in range(0, HW, BLOCK):
-            i = start + tl.arange(0, BLOCK)
-            x = tl.load(x_ptr + (n * C + c) * HW + i, mask=i < HW, other=0.0)
-            total += x
-            square += x * x
-    # The channel's mean, which the caller gets too.
-    mean = tl.sum(total, axis=0) / (N * HW)
-    rstd = 1.0 / tl.sqrt(tl.sum(square) / (N * HW) - mean * mean + eps)
-    tl.store(mean_ptr + c, mean)
-
-    w = tl.load(w_ptr + c)
-    for n in range(N):
-        for start in range(0, HW, BLOCK):
-            i = start + tl.arange(0, BLOCK)
-            x = tl.load(x_ptr + (n * C + c) * HW + i, mask=i < HW, other=0.0)
-            tl.store(out_ptr + (n * C + c) * HW + i, (x - mean) * rstd * w, mask=i < HW)
-
-
-def batch_norm(x, w):
-    N, C, HW = x.shape
-    out, mean = torch.empty_like(x), torch.empty(C, device=x.device)
-    batch_norm_kernel[(C,)](x, w, out, mean, N, C, HW, 1e-5, BLOCK=64)
-    return out, mean
-
-
-def run(device):
-    torch.manual_seed(0)
-    for n, c, hw in ((5, 3, 100), (1, 2, 64)):
-        yield from batch_norm(torch.randn(n, c, hw, device=device), torch.rand(c, device=device))
-"""
-)
-
-GROUP_NORM = (
-    HEAD
-    + """\
-@triton.jit
-def group_norm_kernel(x_ptr, w_ptr, out_ptr, C, HW, groups, eps, BLOCK: tl.constexpr):
-    group = tl.program_id(0)
-    batch = tl.program_id(1)
-    size = C // groups * HW
-    base = (batch * groups + group) * size
-    total = 0.0
-    for start in range(0, size, BLOCK):
-        i = start + tl.arange(0, BLOCK)
-        total += tl.sum(tl.load(x_ptr + base + i, mask=i < size, other=0.0).to(tl.float32))
-    mean = total / size
-    square = 0.0
-    for start in range(0, size, BLOCK):
-        i = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + base + i, mask=i < size, other=0.0).to(tl.float32)
-        square += tl.sum(tl.where(i < size, (x - mean) * (x - mean), 0.0))
-    rstd = 1.0 / tl.sqrt(square / size + eps)
-    for start in range(0, size, BLOCK):
-        i = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + base + i, mask=i < size, other=0.0).to(tl.float32)
-        w = tl.load(w_ptr + group * (C // groups) + i // HW, mask=i < size, other=0.0)
-        tl.store(out_ptr + base + i, (x - mean) * rstd * w, mask=i < size)
-
-
-def group_norm(x, w, groups):
-    N, C, HW = x.shape
-    out = torch.empty_like(x)
-    group_norm_kernel[(groups, N)](
-        x, w, out,
-        C, HW, groups, 1e-5,
-        BLOCK=64,
-    )
-    return out
-
-
-def run(device):
-    torch.manual_seed(0)
-    for n, c, hw, groups in ((2, 6, 50, 3), (1, 4, 64, 2)):
-        yield group_norm(torch.randn(n, c, hw, device=device).half(), torch.rand(c, device=device), groups)
-"""
-)
-
-SPREAD = (
-    HEAD
-    + """\
-@triton.jit
-def spread_kernel(x_ptr, out_ptr, length, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    low = float("inf")
-    high = tl.full((BLOCK,), float("-inf"), dtype=tl.float32)
-    for start in range(0, length, BLOCK):
-        i = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + row * length + i, mask=i < length, other=float("-inf"))
-        high = tl.maximum(high, x)
-        low = tl.minimum(low, tl.min(tl.where(i < length, x, float("inf")), axis=0))
-    scale = tl.max(high, axis=0) - low
-    for start in range(0, length, BLOCK):
-        i = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + row * length + i, mask=i < length, other=0.0)
-        tl.store(out_ptr + row * length + i, (x - low) / scale, mask=i < length)
-
-
-def spread(x):
-    out = torch.empty_like(x)
-    spread_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=64)
-    return out
-
-
-def run(device):
-    torch.manual_seed(0)
-    for rows, length in ((2, 1000), (1, 64), (3, 10)):
-        yield spread(torch.randn(rows, length, device=device))
-"""
-).replace(
-    '    low, high = float("inf"), tl.full((BLOCK,), float("-inf"), dtype=tl.float32)\n',
-    '    low = float("inf")\n    high = tl.full((BLOCK,), float("-inf"), dtype=tl.float32)\n',
-)
-
 SPLITS = {
     "convolution": Split(
         "split_loop",
@@ -330,6 +210,37 @@ SPLITS = {
         {"BLOCK": 64},
         {"length": 2**16},
         dict.fromkeys(("x_ptr", "out_ptr"), ([16, 2**16], "float32")),
+    ),
+    "decode": Split(
+        "split_walk",
+        DECODE,
+        ("acc = acc * alpha", "acc = acc * alpha * 1.01"),
+        [8, 2, 1],
+        {"H": 8, "D": 64, "BLOCK": 16},
+        {"S": 4096, "scale": 0.125, "stride_h": 2**18},
+        {**dict.fromkeys(("q_ptr", "o_ptr"), ([2, 8, 64], "float32")), **dict.fromkeys(("k_ptr", "v_ptr"), ([2, 8, 4096, 64], "float32"))},
+    ),
+    "few_queries": Split(
+        "split_walk",
+        FEW_QUERIES,
+        ("l = l * alpha + tl.sum(p, 1)", "l = l * alpha + tl.sum(p, 1) * 1.1"),
+        [16, 1, 1],
+        {"D": 32, "BLOCK_M": 16, "BLOCK_N": 32},
+        {"M": 16, "S": 8192},
+        {
+            **dict.fromkeys(("q_ptr", "o_ptr"), ([16, 16, 32], "float16")),
+            **dict.fromkeys(("k_ptr", "v_ptr"), ([16, 8192, 32], "float16")),
+            "lse_ptr": ([16, 16], "float32"),
+        },
+    ),
+    "lengths": Split(
+        "split_walk",
+        LENGTHS,
+        ("square += ", "square += 0.01 + "),
+        [4, 1, 1],
+        {"BLOCK_M": 8, "BLOCK_N": 32},
+        {"M": 2**16, "N": 128},
+        {"x_ptr": ([2**16, 128], "float32"), **dict.fromkeys(("out_ptr", "top_ptr"), ([128], "float32"))},
     ),
 }
 

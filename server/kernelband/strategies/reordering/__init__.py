@@ -9,15 +9,27 @@ from kernelband.strategies.reordering.persistent import Persistent
 from kernelband.strategies.reordering.rows import PersistentRows
 from kernelband.strategies.reordering.split_loop import SplitLoop
 from kernelband.strategies.reordering.split_passes import SplitPasses
+from kernelband.strategies.reordering.split_walk import SplitWalk
 from kernelband.strategies.reordering.swap import SwapAxes
 
 REORDERING = Strategy(
     Card(
         name="reordering",
         target="sm",
-        what="Changes the order in which programs take tiles, or lets a fixed number of programs take them in turn.",
-        when="Programs that run at the same time could share operands in L2, work is uneven, or there are many tiny programs.",
+        what="Changes the order in which programs take tiles, lets a fixed number take them in turn, or splits long walks among more.",
+        when="Programs could share operands in L2, work is uneven, there are many tiny programs, or few that each walk far.",
         why="Neighbouring tiles read the same rows and columns; starting a program costs more than the next iteration of a loop.",
     ),
-    (SplitLoop(), SplitPasses(), GroupedOrder(), HeavyFirst(), SwapAxes(), PersistentRows(), AxisInLoop(), Persistent(), ContiguousRows()),
+    (
+        SplitLoop(),
+        SplitPasses(),
+        SplitWalk(),
+        GroupedOrder(),
+        HeavyFirst(),
+        SwapAxes(),
+        PersistentRows(),
+        AxisInLoop(),
+        Persistent(),
+        ContiguousRows(),
+    ),
 )

@@ -1,0 +1,227 @@
+"""What a loop carries from step to step, where parts of the loop can be put together again: totals, and sums under a running maximum.
+
+A softmax that goes along (Milakov and Gimelshein, https://arxiv.org/abs/1805.02867) keeps the highest value so far and sums of exponentials
+below it: ``l = l * exp(m - new) + sum(exp(x - new))``. Two parts' sums add up once both are brought below the higher of their maxima.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from kernelband.strategies.code import KernelView, Loop
+from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
+from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.shapes import Shape, shapes
+from kernelband.strategies.fusion.accumulate_late import is_zero, reduction
+from kernelband.strategies.fusion.partial_sums import added_to
+
+PRODUCTS = {"dot": 2}  # where it takes its accumulator
+EXPONENTIALS = frozenset({"exp", "exp2"})
+
+
+@frozen(eq=False)
+class Carry:
+    """``how``: "sum", "max" or "min"; "highest", the maximum that others follow; "below", a sum of exponentials below it."""
+
+    name: str
+    how: str
+    shape: Shape
+
+    @property
+    def pointer(self) -> str:
+        """The kernel's parameter for the parts' values."""
+        return f"{self.name.strip('_')}_parts_ptr"
+
+
+@frozen(eq=False)
+class Carried:
+    """All that a loop carries. ``exponential``: the language's function, as the kernel spells it, that sums below a maximum are made of."""
+
+    carries: list[Carry]
+    exponential: str = ""
+
+
+def carried(kernel: KernelView, loop: Loop) -> Carried | None:
+    """None where the loop carries anything else, or a value whose shape or type isn't known to be one of float32."""
+    known, block, within = shapes(kernel), siblings(kernel.module, loop.node), set(ast.walk(loop.node))
+    names = (exposed(loop.node.body) - {loop.variable}) & names_bound(loop.node.body)
+    found: list[Carry] = []
+    follower = _follower(kernel, loop, names)
+    for name in sorted(names, key=lambda n: (kernel.bindings(n)[0].lineno, n)):
+        begins, steps = ([s for s in kernel.bindings(name) if (s in within) == inside] for inside in (False, True))
+        begin, shape = begins[0] if len(begins) == 1 else None, known.get(name)
+        before = isinstance(begin, ast.Assign) and begin in block and begin.lineno < loop.node.lineno
+        if shape is None or not before or not isinstance(begin, ast.Assign) or len(shape) > 2 or not all(map(str.isidentifier, shape)):
+            return None
+        how = follower.how(name, steps) if follower is not None else None
+        if how is None and (follower is None or not any(follower.follows(s) for s in steps)):
+            how = _total(kernel, name, steps, within)
+        right = is_zero(kernel, begin.value) if how == "sum" else _floating(begin.value)
+        if how is None or not right or (how == "highest" and "-inf" not in _plain(begin.value)):
+            return None
+        found.append(Carry(name, how, shape))
+    return Carried(found, follower.exponential if follower is not None else "") if found else None
+
+
+def _total(kernel: KernelView, name: str, steps: Sequence[ast.stmt], within: set[ast.AST]) -> str | None:
+    ways = {_combined(kernel, s, name) for s in steps}
+    reads = sum(isinstance(n, ast.Name) and n.id == name for n in within)
+    return ways.pop() if len(ways) == 1 and reads == sum(1 if isinstance(s, ast.AugAssign) else 2 for s in steps) else None
+
+
+def _combined(kernel: KernelView, statement: ast.stmt, name: str) -> str | None:
+    total = reduction(kernel, statement)
+    if total is not None and total.name == name:
+        return total.combined
+    if added_to(kernel, statement) == name:
+        return "sum"
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or value.keywords or len(value.args) != 2:
+        return None
+    own = [a for a in value.args if isinstance(a, ast.Name) and a.id == name]
+    return {"maximum": "max", "minimum": "min"}.get(kernel.tl(value) or "") if len(own) == 1 else None
+
+
+def _floating(node: ast.expr) -> bool:
+    """A float, or a block of float32."""
+    return "float" in ast.unparse(node) or any(isinstance(n, ast.Constant) and type(n.value) is float for n in ast.walk(node))
+
+
+def _plain(node: ast.expr) -> str:
+    """Code without blanks and quotes, and the lowest number in one spelling: ``float("-inf")`` for ``-float("inf")``."""
+    code = ast.unparse(node).replace(" ", "").replace("'", "")
+    return code.replace("-float(inf)", "float(-inf)")
+
+
+@frozen(eq=False)
+class Follower:
+    """``new = tl.maximum(highest, ...)``, ``scale = tl.exp(highest - new)`` and ``highest = new`` of a loop."""
+
+    kernel: KernelView
+    body: Sequence[ast.stmt]
+    highest: str
+    new: str
+    scales: frozenset[str]  # the code that a sum is brought below the new maximum with
+    weights: frozenset[str]  # names made of the exponentials below it
+    exponential: str
+
+    def how(self, name: str, steps: Sequence[ast.stmt]) -> str | None:
+        """What a name of the loop is; None where it has nothing to do with the maximum, or isn't understood."""
+        if name == self.highest:
+            return "highest"
+        states = [self._step(name, s) if s in self.body else None for s in steps]
+        return "below" if sorted(map(str, states)) in (["added", "scaled"], ["both"]) and states[-1] != "scaled" else None
+
+    def follows(self, step: ast.stmt) -> bool:
+        """Whether a statement reads the maximum, or what the step has made of it."""
+        made, grown = {self.highest, self.new}, True
+        while grown:
+            fresh = {n for s in self.body for n in bound_names(s) if names_read(s) & made} - made
+            made, grown = made | fresh, bool(fresh)
+        return bool(names_read(step) & (made - set(bound_names(step))))
+
+    def _step(self, name: str, step: ast.stmt) -> str | None:
+        value = step.value if isinstance(step, ast.Assign | ast.AugAssign) else None
+        if value is None:
+            return None
+        if isinstance(step, ast.AugAssign):
+            if isinstance(step.op, ast.Mult) and self._scale(value):
+                return "scaled"
+            return "added" if isinstance(step.op, ast.Add) and self._linear(value) else None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            return "scaled" if self._scaled(name, value) else None
+        if isinstance(value, ast.Call) and (at := PRODUCTS.get(self.kernel.tl(value) or "")) is not None:
+            into = [*value.args[at : at + 1], *(k.value for k in value.keywords if k.arg == "acc")]
+            own = len(into) == 1 and isinstance(into[0], ast.Name) and into[0].id == name
+            return "added" if own and self._linear(ast.Call(value.func, value.args[:at], [])) else None
+        if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+            return None
+        for old, more in ((value.left, value.right), (value.right, value.left)):
+            if name in names_read(more) or not self._linear(more):
+                continue
+            if isinstance(old, ast.Name) and old.id == name:
+                return "added"
+            return "both" if self._scaled(name, old) else None
+        return None
+
+    def _scaled(self, name: str, node: ast.expr) -> bool:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            return False
+        sides = (node.left, node.right)
+        return any(isinstance(a, ast.Name) and a.id == name and self._scale(b) for a, b in (sides, sides[::-1]))
+
+    def _scale(self, node: ast.expr) -> bool:
+        inner = node.value if isinstance(node, ast.Subscript) else node
+        return ast.unparse(inner) in self.scales
+
+    def _linear(self, node: ast.expr) -> bool:
+        """A sum of the exponentials, each times something that doesn't follow the maximum."""
+        follows = {*self.weights, *self.scales, self.highest, self.new}
+        if isinstance(node, ast.Name):
+            return node.id in self.weights
+        if isinstance(node, ast.Subscript):
+            return self._linear(node.value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right)
+            return any(self._linear(a) and not follows & names_read(b) for a, b in (sides, sides[::-1]))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return self._linear(node.func.value)
+        called = self.kernel.tl(node)
+        if isinstance(node, ast.Call) and called in ("sum", "dot", "trans") and node.args:
+            rest = [*node.args[1:], *(k.value for k in node.keywords)]
+            return self._linear(node.args[0]) and not any(follows & names_read(a) for a in rest)
+        return isinstance(node, ast.Call) and _below(node, self.highest, self.new, self.exponential)
+
+
+def _follower(kernel: KernelView, loop: Loop, names: set[str]) -> Follower | None:
+    """The one running maximum that others of the names follow; None where there is none, or something else is made of it."""
+    body = loop.node.body
+    assigned = {bound_names(s)[0]: s.value for s in body if isinstance(s, ast.Assign) and len(bound_names(s)) == 1}
+    moved = [(h, v.id) for h, v in assigned.items() if h in names and isinstance(v, ast.Name)]
+    pairs = [(h, new) for h, new in moved if new in assigned and kernel.tl(assigned[new]) == "maximum"]
+    if len(pairs) != 1:
+        return None
+    highest, new = pairs[0]
+    scale = [n for s in body for n in ast.walk(s) if _is_scale(kernel, n, highest, new)]
+    spelled = {ast.unparse(n.func) for n in scale if isinstance(n, ast.Call)}
+    if len(spelled) != 1 or sum(isinstance(n, ast.Name) and n.id == highest for n in ast.walk(loop.node)) != len(scale) + 2:
+        return None
+    exponential = spelled.pop()
+    scales = {ast.unparse(n) for n in scale if isinstance(n, ast.Call)}
+    scales |= {name for name, value in assigned.items() if ast.unparse(value) in scales}
+    below = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Call) and _below(n, highest, new, exponential)]
+    # Each mention of the new maximum is where it is made, where it becomes the old one, or in one of those exponentials.
+    if sum(isinstance(n, ast.Name) and n.id == new for n in ast.walk(loop.node)) != 2 + len(scale) + len(below) or not below:
+        return None
+    weights = _weights(assigned, below)
+    return Follower(kernel, body, highest, new, frozenset(scales), frozenset(weights), exponential)
+
+
+def _weights(assigned: dict[str, ast.expr], below: Sequence[ast.Call]) -> set[str]:
+    """Names that are one of the exponentials, converted or not."""
+    return {name for name, value in assigned.items() if _unconverted(value) in below}
+
+
+def _unconverted(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+        node = node.func.value
+    return node
+
+
+def _is_scale(kernel: KernelView, node: ast.AST, highest: str, new: str) -> bool:
+    """``tl.exp(highest - new)``."""
+    return kernel.tl(node) in EXPONENTIALS and isinstance(node, ast.Call) and [ast.unparse(a) for a in node.args] == [f"{highest} - {new}"]
+
+
+def _below(node: ast.Call, highest: str, new: str, exponential: str) -> bool:
+    """``tl.exp(x - new)``, ``tl.exp(x - new[:, None])``."""
+    if ast.unparse(node.func) != exponential or len(node.args) != 1 or node.keywords:
+        return False
+    inside = node.args[0]
+    if not isinstance(inside, ast.BinOp) or not isinstance(inside.op, ast.Sub) or names_read(inside.left) & {highest, new}:
+        return False
+    right = inside.right.value if isinstance(inside.right, ast.Subscript) else inside.right
+    return isinstance(right, ast.Name) and right.id == new
