@@ -35,6 +35,7 @@ MOST_COUNTERS = 8
 GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on a busy machine they would wait for all others
 COUNT_S = 10.0
 COUNTED_S, ORIGINAL_COUNTED_S = 5.0, 15.0  # beside a GPU, after which no further case is counted: what is known of some must do
+LONG_COUNT_S = 4.0  # of the original: programs that take so long are not interpreted for each variant, the search would wait for that alone
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
 RELEASE_S = 60.0  # the GPU may be another run's first
@@ -62,6 +63,7 @@ class WorkerLab:
         self._pool: CompilePool | None = None
         self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
+        self._counted_s = 0.0  # what counting the original took
         self._environment: Environment | None = None
         self._device: Device | None = None
         self.gpu: Gpu | None = None
@@ -247,10 +249,16 @@ class WorkerLab:
             params["within_s"] = ORIGINAL_COUNTED_S if files is None else COUNTED_S
         seconds = SPECIALISE_S if files is None else COUNT_S if self._counters is not None else INTERPRET_S
         if self._counters is not None:
+            start = time.monotonic()
             job = self._counters.submit(params, operation="traffic", deadline_s=seconds)
+            if files is None:
+                job.add_done_callback(lambda _: self._took(time.monotonic() - start))
         else:  # nothing of a variant is forecast before
             job = self.compilers.submit(params, operation="traffic", deadline_s=seconds, turn=NOW)
         return cast("Future[TrafficResult]", job)
+
+    def _took(self, seconds: float) -> None:
+        self._counted_s = seconds
 
     def build_references(self, cases: Sequence[Case]) -> None:
         """One compilation for each distinct launch, while the original is timed. A kernel of many sizes compiled for 13 s in its first
@@ -271,7 +279,7 @@ class WorkerLab:
         """Specialise in the pool, then compile each distinct launch there, before what was asked for later; the first failure ends the rest
         of that variant.
 
-        Beside a GPU its traffic is counted too; where that fails, nothing is known of it, and its check will say why.
+        Beside a GPU its traffic is counted too, unless that takes long; where it fails, nothing is known of it, and its check will say why.
         """
         out: Future[Built] = Future()
         start, turn = time.monotonic(), self.compilers.turn()
@@ -283,7 +291,8 @@ class WorkerLab:
                 specialised = cast("SpecialiseResult", job.result())
                 if files is None:  # the original, in a fresh process: no variant needs much longer
                     self._specialise_s = 5.0 + 3.0 * (time.monotonic() - start)
-                counting = self.count(files, timed) if self._counters is not None else None
+                counts = self._counters is not None and self._counted_s < LONG_COUNT_S
+                counting = self.count(files, timed) if counts else None
                 Build(self.compilers, self.device, files, specialised, out, turn=turn, timed=timed, counting=counting).begin()
             except BaseException as error:  # noqa: BLE001 - belongs to the one who waits
                 out.set_exception(error)

@@ -23,7 +23,7 @@ from kernelband.strategies.reordering.carried import Carried, Carry, carried
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis
 from kernelband.strategies.reordering.stages import SAID, Buffer, deeper, launched, lines_of, parameters, program
 
-FILLS = (2, 4, 1)  # programs for each multiprocessor
+FILLS = (4, 8, 2)  # programs for each multiprocessor
 LEAST_STEPS = 2  # of the loop in each part
 MOST_PARTS = 64  # which one program puts together, one after the other
 
