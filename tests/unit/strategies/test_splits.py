@@ -187,7 +187,7 @@ SPOILED = {
     "it works in place": ("spread", ("    out = torch.empty_like(x)", "    out = x")),
     "the number of programs is known too late": (
         "spread",
-        ("spread_kernel[(x.shape[0],)]", 'spread_kernel[lambda meta: (x.shape[0] // meta["BLOCK"],)]'),
+        ("spread_kernel[(x.shape[0],)](", 'spread_kernel[lambda meta: (x.shape[0] // meta["num_warps"],)]('),
     ),
     "the launch's text goes over lines": ("spread", ("x.shape[1], BLOCK", 'len("""\n""") * x.shape[1], BLOCK')),
     "something else stands behind the loops": (

@@ -187,7 +187,11 @@ class Dealt:
         if left - carried - highest:
             return False  # the last block's
         for name in carried - highest - pointing:
-            for step in (n for n in inside if isinstance(n, ast.stmt) and name in bound_names(n)):
+            steps = [n for n in inside if isinstance(n, ast.stmt) and name in bound_names(n)]
+            last = max(steps, key=lambda n: n.lineno)
+            if highest and isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Mult):
+                return False  # what has just been added is below the new maximum already
+            for step in steps:
                 if not isinstance(step, Step) or len(bound_names(step)) != 1:
                     return False
                 kind = self._total(step, name, inside)
@@ -281,7 +285,29 @@ class Dealt:
 
     def _sum(self, node: ast.expr, name: str, inside: Sequence[ast.AST]) -> bool:
         node = self._value(node, inside)
-        return self.reduces(node) in ("sum", *PRODUCTS) and not reads(node, {name})
+        follow = self.made(inside, self._highest(inside)) - {name}
+        return self.reduces(node) in ("sum", *PRODUCTS) and not reads(node, {name}) and self._each_once(node, follow, inside)
+
+    def _each_once(self, node: ast.expr, follow: set[str], inside: Sequence[ast.AST]) -> bool:
+        """What follows the maximum is in no product with itself, nor under a root and the like: another maximum scales all alike."""
+        node = self._value(node, inside)
+        if isinstance(node, ast.Subscript):
+            return self._each_once(node.value, follow, inside)
+        if isinstance(node, ast.BinOp):
+            sides = [s for s in (node.left, node.right) if reads(s, follow)]
+            single = len(sides) < 2 or isinstance(node.op, ast.Add | ast.Sub)
+            return (
+                single
+                and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div)
+                and all(self._each_once(s, follow, inside) for s in sides)
+            )
+        if not isinstance(node, ast.Call) or not reads(node, follow):
+            return True  # of a name that is bound several times nothing is known
+        name = self.kernel.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        given = [a for a in (*node.args, *(k.value for k in node.keywords)) if reads(a, follow)]
+        if name in ("exp", "exp2"):
+            return True
+        return name in ("sum", "trans", "where", *PRODUCTS) and len(given) < 2 and all(self._each_once(a, follow, inside) for a in given)
 
     def _scanned(self, store: ast.Call, inside: Sequence[ast.AST]) -> bool:
         """``tl.store(p, carry + tl.cumsum(x))`` with ``carry += tl.sum(x)`` behind it: the same sums, wherever blocks end."""

@@ -11,7 +11,7 @@ from attrs import frozen
 from kernelband.source.model import Edit, Span
 from kernelband.strategies.code import KernelView, LaunchView, Module
 from kernelband.strategies.code.aliasing import made_here
-from kernelband.strategies.code.blocks import lines
+from kernelband.strategies.code.blocks import lines, removed
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.fusion.partial_sums import torch_name
 
@@ -35,7 +35,7 @@ def parameters(kernel: KernelView, buffers: Sequence[Buffer]) -> list[Edit] | No
     """The buffers, the stage and the number of parts at the end of the kernel's parameters; None where one of them is taken."""
     names = ["STAGE", "PARTS", *(b.pointer for b in buffers)]
     constexpr = f"{kernel.language}.constexpr"
-    added = [*((b.pointer, None) for b in buffers), (f"STAGE: {constexpr}", None), (f"PARTS: {constexpr}", None)]
+    added = [*((b.pointer, "None") for b in buffers), (f"STAGE: {constexpr}", "0"), (f"PARTS: {constexpr}", "1")]
     return kernel.module.add_parameters(kernel.node, added) if all(kernel.free_name(n) == n for n in names) else None
 
 
@@ -48,12 +48,10 @@ def program(kernel: KernelView, axis: int) -> str:
 def launched(launch: LaunchView, buffers: Sequence[Buffer], parts: int, stages: int, *, alone: bool) -> Edits | None:
     """A launch for each stage in the host function, and the buffers before them. ``alone``: the last stage needs no parts."""
     module, torch = launch.module, torch_name(launch)
-    statement, sides = module.parents.get(launch.call), launch.sides()
+    statement, sides = module.parents.get(launch.call), _sides(launch)
     made = next((v for k, v in launch.arguments.items() if isinstance(v, ast.Name) and made_here(launch, k)), None)
     if launch.host is None or torch is None or not isinstance(statement, ast.Expr) or sides is None or made is None or launch.splat:
         return None
-    if launch.meta is not None and any(isinstance(n, ast.Name) and n.id == launch.meta for s in sides for n in ast.walk(s)):
-        return None  # how many programs there are is known too late
     taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
     span, indent = lines(module, statement), module.indent(statement)
     new = [*(f"{b.pointer}={b.variable}" for b in buffers), "STAGE=stage", "PARTS=parts"]
@@ -62,11 +60,13 @@ def launched(launch: LaunchView, buffers: Sequence[Buffer], parts: int, stages: 
         return None
     stop = module.line_end(module.span(statement).end)
     side = f"parts if stage < {stages - 1} else 1" if alone else "parts"
-    grid = module.replace(launch.grid, f"({', '.join(module.code(s) for s in sides)}, {side})")
-    inside = lines_of(module, Span(span.start, stop), [*more, grid]) if span.start <= grid.span.start < stop else None
-    if inside is None:
+    written = launch.call.func.slice if isinstance(launch.call.func, ast.Subscript) else launch.grid
+    grid = module.replace(written, f"({', '.join(sides)}, {side})")
+    inside = lines_of(module, Span(span.start, stop), [*more, grid])
+    unused = _unused(launch, written)
+    if inside is None or unused is None:
         return None
-    count = " * ".join([*(_factor(module, s) for s in sides), "parts"])
+    count = " * ".join([*(f"({s})" if any(c in s for c in "+-/%") and not s.endswith(")") else s for s in sides), "parts"])
     rows = [
         f"parts = {parts}  # programs in place of one, so that the GPU is filled",
         *(
@@ -76,7 +76,7 @@ def launched(launch: LaunchView, buffers: Sequence[Buffer], parts: int, stages: 
         f"for stage in range({stages}):",
         *deeper(module.unit, inside),
     ]
-    return [(module.path, Edit(Span(span.start, stop), module.newline.join(deeper(indent, rows))))]
+    return [(module.path, e) for e in [*unused, Edit(Span(span.start, stop), module.newline.join(deeper(indent, rows)))]]
 
 
 def lines_of(module: Module, span: Span, edits: Sequence[Edit]) -> list[str] | None:
@@ -99,5 +99,28 @@ def deeper(unit: str, rows: Sequence[str]) -> list[str]:
     return [unit + row if row.strip() else row for row in rows]
 
 
-def _factor(module: Module, side: ast.expr) -> str:
-    return f"({module.code(side)})" if isinstance(side, ast.BinOp | ast.IfExp) else module.code(side)
+def _sides(launch: LaunchView) -> list[str] | None:
+    """The grid's sides as code that can stand at the launch; None where they aren't written out, or a tuner decides."""
+    sides = launch.sides()
+    if sides is None or not launch.unchanged(launch.grid):
+        return None
+    found: list[str] = []
+    for side in sides:
+        code, asked = launch.module.code(side), [n for n in ast.walk(side) if isinstance(n, ast.Name) and n.id == launch.meta]
+        for name in asked:  # ``meta["BLOCK"]``: what is passed for it
+            item = launch.module.parents.get(name)
+            key = item.slice.value if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) else None
+            if not isinstance(item, ast.Subscript) or key not in launch.arguments:
+                return None
+            code = code.replace(launch.module.code(item), launch.module.code(launch.arguments[key]))
+        found.append(code)
+    return found
+
+
+def _unused(launch: LaunchView, written: ast.expr) -> list[Edit] | None:
+    """A variable that held the grid goes, where nothing else reads it."""
+    if not isinstance(written, ast.Name):
+        return []
+    bound = launch.bindings(written.id)
+    gone = removed(launch.module, bound[0]) if len(bound) == 1 and launch.own_grid and isinstance(bound[0], ast.Assign) else None
+    return None if gone is None else [gone]

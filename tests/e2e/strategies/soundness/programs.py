@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.e2e.strategies.soundness import elements, loops, products, rows
+from tests.e2e.strategies.soundness import elements, loops, products, rows, walks
 from tests.e2e.strategies.soundness.pieces import Pick, Sample
 
 FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
@@ -31,6 +31,12 @@ FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
 )
 
 
+#: In the place of another in every second turn.
+OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {rows.columns: walks.carried}
+
+
 def generate(seed: int) -> Sample:
     """The program of a seed; the families take turns."""
-    return FAMILIES[seed % len(FAMILIES)](Pick(seed))
+    turn, place = divmod(seed, len(FAMILIES))
+    family = FAMILIES[place]
+    return (OTHERS.get(family, family) if turn % 2 else family)(Pick(seed))
