@@ -100,11 +100,12 @@ def test_a_line_for_each_launch_as_it_is_compiled(home: Home) -> None:
 
 
 def test_a_block_that_no_search_would_change_is_named(home: Home) -> None:
-    table = KERNEL.replace("def scale(x):", "SIZES = {'block': 64}\n\n\ndef scale(x):").replace("cdiv(n, 64)", "cdiv(n, SIZES['block'])")
-    home.file.write_text(table.replace("BLOCK=64", "BLOCK=SIZES['block']"))
+    table = KERNEL.replace("def scale(x):", "SIZES = {'BLOCK': 64}\n\n\ndef scale(x):")
+    table = table.replace("(triton.cdiv(n, 64),)", "lambda meta: (triton.cdiv(n, meta['BLOCK']),)")
+    home.file.write_text(table.replace("BLOCK=64", "**SIZES"))
     done = home.run("inspect", "scale.py", "--python", home.python)
     assert done.code == 0, done.err
-    assert done.out.count("BLOCK comes from SIZES['block']: not changed.") == 1
+    assert done.out.count("BLOCK comes from **SIZES: not changed.") == 1
 
 
 def test_moves_against_what_was_found(home: Home) -> None:

@@ -55,11 +55,11 @@ AT_THE_END = """if __name__ == "__main__":
 MODULE = """class Scale(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.block = 64
+        self.sizes = {"BLOCK": 64}
 
     def forward(self, x):
         y = torch.empty_like(x)
-        scale_kernel[(triton.cdiv(x.numel(), self.block),)](x, y, x.numel(), BLOCK=self.block)
+        scale_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel(), **self.sizes)
         return y
 
 
@@ -87,4 +87,4 @@ def test_a_script_is_optimized_as_it_is(tmp_path: Path, worker_python: str, name
     assert (ended["state"], ended["counts"]["executed"]) == ("finished", 1)
     notes = " ".join(event["text"] for event in done.named("noted"))
     assert "figures that" in notes, "what it prints is of a sample"
-    assert ("BLOCK comes from self.block: not changed." in notes) == (name == "module.py")
+    assert ("BLOCK comes from **self.sizes: not changed." in notes) == (name == "module.py")

@@ -41,10 +41,12 @@ def test_a_block_that_is_a_number_can_be_another_and_one_that_is_not_is_named(tm
     assert found["block"]
     assert not found["structure"]
     assert found["moves"]["tiles"] > 1
-    fixed, seen = case(ADD.replace("cdiv(n, BLOCK)", "cdiv(n, SIZES[0])").replace("BLOCK=64", "BLOCK=SIZES[0]"), tmp_path)
+    fixed, seen = case(
+        ADD.replace("(triton.cdiv(n, BLOCK),)", "lambda m: (triton.cdiv(n, m['BLOCK']),)").replace("BLOCK=64", "**SIZES"), tmp_path
+    )
     found = moves.offered(fixed, [seen], "h200")
     assert not found["block"]
-    assert found["notes"] == ["BLOCK comes from SIZES[0]: not changed."]
+    assert found["notes"] == ["BLOCK comes from **SIZES: not changed."]
 
 
 def test_without_cases_nothing_is_offered(tmp_path: Path) -> None:
