@@ -48,6 +48,26 @@ def test_parts_come_below_the_higher_of_their_maxima(tmp_path):
     assert proposals[0].numerics == "reassociates"
 
 
+@pytest.mark.parametrize(
+    ("side", "factor"),
+    [("H", "H"), ("q.shape[1]", "q.shape[1]"), ("H - (B - B)", "(H - (B - B))"), ("(H + 1) // (1 + B // B)", "((H + 1) // (1 + B // B))")],
+)
+def test_a_side_of_the_grid_is_a_factor(side, factor, tmp_path):
+    text = SPLITS["decode"].text.replace("decode_kernel[(H, B)]", f"decode_kernel[({side}, B)]")
+    program, proposals = found("decode", tmp_path, text)
+    after = next(iter(proposals[0].patch.apply(program.texts).values()))
+    assert f"m_parts = torch.empty({factor} * B * parts, device" in after
+
+
+def test_a_grid_of_its_own_line_moves_to_the_launch(tmp_path):
+    grid = '    grid = lambda meta: (meta["H"], B)\n    decode_kernel[grid]'
+    text = SPLITS["decode"].text.replace("    decode_kernel[(H, B)]", grid)
+    program, proposals = found("decode", tmp_path, text)
+    after = next(iter(proposals[0].patch.apply(program.texts).values()))
+    assert "grid" not in after
+    assert "decode_kernel[(H, B, parts if stage < 1 else 1)]" in after
+
+
 def test_a_sum_of_parts_is_left_to_split_reduction(tmp_path):
     text = SPLITS["lengths"].text.replace("tl.sqrt(square)", "square").replace("    tl.store(top_ptr + cols, top, mask=cols < N)\n", "")
     text = text.replace("        top = tl.maximum(top, tl.max(x, axis=0))\n", "").replace(

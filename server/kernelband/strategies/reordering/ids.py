@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from kernelband.strategies.code import View
+from kernelband.strategies.code import LaunchView, View
+from kernelband.strategies.code.parts import new_axis
 
 NAME = "reordering"
 
@@ -25,6 +26,16 @@ def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
         if node is None or any(isinstance(n, ast.Attribute) and n.attr in ("program_id", "num_programs") for n in ast.walk(node)):
             return None
     return found
+
+
+def one_more_axis(view: View) -> tuple[LaunchView, int] | None:
+    """The kernel's only launch and the axis that its grid can get; None where others share either, or a program asks how many there are."""
+    ids = ids_by_axis(view)
+    alone = view.whole and len(view.launches) == 1 and view.launches[0].own_grid and not view.program.kernel.autotuned
+    if ids is None or not alone or view.kernel.calls({"num_programs"}):
+        return None
+    axis = new_axis(view.launches[0], set(ids))
+    return None if axis is None else (view.launches[0], axis)
 
 
 def waits(view: View) -> bool:

@@ -12,9 +12,9 @@ from kernelband.strategies.code.affine import counts, own_places
 from kernelband.strategies.code.aliasing import apart
 from kernelband.strategies.code.blocks import exposed, memory, names_bound, plain
 from kernelband.strategies.code.kernel import ATOMICS
-from kernelband.strategies.code.parts import in_parts, new_axis, part_counts, with_side
+from kernelband.strategies.code.parts import in_parts, part_counts, with_side
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.reordering.ids import NAME, ids_by_axis
+from kernelband.strategies.reordering.ids import NAME, one_more_axis
 
 FILLS = (4, 16, 64)  # programs for each multiprocessor
 ENOUGH = 8  # programs for each multiprocessor that need no more
@@ -32,13 +32,10 @@ class SplitLoop:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view, multiprocessors = at.view, at.view.facts.device.multiprocessors
-    ids = ids_by_axis(view)
-    if not view.whole or len(view.launches) != 1 or not view.launches[0].own_grid or ids is None or view.program.kernel.autotuned:
+    found, loop = one_more_axis(view), _walk(view)
+    if found is None or loop is None or not own_places(view, loop):
         return
-    launch, loop = view.launches[0], _walk(view)
-    axis = new_axis(launch, set(ids))
-    if loop is None or axis is None or view.kernel.calls({"num_programs"}) or not own_places(view, loop):
-        return
+    launch, axis = found
     programs, steps = min(view.programs(), default=0), min(counts(view, loop), default=0)
     if not programs or programs >= ENOUGH * multiprocessors:
         return

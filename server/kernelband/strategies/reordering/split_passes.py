@@ -19,9 +19,9 @@ from kernelband.strategies.code.aliasing import apart, made_here, pointers
 from kernelband.strategies.code.blocks import exposed, lines, memory, names_bound, plain
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.launch import Edits
-from kernelband.strategies.code.parts import every_nth, new_axis, part_counts
+from kernelband.strategies.code.parts import every_nth, part_counts
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.reordering.ids import NAME, ids_by_axis
+from kernelband.strategies.reordering.ids import NAME, one_more_axis
 from kernelband.strategies.reordering.running import Running, running
 from kernelband.strategies.reordering.stages import SAID, Buffer, deeper, launched, lines_of, parameters, program
 
@@ -53,13 +53,10 @@ class Passes:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view, multiprocessors = at.view, at.view.facts.device.multiprocessors
-    ids = ids_by_axis(view)
-    if not view.whole or len(view.launches) != 1 or not view.launches[0].own_grid or ids is None or view.program.kernel.autotuned:
+    alone, passes = one_more_axis(view), _passes(view)
+    if alone is None or passes is None or not own_places(view, passes.loops[-1]):
         return
-    launch, passes = view.launches[0], _passes(view)
-    axis = new_axis(launch, set(ids))
-    if passes is None or axis is None or view.kernel.calls({"num_programs"}) or not own_places(view, passes.loops[-1]):
-        return
+    launch, axis = alone
     programs, taken = min(view.programs(), default=0), [counts(view, loop) for loop in passes.loops]
     steps = min((n for found in taken for n in found), default=0)
     if not programs or not all(taken):

@@ -16,11 +16,11 @@ from kernelband.strategies.code import At, KernelView, LaunchView, Loop, View
 from kernelband.strategies.code.affine import counts
 from kernelband.strategies.code.blocks import exposed, lines, names_bound
 from kernelband.strategies.code.launch import Edits
-from kernelband.strategies.code.parts import every_nth, new_axis, part_counts
+from kernelband.strategies.code.parts import every_nth, part_counts
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.partial_sums import behind, linear, only_loop
 from kernelband.strategies.reordering.carried import Carried, Carry, carried
-from kernelband.strategies.reordering.ids import NAME, ids_by_axis
+from kernelband.strategies.reordering.ids import NAME, one_more_axis
 from kernelband.strategies.reordering.stages import SAID, Buffer, deeper, launched, lines_of, parameters, program
 
 FILLS = (4, 8, 2)  # programs for each multiprocessor
@@ -39,14 +39,12 @@ class SplitWalk:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view, multiprocessors = at.view, at.view.facts.device.multiprocessors
-    ids = ids_by_axis(view)
-    if not view.whole or len(view.launches) != 1 or not view.launches[0].own_grid or ids is None or view.program.kernel.autotuned:
-        return
-    launch, loop, axis = view.launches[0], only_loop(view.kernel), new_axis(view.launches[0], set(ids))
+    alone, loop = one_more_axis(view), only_loop(view.kernel)
     found = _walk(view, loop) if loop is not None else None
-    programs, steps = min(view.programs(), default=0), min(counts(view, loop), default=0) if loop is not None else 0
-    if loop is None or found is None or axis is None or not programs:
+    programs = min(view.programs(), default=0)
+    if alone is None or loop is None or found is None or not programs:
         return
+    (launch, axis), steps = alone, min(counts(view, loop), default=0)
     names = ", ".join(c.name for c in found.carries)
     for parts in part_counts(multiprocessors, programs, min(steps, MOST_PARTS * LEAST_STEPS), fills=FILLS, least=LEAST_STEPS):
         buffers = _buffers(launch, found)

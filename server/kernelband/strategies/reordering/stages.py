@@ -9,6 +9,7 @@ from textwrap import dedent
 from attrs import frozen
 
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies.code import KernelView, LaunchView, Module
 from kernelband.strategies.code.aliasing import made_here
 from kernelband.strategies.code.blocks import lines, removed
@@ -66,7 +67,7 @@ def launched(launch: LaunchView, buffers: Sequence[Buffer], parts: int, stages: 
     unused = _unused(launch, written)
     if inside is None or unused is None:
         return None
-    count = " * ".join([*(f"({s})" if any(c in s for c in "+-/%") and not s.endswith(")") else s for s in sides), "parts"])
+    count = " * ".join([*map(_factor, sides), "parts"])
     rows = [
         f"parts = {parts}  # programs in place of one, so that the GPU is filled",
         *(
@@ -112,9 +113,15 @@ def _sides(launch: LaunchView) -> list[str] | None:
             key = item.slice.value if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) else None
             if not isinstance(item, ast.Subscript) or key not in launch.arguments:
                 return None
-            code = code.replace(launch.module.code(item), launch.module.code(launch.arguments[key]))
+            code = code.replace(launch.module.code(item), _factor(launch.module.code(launch.arguments[key])))
         found.append(code)
     return found
+
+
+def _factor(code: str) -> str:
+    """The code as an operand of a product."""
+    plain = isinstance(expression_tree(code).body, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript)
+    return code if plain else f"({code})"
 
 
 def _unused(launch: LaunchView, written: ast.expr) -> list[Edit] | None:
