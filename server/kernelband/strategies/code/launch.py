@@ -99,6 +99,15 @@ class LaunchView:
         """Statements of the host function that bind ``name``."""
         return binding(self.host or self.module.tree).get(name, [])
 
+    @property
+    def host_parameters(self) -> set[str]:
+        """Names that the host function's callers give values to."""
+        if self.host is None:
+            return set()
+        given = self.host.args
+        more = [a for a in (given.vararg, given.kwarg) if a is not None]
+        return {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, *more)}
+
     # ------------------------------------------------------------ numbers
 
     def number(self, name: str) -> tuple[int, ast.expr] | None:

@@ -82,7 +82,7 @@ def _origin(launch: LaunchView, value: ast.expr) -> tuple[ast.expr, str]:
 def _behind(launch: LaunchView, name: str, own: list[ast.stmt]) -> ast.expr | None:
     """What the one assignment of a variable binds to it; None where there is no such."""
     tops = own or [s for s in launch.module.tree.body if name in bound_names(s)]
-    target, value = (bound(tops[0]) if len(tops) == 1 and name not in _parameters(launch) else None) or (None, None)
+    target, value = (bound(tops[0]) if len(tops) == 1 and name not in launch.host_parameters else None) or (None, None)
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return next((v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name), None)
     return value
@@ -90,18 +90,13 @@ def _behind(launch: LaunchView, name: str, own: list[ast.stmt]) -> ast.expr | No
 
 def _whose(launch: LaunchView, name: str, own: list[ast.stmt]) -> str:
     """What is to be said of a variable that no single assignment explains."""
-    if name in _parameters(launch) and not own and launch.host is not None:
+    if name in launch.host_parameters and not own and launch.host is not None:
         return f"a parameter of {launch.host.name}"
-    if len(own) > 1 or (own and name in _parameters(launch)):
+    if len(own) > 1 or (own and name in launch.host_parameters):
         return "which is set more than once"
     if own and isinstance(own[0], ast.For):
         return "which a loop sets"
     return "which is imported" if not own and name in launch.module.imported else ""
-
-
-def _parameters(launch: LaunchView) -> set[str]:
-    given = launch.host.args if launch.host is not None else None
-    return set() if given is None else {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
 
 
 def _short(launch: LaunchView, node: ast.expr) -> str:

@@ -43,7 +43,7 @@ def same(one: ast.expr, other: ast.expr) -> bool:
 
 def _made(launch: LaunchView, value: ast.expr) -> ast.expr | None:
     """The code behind a variable of the host function that is bound once, by itself."""
-    bound = launch.bindings(value.id) if isinstance(value, ast.Name) and value.id not in _parameters(launch) else []
+    bound = launch.bindings(value.id) if isinstance(value, ast.Name) and value.id not in launch.host_parameters else []
     first = bound[0] if len(bound) == 1 else None
     return first.value if isinstance(first, ast.Assign) and len(first.targets) == 1 and isinstance(first.targets[0], ast.Name) else None
 
@@ -51,7 +51,7 @@ def _made(launch: LaunchView, value: ast.expr) -> ast.expr | None:
 def _at_launch(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob | None:
     """The argument itself, with the grid's own mentions of the same code."""
     base = value.value if isinstance(value, ast.Subscript) else value
-    if isinstance(base, ast.Name) and base.id in _parameters(launch):
+    if isinstance(base, ast.Name) and base.id in launch.host_parameters:
         return None  # a caller's choice
     places = [n for n in ast.walk(launch.grid) if isinstance(n, ast.expr) and same(n, value)]
     mentions = sum(isinstance(n, ast.expr) and same(n, value) for n in launch.grid_nodes())
@@ -92,11 +92,3 @@ def _defaults(view: View) -> Iterator[tuple[str, ast.expr]]:
     if given.defaults:
         yield from ((a.arg, d) for a, d in zip(positional[-len(given.defaults) :], given.defaults, strict=True))
     yield from ((a.arg, d) for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d is not None)
-
-
-def _parameters(launch: LaunchView) -> set[str]:
-    given = launch.host.args if launch.host is not None else None
-    if given is None:
-        return set()
-    more = [a for a in (given.vararg, given.kwarg) if a is not None]
-    return {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, *more)}
