@@ -24,7 +24,7 @@ def apart(view: View, loop: Loop, loads: list[Access]) -> bool:
     kernel = view.kernel
     inside = [n for s in loop.node.body for n in ast.walk(s)]
     calls = [n for n in inside if isinstance(n, ast.Call)]
-    if any(kernel.tl(n) in ATOMICS or (isinstance(n.func, ast.Name) and n.func.id not in HARMLESS) for n in calls):
+    if any(kernel.tl(n) in ATOMICS or (kernel.tl(n) is None and isinstance(n.func, ast.Name) and n.func.id not in HARMLESS) for n in calls):
         return False
     if any(n.func.attr in {h.place.name for h in view.program.helpers} for n in calls if isinstance(n.func, ast.Attribute)):
         return False

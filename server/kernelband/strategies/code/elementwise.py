@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cached_property
 
 from attrs import frozen
 
 from kernelband.strategies.code.kernel import KernelView, binding
 from kernelband.strategies.code.module import FunctionNode, Module
+from kernelband.strategies.code.names import LANGUAGE, MATH, origins
 from kernelband.strategies.code.view import View
 
 #: Of ``triton.language``, without those that touch memory.
@@ -19,7 +19,7 @@ FUNCTIONS = frozenset(
     *("fdiv", "div_rn", "maximum", "minimum", "where", "fma", "cast", "clamp"),
 }
 CASTS = frozenset({"to", "cast"})
-_LANGUAGE, _MATH, _DEVICE = "triton.language", "triton.language.math", "libdevice"
+_DEVICE = "libdevice"
 HELPERS = 4  # that call one another
 NEVER = ast.IfExp | ast.Subscript | ast.BoolOp | ast.NamedExpr | ast.Tuple | ast.Lambda  # in a helper
 
@@ -63,31 +63,10 @@ class _Code:
         called = call.func
         if not isinstance(called, ast.Name | ast.Attribute) or any(isinstance(a, ast.Starred) for a in call.args):
             return False
-        origins = [*self.origins(called)]
-        if origins:
-            return all(map(_is_known, origins)) or (isinstance(called, ast.Name) and depth > 0 and self.helper(called.id, depth))
+        meant = [*origins(self.module.parents, called, self.own)]
+        if meant:
+            return all(map(_is_known, meant)) or (isinstance(called, ast.Name) and depth > 0 and self.helper(called.id, depth))
         return isinstance(called, ast.Attribute) and called.attr in CASTS
-
-    def origins(self, node: ast.expr, through: frozenset[str] = frozenset()) -> Iterator[str]:
-        """The dotted names that it may stand for in the module; "?" for what can't be told. None of what is the function's own."""
-        if isinstance(node, ast.Attribute):
-            yield from (f"{o}.{node.attr}" for o in self.origins(node.value, through))
-        if not isinstance(node, ast.Name) or node.id in self.own or node.id in through:
-            return
-        for statement in self.module.parents:
-            match statement:
-                case ast.ImportFrom():
-                    package = "." * statement.level + (statement.module or "")
-                    yield from (f"{package}.{a.name}" for a in statement.names if (a.asname or a.name) == node.id)
-                case ast.Import():
-                    named = [a for a in statement.names if (a.asname or a.name.partition(".")[0]) == node.id]
-                    yield from (a.name if a.asname else node.id for a in named)
-                case ast.Assign() if any(isinstance(t, ast.Name) and t.id == node.id for t in statement.targets):
-                    yield from [*self.origins(statement.value, through | {node.id})] or ["?"]
-                case ast.FunctionDef() if statement.name == node.id:
-                    yield "?"
-                case _:
-                    pass
 
     def helper(self, name: str, depth: int) -> bool:
         """A jit function of the program that only computes, and gives what it computed once, at its end."""
@@ -107,6 +86,6 @@ class _Code:
 
 def _is_known(origin: str) -> bool:
     package, _, name = origin.rpartition(".")
-    if package == _LANGUAGE:
+    if package == LANGUAGE:
         return name in FUNCTIONS
-    return package == _MATH or (package.startswith(f"{_LANGUAGE}.extra.") and package.rpartition(".")[2] == _DEVICE)
+    return package == MATH or (package.startswith(f"{LANGUAGE}.extra.") and package.rpartition(".")[2] == _DEVICE)

@@ -17,8 +17,8 @@ from attrs import field, frozen
 
 from kernelband.source.model import Kernel
 from kernelband.strategies.code.module import FunctionNode, Module
+from kernelband.strategies.code.names import LANGUAGE, module_alias, of_language, origins
 
-LANGUAGE = "triton.language"
 #: Order of summation matters in these; in the rest of REDUCTIONS it does not.
 SUMS = frozenset({"sum", "cumsum", "cumprod", "dot", "dot_scaled", "reduce", "associative_scan", "xor_sum", "softmax", "histogram"})
 REDUCTIONS = SUMS | {"max", "min", "argmax", "argmin", "sort", "cummax", "cummin"}
@@ -102,10 +102,35 @@ class KernelView:
         return frozenset(p.name for p in self.model.parameters if p.constexpr)
 
     def tl(self, node: ast.AST) -> str | None:
-        """Name of the language function that ``node`` calls: "load" for ``tl.load(...)``."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            return node.func.attr if node.func.value.id == self.language else None
-        return None
+        """Name of the language function that ``node`` calls: "load" for ``tl.load(...)``, and for ``load(...)`` where it is imported."""
+        if not isinstance(node, ast.Call):
+            return None
+        called = node.func
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == self.language:
+            return called.attr
+        root = called
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self._own or root.id not in self._elsewhere:
+            return None
+        spelled = ast.unparse(called)
+        if spelled not in self._meant:
+            self._meant[spelled] = of_language(origins(self.module.parents, called, self._own))
+        return self._meant[spelled]
+
+    @cached_property
+    def _elsewhere(self) -> frozenset[str]:
+        """Names that the module imports or binds."""
+        return frozenset(self.module.imported) | {*binding(self.module.tree)}
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        return frozenset(self.parameters) | {*binding(self.node)}
+
+    @cached_property
+    def _meant(self) -> dict[str, str | None]:
+        """What ``tl`` has found of names that aren't ``language``'s own."""
+        return {}
 
     def calls(self, names: frozenset[str] | set[str]) -> list[ast.Call]:
         """Calls of those language functions, in source order; ``x.sum()`` counts as ``tl.sum(x)``."""
@@ -259,7 +284,7 @@ class KernelView:
             if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call) or not isinstance(node.target, ast.Name):
                 continue
             call = node.iter
-            kind = "builtin" if isinstance(call.func, ast.Name) and call.func.id == "range" else self.tl(call)
+            kind = self.tl(call) or ("builtin" if isinstance(call.func, ast.Name) and call.func.id == "range" else None)
             if kind not in ("builtin", *RANGES) or not 1 <= len(call.args) <= 3 or any(isinstance(a, ast.Starred) for a in call.args):
                 continue
             start, stop, step = (None, call.args[0], None) if len(call.args) == 1 else (call.args[0], call.args[1], (*call.args, None)[2])
@@ -342,7 +367,7 @@ def binding(scope: ast.AST) -> dict[str, list[ast.stmt]]:
 
 
 def _language(tree: ast.Module) -> str | None:
-    """The name that the module gives to triton.language."""
+    """The name that the module gives to triton.language: its own for it, or in full."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -352,4 +377,5 @@ def _language(tree: ast.Module) -> str | None:
             for alias in node.names:
                 if alias.name == "language":
                     return alias.asname or alias.name
-    return None
+    triton = module_alias(tree, "triton")
+    return f"{triton}.language" if triton is not None else None

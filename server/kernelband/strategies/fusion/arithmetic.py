@@ -47,7 +47,7 @@ def _exp2(at: At) -> Iterator[Proposal | None]:
         return  # the constant is a float32
     factor = LOG2E if len(calls) == 1 else kernel.free_name("log2e")
     for call in calls:
-        if len(call.args) != 1 or call.keywords or not isinstance(call.func, ast.Attribute) or kernel.tl(call) != "exp":
+        if len(call.args) != 1 or call.keywords or not isinstance(call.func, ast.Attribute | ast.Name) or kernel.tl(call) != "exp":
             return  # all or none: a kernel with both is hard to read
         inner = [n for n in ast.walk(call.args[0]) if n in calls]
         if inner:

@@ -55,5 +55,4 @@ def _root(kernel: KernelView, node: ast.expr) -> ast.expr | None:
     """What the root is taken of: ``tl.sqrt(x)``, ``tl.math.sqrt(x)``."""
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
         return None
-    spelled = ast.unparse(node.func)
-    return node.args[0] if spelled in (f"{kernel.language}.sqrt", f"{kernel.language}.math.sqrt") else None
+    return node.args[0] if kernel.tl(node) == "sqrt" else None

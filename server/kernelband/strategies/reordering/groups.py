@@ -37,9 +37,10 @@ def only_orders(view: View, name: str, sizes: Sequence[int]) -> bool:
     indices, counts = _indices(kernel, name), _counts(view)
     if indices is None or not counts:
         return False
-    free = {n.id for s in indices.steps for n in ast.walk(s.value) if isinstance(n, ast.Name)}
-    free |= {n.id for c in counts for n in ast.walk(c) if isinstance(n, ast.Name)}
-    free -= {indices.pid, name, kernel.language, "min", "max", *(n for s in indices.steps for n in bound_names(s))}
+    code = [n for whole in (*(s.value for s in indices.steps), *counts) for n in ast.walk(whole)]
+    called = {n for c in code if isinstance(c, ast.Call) for n in ast.walk(c.func)}
+    free = {n.id for n in code if isinstance(n, ast.Name) and n not in called}
+    free -= {indices.pid, name, *(n for s in indices.steps for n in bound_names(s))}
     blocks, lengths = free & kernel.constexprs, sorted(free - kernel.constexprs)
     if len(lengths) > MOST_FREE or not all(n in kernel.parameters and not kernel.bindings(n) for n in free):
         return False
@@ -93,9 +94,16 @@ def _whole(kernel: KernelView, node: ast.expr) -> bool:
             _whole(kernel, n) for n in (node.left, node.right)
         )
     if isinstance(node, ast.Call) and not node.keywords:
-        named = node.func.id if isinstance(node.func, ast.Name) else kernel.tl(node)
-        return named in ("min", "max", "minimum", "maximum", "cdiv") and len(node.args) == 2 and all(_whole(kernel, a) for a in node.args)
+        return _named(kernel, node) in ("min", "max", "cdiv") and len(node.args) == 2 and all(_whole(kernel, a) for a in node.args)
     return False
+
+
+def _named(kernel: KernelView, call: ast.Call) -> str | None:
+    """What two numbers become, Python's or the language's way: "min", "max" or "cdiv"."""
+    name = kernel.tl(call)
+    if name is None:
+        return call.func.id if isinstance(call.func, ast.Name) else None
+    return {"minimum": "min", "maximum": "max", "cdiv": "cdiv"}.get(name)
 
 
 def _value(kernel: KernelView, node: ast.expr, known: Mapping[str, int]) -> int | None:
@@ -110,10 +118,10 @@ def _value(kernel: KernelView, node: ast.expr, known: Mapping[str, int]) -> int 
         return None
     left, right = values[0], values[1]
     if isinstance(node, ast.Call):
-        named = node.func.id if isinstance(node.func, ast.Name) else kernel.tl(node) or ""
+        named = _named(kernel, node)
         if named == "cdiv":
             return -(-left // right) if right else None
-        return min(left, right) if named in ("min", "minimum") else max(left, right)
+        return min(left, right) if named == "min" else max(left, right)
     match node:
         case ast.BinOp(op=ast.Add()):
             return left + right
