@@ -38,7 +38,7 @@ MOST = 400  # proposals of a strategy that are looked at
 NO_BLOCK = {"num_warps", "num_stages", "launch", "config"}  # parameters of `tiles` beside blocks
 #: What a kernel does in another order, number of passes or layout; a hint, a constant or another spelling of the same isn't.
 STRUCTURAL = {
-    *("split_loop", "split_passes", "split_walk"),
+    *("split_loop", "split_passes", "split_walk", "resident_programs", "row_blocks"),
     *("rows_per_program", "one_block", "split_reduction", "split_k", "merged_passes", "online_softmax", "one_pass_moments"),
     *("accumulate_late", "contiguous_copy", "flatten", "single_accumulator", "grouped_order", "heavy_first", "swap_axes"),
     *("persistent_rows", "axis_in_loop", "persistent", "contiguous_rows", "tensor_descriptors", "hoisted_loads", "guarded_fast_path"),

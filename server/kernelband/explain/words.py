@@ -58,6 +58,8 @@ MOVES: Mapping[str, str] = {
     "prefetch": "prefetch",
     "reciprocal": "reciprocal",
     "register_cap": "register cap",
+    "resident_programs": "programs per multiprocessor ×{times}",
+    "row_blocks": "rows cut in blocks of {block}",
     "rows_per_program": "{rows} rows/program",
     "rsqrt": "rsqrt",
     "single_accumulator": "single accumulator",

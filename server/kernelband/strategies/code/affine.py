@@ -110,7 +110,7 @@ class Numbers:
             whole, part = (self.read(a, at) for a in node.args)
             if whole is not None and part is not None and not (whole.keys() | part.keys()) - {""} and part.get("", 0) > 0:
                 return {"": -(-whole.get("", 0) // part[""])}
-        if called == "program_id" and (axes := self.kernel.tokens(node)) <= {"@0", "@1", "@2"}:
+        if self.kernel.is_id(node) and (axes := self.kernel.tokens(node)) <= {"@0", "@1", "@2"}:
             return {next(iter(axes)): 1}
         varies = any(t.startswith(("#", "~")) for t in self.kernel.tokens(node))
         return None if varies else {_own_key(node): 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.strategies.code.elementwise import is_elementwise
 from kernelband.strategies.code.kernel import ATOMICS, Access, Loop, paired
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.names import module_alias
@@ -21,14 +22,20 @@ def apart(view: View, loop: Loop, loads: list[Access]) -> bool:
     Either the loop changes no memory, or all that it stores lies in tensors that every host function has just made, and that are passed for
     one parameter only.
     """
+    return _apart(view, loop.node.body, [a for a in loop.accesses if a.store], loads)
+
+
+def all_apart(view: View) -> bool:
+    """The same of the whole kernel: nothing that it stores, in whatever program, is what it loads."""
+    accesses = view.kernel.accesses()
+    return _apart(view, view.kernel.node.body, [a for a in accesses if a.store], [a for a in accesses if not a.store])
+
+
+def _apart(view: View, body: list[ast.stmt], stores: list[Access], loads: list[Access]) -> bool:
     kernel = view.kernel
-    inside = [n for s in loop.node.body for n in ast.walk(s)]
-    calls = [n for n in inside if isinstance(n, ast.Call)]
-    if any(kernel.tl(n) in ATOMICS or (kernel.tl(n) is None and isinstance(n.func, ast.Name) and n.func.id not in HARMLESS) for n in calls):
+    calls = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    if any(kernel.tl(n) in ATOMICS or (_unknown(view, n) and not is_elementwise(view, n)) for n in calls):
         return False
-    if any(n.func.attr in {h.place.name for h in view.program.helpers} for n in calls if isinstance(n.func, ast.Attribute)):
-        return False
-    stores = [a for a in loop.accesses if a.store]
     if len(stores) != sum(kernel.tl(n) == "store" or _stores(n) for n in calls):
         return False
     if not stores:
@@ -38,6 +45,15 @@ def apart(view: View, loop: Loop, loads: list[Access]) -> bool:
         return False
     stored = frozenset[str]().union(*written)
     return not any(stored & one for one in read) and all(made_here(launch, name) for launch in view.launches for name in stored)
+
+
+def _unknown(view: View, call: ast.Call) -> bool:
+    """A function that may touch memory: no one of the language's, of Python's, nor a method of a block."""
+    if view.kernel.is_id(call):
+        return False
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr in {h.place.name for h in view.program.helpers}
+    return view.kernel.tl(call) is None and isinstance(call.func, ast.Name) and call.func.id not in HARMLESS
 
 
 def _stores(call: ast.Call) -> bool:

@@ -74,17 +74,18 @@ class KernelView:
     language: str  # how this module spells triton.language: "tl"
     depends: dict[str, frozenset[str]] = field(repr=False)
     unwrapped: dict[str, frozenset[str]] = field(repr=False)  # the same, without what a ``%`` wraps round
+    wrapped: frozenset[str] = frozenset()  # helpers that only ask for the program's id, as the kernel spells them
 
     @classmethod
     @lru_cache(maxsize=16)
-    def read(cls, module: Module, model: Kernel) -> KernelView | None:
+    def read(cls, module: Module, model: Kernel, wrapped: frozenset[str] = frozenset()) -> KernelView | None:
         """Read once for all moves; None when the function isn't there, or the module doesn't import the language."""
         node = module.function(model.place.qualname)
         language = _language(module.tree)
         if node is None or language is None:
             return None
-        empty = cls(module, model, node, language, {}, {})
-        return cls(module, model, node, language, empty.flow(wrap=True), empty.flow(wrap=False))
+        empty = cls(module, model, node, language, {}, {}, wrapped)
+        return cls(module, model, node, language, empty.flow(wrap=True), empty.flow(wrap=False), wrapped)
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
@@ -148,6 +149,16 @@ class KernelView:
                 found.append((name, node))
         return sorted(found, key=lambda x: (x[1].lineno, x[1].col_offset))
 
+    def is_id(self, node: ast.AST) -> bool:
+        """Whether it asks for the program's id along an axis, of the language or of a helper that asks it."""
+        return self.tl(node) == "program_id" or (isinstance(node, ast.Call) and bool(self.wrapped) and ast.unparse(node.func) in self.wrapped)
+
+    @cached_property
+    def ids(self) -> tuple[ast.Call, ...]:
+        """The calls that ask for the program's id, in source order."""
+        found = [n for n in self.nodes if isinstance(n, ast.Call) and self.is_id(n)]
+        return tuple(sorted(found, key=lambda n: (n.lineno, n.col_offset)))
+
     def bindings(self, name: str) -> list[ast.stmt]:
         """Statements of the kernel that bind ``name``."""
         return binding(self.node).get(name, [])
@@ -194,7 +205,7 @@ class KernelView:
         if isinstance(node, ast.Call) and called == "arange":
             ends = node.args[1:] or [k.value for k in node.keywords if k.arg == "end"]
             return frozenset(f"#{ast.unparse(e)}" for e in ends)
-        if isinstance(node, ast.Call) and called == "program_id":
+        if isinstance(node, ast.Call) and self.is_id(node):
             axis = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "axis"), None)
             return frozenset({f"@{ast.unparse(axis)}" if axis is not None else "@?"})
         if isinstance(node, ast.Call) and called in ("zeros", "full", "num_programs"):

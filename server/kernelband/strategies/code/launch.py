@@ -247,6 +247,17 @@ class LaunchView:
         added = self.module.add_arguments(self.call, new)
         return None if added is None else [(self.module.path, e) for e in added]
 
+    def pass_also(self, new: list[str], warps: int | None) -> Edits | None:
+        """``add_arguments`` with a number of warps, which the launch says already, or gets in one edit with the rest: two at one place
+        would collide. None where ``**kwargs`` may already pass it.
+        """
+        written = warps is None or any(k.arg == "num_warps" for k in self.call.keywords)
+        if not written and self.splat:
+            return None
+        options = self.set_options({"num_warps": warps}) if written and warps is not None else []
+        more = self.add_arguments([*new, *([] if written else [f"num_warps={warps}"])])
+        return None if options is None or more is None else options + more
+
     def held(self, block: str) -> tuple[str, int] | None:
         """(parameter, limit) when the block is the power of two that holds what is passed for that parameter, at most the limit."""
         value = self.arguments.get(block)

@@ -52,13 +52,13 @@ def _own_elements(view: View, loop: Loop, block: str) -> bool:
     if not stores or apart(view, loop, loads):
         return True
     pointers = {t for x in view.target_launches for t in x["tensors"]}
-    places = {_place(view.kernel, a, pointers) for a in stores}
+    places = {place_of(view.kernel, a, pointers) for a in stores}
     programs = {t for a in stores for t in a.depends if t.startswith("@")}
     own = [a for a in loads if f"#{block}" in a.depends and (programs & a.depends or not programs)]
-    return len(places) == 1 and all(_place(view.kernel, a, pointers) in places for a in own)
+    return len(places) == 1 and all(place_of(view.kernel, a, pointers) in places for a in own)
 
 
-def _place(kernel: KernelView, access: Access, pointers: set[str]) -> str:
+def place_of(kernel: KernelView, access: Access, pointers: set[str]) -> str:
     """The address without its tensor, as code; other for each address that isn't a sum with one in it."""
     terms = flatten(kernel, access.pointer, access.call, frozenset())
     rest = [t for t in terms if not (len(t.factors) == 1 and reads(t.factors[0], pointers))]

@@ -6,6 +6,7 @@ Read from ``tl.arange``, indexing with None, broadcasting, element-wise function
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from kernelband.strategies.code.kernel import bound_names
@@ -70,6 +71,8 @@ def shape_of(kernel: KernelView, node: ast.expr, known: dict[str, Shape | None] 
         return known.get(node.id, () if node.id in kernel.parameters else None)
     if isinstance(node, ast.BinOp):
         return broadcast(shape_of(kernel, node.left, known), shape_of(kernel, node.right, known))
+    if isinstance(node, ast.BoolOp):
+        return reduce(broadcast, (shape_of(kernel, v, known) for v in node.values))
     if isinstance(node, ast.UnaryOp):
         return shape_of(kernel, node.operand, known)
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
@@ -102,7 +105,8 @@ def _called(kernel: KernelView, node: ast.Call, known: dict[str, Shape | None] |
     if name is None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cast"):
             return shape_of(kernel, node.func.value, known)
-        return () if isinstance(node.func, ast.Name) and node.func.id in ("float", "int") else None
+        plain = kernel.is_id(node) or (isinstance(node.func, ast.Name) and node.func.id in ("float", "int"))
+        return () if plain else None
     if name == "arange" and len(node.args) == 2:
         return (ast.unparse(node.args[1]),)
     if name in SCALARS:

@@ -17,6 +17,7 @@ from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.launch import Edits, LaunchView
 from kernelband.strategies.code.module import Module
+from kernelband.strategies.code.wrapped import wrapped_ids
 from kernelband_worker.wire import LaunchFacts
 
 BYTES = {
@@ -52,7 +53,8 @@ class View:
             if module is not None:
                 modules[path] = module
         place = program.kernel.place
-        kernel = KernelView.read(modules[place.path], program.kernel) if place.path in modules else None
+        wrapped = wrapped_ids(program, modules)
+        kernel = KernelView.read(modules[place.path], program.kernel, wrapped) if place.path in modules else None
         if kernel is None:
             return None
         launches: list[LaunchView] = []

@@ -6,6 +6,8 @@ from kernelband.strategies.reordering.contiguous import ContiguousRows
 from kernelband.strategies.reordering.grouped import GroupedOrder
 from kernelband.strategies.reordering.heavy import HeavyFirst
 from kernelband.strategies.reordering.persistent import Persistent
+from kernelband.strategies.reordering.resident import ResidentPrograms
+from kernelband.strategies.reordering.row_blocks import RowBlocks
 from kernelband.strategies.reordering.rows import PersistentRows
 from kernelband.strategies.reordering.split_loop import SplitLoop
 from kernelband.strategies.reordering.split_passes import SplitPasses
@@ -24,6 +26,8 @@ REORDERING = Strategy(
         SplitLoop(),
         SplitPasses(),
         SplitWalk(),
+        ResidentPrograms(),
+        RowBlocks(),
         GroupedOrder(),
         HeavyFirst(),
         SwapAxes(),

@@ -6,16 +6,22 @@ import ast
 
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.parts import new_axis
+from kernelband.strategies.code.wrapped import asks_only
 
 NAME = "reordering"
 
 
 def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
     """``tl.program_id`` calls by axis; None when an axis is not a number, or a helper or a caller may read ids out of sight."""
+    return None if view.kernel.wrapped else _by_axis(view)
+
+
+def _by_axis(view: View) -> dict[int, list[ast.Call]] | None:
+    """The same with what helpers give that only ask for an id."""
     if view.program.handed_on:
         return None
     found: dict[int, list[ast.Call]] = {}
-    for call in view.kernel.calls({"program_id"}):
+    for call in view.kernel.ids:
         token = next(iter(view.kernel.tokens(call)), "")
         if token not in ("@0", "@1", "@2"):
             return None
@@ -23,14 +29,18 @@ def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
     for helper in view.program.helpers:
         module = view.modules.get(helper.place.path)
         node = module.function(helper.place.qualname) if module is not None else None
-        if node is None or any(isinstance(n, ast.Attribute) and n.attr in ("program_id", "num_programs") for n in ast.walk(node)):
+        if module is None or node is None or not (asks_only(module, node) or not any(map(_asks, ast.walk(node)))):
             return None
     return found
 
 
+def _asks(node: ast.AST) -> bool:
+    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) in ("program_id", "num_programs")
+
+
 def one_more_axis(view: View) -> tuple[LaunchView, int] | None:
     """The kernel's only launch and the axis that its grid can get; None where others share either, or a program asks how many there are."""
-    ids = ids_by_axis(view)
+    ids = _by_axis(view)
     alone = view.whole and len(view.launches) == 1 and view.launches[0].own_grid and not view.program.kernel.autotuned
     if ids is None or not alone or view.kernel.calls({"num_programs"}):
         return None

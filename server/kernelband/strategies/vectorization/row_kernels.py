@@ -42,9 +42,9 @@ class Row:
 def row_kernels(view: View) -> list[Row]:
     """One for each axis of the grid that can become a column; those with loads to share first."""
     kernel = view.kernel
-    if not view.whole or kernel.model.autotuned or len(kernel.accesses()) != len(kernel.calls({"load", "store"})):
+    if not view.whole or len(kernel.accesses()) != len(kernel.calls({"load", "store"})):
         return []
-    found = [r for call in kernel.calls({"program_id"}) if (r := _along(view, call)) is not None]
+    found = [r for call in kernel.ids if (r := _along(view, call)) is not None]
     return sorted(found, key=lambda r: not r.shared)
 
 
@@ -60,7 +60,7 @@ def reduced_axis(call: ast.Call) -> ast.expr | None:
 
 def _along(view: View, pid: ast.Call) -> Row | None:
     kernel = view.kernel
-    axes = [next(iter(kernel.tokens(c))) for c in kernel.calls({"program_id"})]
+    axes = [next(iter(kernel.tokens(c))) for c in kernel.ids]
     token = next(iter(kernel.tokens(pid)))
     name = _named(kernel, pid)
     if name is None or token not in ("@0", "@1", "@2") or axes.count(token) != 1 or len(kernel.aranges()) != 1:
@@ -79,7 +79,7 @@ def _along(view: View, pid: ast.Call) -> Row | None:
             if begun is None:
                 return None
             starts += begun
-        if not isinstance(node, ast.Call) or node in columns:
+        if not isinstance(node, ast.Call) or node in columns or node in kernel.ids:
             continue
         called = kernel.tl(node)
         if called in OVER_ROW:
@@ -91,7 +91,7 @@ def _along(view: View, pid: ast.Call) -> Row | None:
             if side is None:
                 return None
             filled.append(side)
-        elif called not in MEMORY and called not in ("program_id", *RANGES) and not _plain(node) and not is_elementwise(view, node):
+        elif called not in MEMORY and called not in RANGES and not _plain(node) and not is_elementwise(view, node):
             return None
     accesses = kernel.accesses()
     if any(a.store and token not in a.depends for a in accesses) or not _same_shapes(kernel, token, starts):

@@ -1,4 +1,7 @@
-"""``rows_per_program``: a kernel that holds one short row takes several, as a two-dimensional block, with the warps for it."""
+"""``rows_per_program``: a kernel that holds one short row takes several, as a two-dimensional block, with the warps for it.
+
+An autotuned kernel keeps choosing its warps itself.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import Access
 from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.names import module_alias
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.vectorization.row_kernels import Row, axis_token, reduced_axis, row_kernels
 
@@ -41,30 +45,31 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     programs = min(prod(g) for g in grids)
     room = programs // (WAVES * view.facts.device.multiprocessors)
-    seen: set[tuple[int, int, int]] = set()
+    seen: set[tuple[int, int, int | None]] = set()
     for elements in ELEMENTS:
         for row in row_kernels(view):
             along = min(g[row.axis] if row.axis < len(g) else 1 for g in grids)
             fitting = [r for r in ROWS if r * widest <= BLOCK_LIMIT and r <= min(room, along)]
             for rows in sorted(fitting, key=lambda r: (abs(log2(r * widest / BEST_BLOCK)), r)):
-                warps = min(max(rows * widest // (32 * elements), 1), MOST_WARPS)
+                warps = None if view.kernel.model.autotuned else min(max(rows * widest // (32 * elements), 1), MOST_WARPS)
                 if (row.axis, rows, warps) in seen:
                     continue
                 seen.add((row.axis, rows, warps))
                 yield _proposal(at, row, rows, warps)
 
 
-def _proposal(at: At, row: Row, rows: int, warps: int) -> Proposal | None:
+def _proposal(at: At, row: Row, rows: int, warps: int | None) -> Proposal | None:
     view, widest, present = at.view, at.view.widest, at.view.option("num_warps", 4)
-    several = len(view.kernel.calls({"program_id"})) > 1
+    several = len(view.kernel.ids) > 1
     edits = _edits(view, row, rows, warps if warps != present else None)
-    parameters = {"rows": rows, "num_warps": warps} | ({"axis": row.axis} if several else {})
+    parameters = {"rows": rows} | ({} if warps is None else {"num_warps": warps}) | ({"axis": row.axis} if several else {})
     shared = " What is the same for all of them is loaded once." if row.shared else ""
     return at.proposal(
         parameters,
         edits,
         view.summation(),
-        f"Each program takes {rows} values of {row.name} as one two-dimensional block; num_warps is {warps}.{shared}",
+        f"Each program takes {rows} values of {row.name} as one two-dimensional block"
+        f"{'' if warps is None else f'; num_warps is {warps}'}.{shared}",
         f"A row's block of {widest} elements is {widest / (32 * present):g} for each of a program's {32 * present} threads, "
         f"in {max(view.programs())} programs.",
     )
@@ -89,19 +94,8 @@ def _edits(view: View, row: Row, rows: int, warps: int | None) -> Edits | None:
         code = launch.module.code(side)
         number, named = _named(launch, row, rows) if hosts.count(launch.host) == 1 else (str(rows), [])
         edits += named
-        new = [*([f"{count}={code}"] if extra else []), f"{rows_name}={number}"]
-        written = {k.arg for k in launch.call.keywords}
-        if warps is not None and "num_warps" not in written:
-            if launch.splat:
-                return None  # it may be in there
-            new.append(f"num_warps={warps}")  # in one edit with the rest: two at one place would collide
-        elif warps is not None:
-            options = launch.set_options({"num_warps": warps})
-            if options is None:
-                return None
-            edits += options
-        more = launch.add_arguments(new)
-        triton = _triton(launch.module.tree)
+        more = launch.pass_also([*([f"{count}={code}"] if extra else []), f"{rows_name}={number}"], warps)
+        triton = module_alias(launch.module.tree, "triton")
         if more is None or triton is None:
             return None
         each = f'{launch.meta}["{rows_name}"]' if launch.meta is not None else number
@@ -133,7 +127,7 @@ def _shared_grid(view: View, launch: LaunchView) -> bool:
 def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
     """The kernel's name for the number of rows, and whether it has to be added."""
     names: set[str | None] = set()
-    ids = len(view.kernel.calls({"program_id"}))
+    ids = len(view.kernel.ids)
     for launch in view.launches:
         sides = launch.sides()
         if (
@@ -246,13 +240,3 @@ def _shared_mask(view: View, row: Row, guarded: list[Access]) -> SharedMask | No
     reads = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
     alone = len(reads) == named.count(name) and last is bound
     return SharedMask(name, name if alone else kernel.free_name(f"{row.name}_mask"), bound, last)
-
-
-def _triton(tree: ast.Module) -> str | None:
-    """The module's name for triton."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == "triton":
-                    return alias.asname or alias.name
-    return None

@@ -1,0 +1,117 @@
+"""``resident_programs``: several programs for each multiprocessor where the host function counts the multiprocessors."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from kernelband.source.model import Edit, Program
+from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.kernel import ATOMICS
+from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.literals import integer
+from kernelband.strategies.code.module import FunctionNode, Module
+from kernelband.strategies.code.view import moving
+from kernelband.strategies.reordering.ids import NAME, waits
+
+TIMES = (2, 4, 8)
+MOST = 16  # programs for each multiprocessor: 2,048 threads are 64 warps
+#: What torch's and Triton's drivers call it, and helpers that ask them.
+COUNT = re.compile(r"(?i)^(get_?)?(num_?|n_?)?(sms?|(multi_?processors?))(_?(count|num))?$")
+ALONE = re.compile(r"(?i)^(get_?)?sm$")  # of anything
+
+
+class ResidentPrograms:
+    """A kernel that has one program for each multiprocessor gets two, four or eight. What is right on any GPU is right for any number of
+    multiprocessors: each place of the host function that asks for their number gets the multiple.
+    """
+
+    name = "resident_programs"
+
+    def propose(self, program: Program, facts: Facts) -> Iterator[Proposal]:
+        yield from moving(NAME, self.name, _propose, program, facts)
+
+
+def _propose(at: At) -> Iterator[Proposal | None]:
+    view, multiprocessors = at.view, at.view.facts.device.multiprocessors
+    counted = [_counts(x) for x in view.launches]
+    programs = view.programs()
+    if not counted or not all(counted) or not programs or waits(view) or max(programs) % multiprocessors:
+        return
+    each = max(programs) // multiprocessors
+    for times in (n for n in TIMES if n * each <= MOST):
+        edits: Edits = []
+        for launch, nodes in zip(view.launches, counted, strict=True):
+            edits += [(launch.module.path, _edit(launch.module, n, times)) for n in nodes]
+        yield at.proposal(
+            {"times": times},
+            edits,
+            "reassociates" if view.kernel.calls(ATOMICS) else view.summation(),
+            f"{each * times} programs for each multiprocessor instead of {each}: the host function counts each {times} times.",
+            f"{max(programs)} programs of {view.option('num_warps', 4)} warps are few for {multiprocessors} multiprocessors: "
+            "while one waits for memory, another can compute.",
+        )
+
+
+def _counts(launch: LaunchView) -> list[ast.expr]:
+    """Where the host function asks for the number of multiprocessors; nothing if its grid isn't made of that, or if a function that it
+    calls, or that calls it, asks for it too: what they make together would no longer fit.
+    """
+    host = launch.host
+    if host is None:
+        return []
+    found = [n for n in ast.walk(host) if isinstance(n, ast.expr) and _is_count(launch, n)]
+    grid = set(launch.grid_nodes())
+    others = [f for f in ast.walk(launch.module.tree) if isinstance(f, FunctionNode) and f is not host and not _names_it(f.name)]
+    beside = [f for f in others if _calls(host, f.name) or _calls(f, host.name)]
+    if any(isinstance(n, ast.expr) and _is_count(launch, n) for f in beside for n in ast.walk(f)):
+        return []
+    return found if any(n in grid for n in found) else []
+
+
+def _calls(function: ast.AST, name: str) -> bool:
+    called = (n.func for n in ast.walk(function) if isinstance(n, ast.Call))
+    return any(name == (c.id if isinstance(c, ast.Name) else getattr(c, "attr", "")) for c in called)
+
+
+def _is_count(launch: LaunchView, node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Load()):
+            return name == "multi_processor_count"
+        case ast.Subscript(slice=ast.Constant(value=name), ctx=ast.Load()):
+            return name == "multiprocessor_count"
+        case ast.Call(func=ast.Name(id=name)):
+            return _names_it(name) and not launch.bindings(name)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return _names_it(name)
+        case ast.Name(id=name, ctx=ast.Load()):
+            return _constant(launch, name)
+        case _:
+            return False
+
+
+def _names_it(name: str) -> bool:
+    return bool(COUNT.match(name)) and not ALONE.match(name)
+
+
+def _constant(launch: LaunchView, name: str) -> bool:
+    """A global of the module that holds the number: bound once, to what asks the driver for it."""
+    if launch.bindings(name) or name in launch.host_parameters:
+        return False
+    bound = [s for s in launch.module.tree.body if isinstance(s, ast.Assign) and [ast.unparse(t) for t in s.targets] == [name]]
+    return len(bound) == 1 and not isinstance(bound[0].value, ast.Name) and _is_count(launch, bound[0].value)
+
+
+def _edit(module: Module, node: ast.expr, times: int) -> Edit:
+    """The count, that many times; a number that multiplies it already grows instead."""
+    match module.parents.get(node):
+        case ast.BinOp(op=ast.Mult(), left=left, right=right) if (number := integer(right if node is left else left)) is not None:
+            return module.replace(right if node is left else left, str(times * number))
+        case ast.Call(args=alone) if node in alone:
+            return module.replace(node, f"{times} * {module.code(node)}")
+        case ast.Assign() | ast.keyword() | ast.Tuple():
+            return module.replace(node, f"{times} * {module.code(node)}")
+        case _:
+            return module.replace(node, f"({times} * {module.code(node)})")
