@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional
 import torch
 
 _LOOKED_AT = 1 << 22  # elements, evenly spread
+_AT_ONCE = 1 << 24  # elements that are drawn at once, in float32
 
 
 def fit(values: torch.Tensor) -> Optional[Dict[str, Any]]:
@@ -43,21 +44,26 @@ def seed_of(session_seed: int, case_id: str, input_set: int, storage: int) -> in
 
 
 def draw(how: Dict[str, Any], size: int, seed: int, device: Any = "cpu") -> torch.Tensor:
-    """A uint8 storage of ``size`` bytes filled from a fit, drawn on the CPU so that every machine and process agrees; on a GPU processes on
-    that one agree.
+    """A uint8 storage of ``size`` bytes filled from a fit, on that device: every process that draws on the same kind of device agrees.
 
     Drawn values stay within the recorded range: a tensor of probabilities or of variances stays one.
     """
     dtype = getattr(torch, how["dtype"])
     count = size // dtype.itemsize
     generator = torch.Generator(device=device).manual_seed(seed)
-    if how["kind"] == "uniform":
-        values = torch.rand(count, generator=generator, device=device) * (how["high"] - how["low"]) + how["low"]
-    else:
-        values = torch.randn(count, generator=generator, device=device) * how["spread"] + how["mean"]
-    values = values.clamp_(how["low"], how["high"])
-    if how["zeros"] > 0.01:  # a sparse or masked tensor stays as sparse
-        values[torch.rand(count, generator=generator, device=device) < how["zeros"]] = 0
     storage = torch.zeros(size, dtype=torch.uint8, device=device)
-    storage[: count * dtype.itemsize] = values.to(dtype).view(torch.uint8)
+    drawn = storage[: count * dtype.itemsize].view(dtype)
+    for begin in range(0, count, _AT_ONCE):  # a large tensor is drawn in pieces: many processes do it at once, and share the memory
+        piece = drawn[begin : begin + _AT_ONCE]
+        values = torch.empty(piece.numel(), device=device)
+        if how["kind"] == "uniform":
+            torch.rand(piece.numel(), generator=generator, out=values)
+            values.mul_(how["high"] - how["low"]).add_(how["low"])
+        else:
+            torch.randn(piece.numel(), generator=generator, out=values)
+            values.mul_(how["spread"]).add_(how["mean"])
+        values.clamp_(how["low"], how["high"])
+        if how["zeros"] > 0.01:  # a sparse or masked tensor stays as sparse
+            values.masked_fill_(torch.rand(piece.numel(), generator=generator, device=device) < how["zeros"], 0)
+        piece.copy_(values)
     return storage

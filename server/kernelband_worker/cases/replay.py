@@ -101,11 +101,12 @@ class ReplayCase:
         return prepared
 
     def content(self, input_set: int, number: int) -> torch.Tensor:
-        """What storage ``number`` holds before the call, as a uint8 tensor in CPU memory."""
+        """What storage ``number`` holds before the call, as a uint8 tensor: recorded in CPU memory, drawn where it was recorded."""
         record = self.stored.sets[input_set].storages[number]
         if record.fit and input_set > 0:
             seed = policy.seed_of((self._state.session or {}).get("seed", 0), self.case["id"], input_set, number)
-            return policy.draw(record.fit, record.bytes, seed)
+            # On the GPU itself: drawn by the host, a hundred million numbers take seconds in each of a final's dozens of processes.
+            return policy.draw(record.fit, record.bytes, seed, record.device if self._state.role == "gpu" else "cpu")
         return self._store.get_tensor(record.digest, record.bytes)
 
     def _fill(self, record: StorageRecord, input_set: int, number: int, *, blank: bool, zones: Optional[Zones]) -> torch.Tensor:

@@ -71,6 +71,8 @@ class Language:
         tensor, jit, places = cast("Any", tl.tensor), cast("Any", JITFunction), cast("List[Any]", [tl, tl.core])
         # numpy 2.4 takes no number from an array of one dimension, however small.
         tensor.__index__ = lambda self: int(self.handle.data.item())
+        # A helper may ask a type that it gets for its value: the compiler passes it as a constexpr, which a type here is not.
+        cast("Any", tl.dtype).value = property(lambda self: self)
         block = cast("Any", tl.block_type)
         block.__init__, tensor.__init__ = remembered.remembering(block.__init__, tensor.__init__)
         if hasattr(interpreter, "_get_np_dtype"):

@@ -36,6 +36,19 @@ def test_drawn_values_stay_in_the_recorded_range(seed, dtype, positive):
     assert torch.equal(drawn, policy.draw(how, size, seed).view(dtype))
 
 
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_large_tensors_are_drawn_in_pieces_that_differ(kind, monkeypatch):
+    monkeypatch.setattr(policy, "_AT_ONCE", 1000)
+    how = {"kind": kind, "low": -2.0, "high": 2.0, "mean": 0.0, "spread": 1.0, "zeros": 0.5, "dtype": "float16"}
+    drawn = policy.draw(how, 5003, 7)  # 2,501 elements and one byte
+    values = drawn[:-1].view(torch.float16)
+    first, second, last = values[:1000], values[1000:2000], values[2000:]
+    assert len(drawn) == 5003
+    assert not torch.equal(first, second)
+    assert all(0.4 < (part == 0).float().mean() < 0.6 and part.abs().max() <= 2 for part in (first, second, last))
+    assert torch.equal(drawn, policy.draw(how, 5003, 7))
+
+
 def test_sparse_stays_sparse():
     values = torch.randn(4000)
     values[torch.rand(4000) < 0.9] = 0

@@ -46,3 +46,10 @@ def test_names_imported_from_the_language_are_interpreted(program):
         for _ in range(2):
             wanted = torch.where(wanted > 0, torch.exp2(wanted * 0.5), 0.0)
         assert torch.allclose(norm(x).cpu(), wanted)
+
+
+def test_a_helper_may_ask_a_type_for_its_value(program):
+    highest = program("asked_types").module.highest
+    for dtype in (torch.float32, torch.int32, torch.int8):
+        x = torch.randint(-100, -1, (3, 5), device="cuda").to(dtype)
+        assert torch.equal(highest(x).cpu(), x.cpu().amax(1)), dtype

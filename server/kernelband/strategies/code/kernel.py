@@ -151,7 +151,9 @@ class KernelView:
 
     def is_id(self, node: ast.AST) -> bool:
         """Whether it asks for the program's id along an axis, of the language or of a helper that asks it."""
-        return self.tl(node) == "program_id" or (isinstance(node, ast.Call) and bool(self.wrapped) and ast.unparse(node.func) in self.wrapped)
+        return self.tl(node) == "program_id" or (
+            isinstance(node, ast.Call) and bool(self.wrapped) and ast.unparse(node.func) in self.wrapped
+        )
 
     @cached_property
     def ids(self) -> tuple[ast.Call, ...]:

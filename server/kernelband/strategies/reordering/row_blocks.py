@@ -71,7 +71,9 @@ def _block(view: View) -> str | None:
     for node in kernel.nodes:
         if isinstance(node, ast.For | ast.Subscript) or (isinstance(node, ast.If | ast.IfExp) and not compile_time(kernel, node.test)):
             return None
-        if isinstance(node, ast.Call) and not (kernel.is_id(node) or kernel.tl(node) in ("load", "store", "arange") or _computes(view, node)):
+        if isinstance(node, ast.Call) and not (
+            kernel.is_id(node) or kernel.tl(node) in ("load", "store", "arange") or _computes(view, node)
+        ):
             return None
     accesses = kernel.accesses()
     complete = len(accesses) == len(kernel.calls({"load", "store"}))
