@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.strategies.test_split_results import compare
-from tests.unit.strategies.split_samples import SPLITS
+from tests.e2e.strategies.test_split_results import SAMPLES, compare
 
 pytestmark = [
     pytest.mark.gpu,
@@ -18,7 +17,7 @@ pytestmark = [
 PYTHON = os.environ.get("KERNELBAND_TEST_WORKER", sys.executable)
 
 
-@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_equal_results(name, tmp_path):
     told = compare(name, tmp_path, "cuda", PYTHON)
     assert told.pop("broken") is not None

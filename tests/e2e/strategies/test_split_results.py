@@ -6,20 +6,24 @@ import pytest
 
 from tests.e2e.strategies.comparing import PYTHON, differences
 from tests.unit.strategies.samples import made_by, program_of
-from tests.unit.strategies.split_samples import SPLITS, captured
+from tests.unit.strategies.machine_samples import MACHINES
+from tests.unit.strategies.split_samples import SPLITS
+
+
+SAMPLES = {**SPLITS, **MACHINES}
 
 
 def compare(name, tmp_path, device="cpu", python=PYTHON):
     """Of the broken text and each proposal, what differs from the original's results."""
-    split = SPLITS[name]
+    split = SAMPLES[name]
     program = program_of(split.text, tmp_path, f"{name}.py")
-    proposals = made_by(split.move, program, captured(name, program))
+    proposals = made_by(split.move, program, split.captured(program))
     assert proposals
     texts = [split.text, split.text.replace(*split.broken), *(p.patch.apply(program.texts)[program.kernel.place.path] for p in proposals)]
     return dict(zip(["broken", *(p.key for p in proposals)], differences(texts, device, python)[1:], strict=True))
 
 
-@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_equal_results(name, tmp_path):
     told = compare(name, tmp_path)
     assert told.pop("broken") is not None

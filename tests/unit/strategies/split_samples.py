@@ -29,6 +29,11 @@ class Split:
     scalars: dict[str, Any]
     tensors: dict[str, tuple[list[int], str]]
 
+    def captured(self, program: Program, **more: Any) -> Facts:
+        """What a capture at everyday sizes gives."""
+        given = (self.grid, self.constants, self.scalars, self.tensors)
+        return facts(launch(program, *given), device=more.pop("device", H200), **more)
+
 
 CONVOLUTION = (
     HEAD
@@ -246,7 +251,5 @@ SPLITS = {
 
 
 def captured(name: str, program: Program, **more: Any) -> Facts:
-    """What a capture at everyday sizes gives."""
-    split = SPLITS[name]
-    given = (split.grid, split.constants, split.scalars, split.tensors)
-    return facts(launch(program, *given), device=more.pop("device", H200), **more)
+    """Of a sample by its name."""
+    return SPLITS[name].captured(program, **more)

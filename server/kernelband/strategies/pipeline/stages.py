@@ -12,7 +12,6 @@ from kernelband.strategies.code.aliasing import apart
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.pipeline.loops import NAME, hints, lines, load_loops
 
-
 SHALLOW = (2, 3, 4, 5)
 DEEP = (8, 16)  # for a loop whose few bytes are waited for at each iteration, one recurrence step after the other
 DEEP_BYTES = 65536  # of shared memory that all stages may take

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.kernel import ATOMICS
+from kernelband.strategies.code import At, LaunchView
 from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.module import FunctionNode, Module
@@ -48,7 +47,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         yield at.proposal(
             {"times": times},
             edits,
-            "reassociates" if view.kernel.calls(ATOMICS) else view.summation(),
+            "reassociates",  # what programs leave of a sum each, the host function adds up
             f"{each * times} programs for each multiprocessor instead of {each}: the host function counts each {times} times.",
             f"{max(programs)} programs of {view.option('num_warps', 4)} warps are few for {multiprocessors} multiprocessors: "
             "while one waits for memory, another can compute.",

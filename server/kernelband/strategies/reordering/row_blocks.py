@@ -47,7 +47,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             warps = min(max(part // (32 * elements), 1), MOST_WARPS)
             yield at.proposal(
                 {"block": part, "num_warps": warps},
-                _edits(view, launch, axis, block, part, warps),
+                _edits(view, launch, block, part, axis=axis, warps=warps),
                 "exact",
                 f"A row's {block} elements go to programs of {part} each (grid axis {axis}); num_warps is {warps}.",
                 f"Nothing ties the elements of a row together, and a block of {widest} is {widest / (32 * present):g} for each thread of a "
@@ -92,7 +92,7 @@ def _computes(view: View, call: ast.Call) -> bool:
     return method or (isinstance(call.func, ast.Name) and call.func.id == "float") or is_elementwise(view, call)
 
 
-def _edits(view: View, launch: LaunchView, axis: int, block: str, part: int, warps: int) -> Edits | None:
+def _edits(view: View, launch: LaunchView, block: str, part: int, *, axis: int, warps: int) -> Edits | None:
     kernel, module = view.kernel, view.kernel.module
     name = kernel.free_name("PART")
     added = module.add_parameters(kernel.node, [(f"{name}: {kernel.language}.constexpr", "1")])

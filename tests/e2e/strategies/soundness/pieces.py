@@ -81,6 +81,7 @@ class Draft:
     sides: list[tuple[str, str | None]] = field(factory=list)  # of the grid: a size, and the block that it is divided by
     product: bool = False  # all sides in one
     style: str = ""  # how numbers are written: "literal", "variable", "meta", "module", "tuned"
+    tuned_warps: bool = False  # autotuned, by warps alone
     options: list[str] = field(factory=list)
     default: int = 0  # of the last constant
     between: list[str] = field(factory=list)  # lines between the grid and the launch
@@ -105,6 +106,8 @@ class Draft:
         if self.style == "tuned":
             items = ", ".join(f'"{n}": {v}' for n, v in self.blocks.items())
             tuned = f"@triton.autotune(configs=[triton.Config({{{items}}}, num_warps=2)], key=[])\n"
+        if self.tuned_warps:
+            tuned = "@triton.autotune(configs=[triton.Config({}, num_warps=n) for n in (2, 4)], key=[])\n"
         return f"{tuned}@triton.jit\ndef {name or self.kernel}({', '.join(parameters)}):\n{rows}"
 
     def launch(self) -> tuple[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.e2e.strategies.soundness import elements, loops, products, rows, walks
+from tests.e2e.strategies.soundness import elements, loops, machines, products, rows, walks
 from tests.e2e.strategies.soundness.pieces import Pick, Sample
 
 FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
@@ -32,7 +32,11 @@ FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
 
 
 #: In the place of another in every second turn.
-OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {rows.columns: walks.carried}
+OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {
+    rows.columns: walks.carried,
+    elements.heads: machines.counted,
+    elements.table: machines.gates,
+}
 
 
 def generate(seed: int) -> Sample:

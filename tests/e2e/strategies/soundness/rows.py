@@ -72,6 +72,7 @@ def block(pick: Pick) -> Sample:
     draft.blocks["BLOCK"] = pick.of("triton.next_power_of_2(cols)", "1 << (cols - 1).bit_length()", "max(16, triton.next_power_of_2(cols))")
     draft.sides.append(("rows", None))
     draft.style = pick.of("literal", "variable")
+    draft.tuned_warps = wide and strided
     first = "tl.program_id(0)" + (".to(tl.int64)" if wide else "")
     if walk == "one":
         draft.body += [f"row = {first}", *inside]
