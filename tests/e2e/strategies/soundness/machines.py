@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.strategies.soundness.pieces import Draft, Pick, Sample, finished
 
+PLACE = "@triton.jit\ndef place(axis):\n    return tl.program_id(axis).to(tl.int64)\n"
 COUNT = "def get_sm_count():\n    return 3\n"
 
 
@@ -17,7 +18,9 @@ def gates(pick: Pick) -> Sample:
     draft.host.append("out = x" if onto else "out = torch.empty_like(x)")
     draft.passed += [("out_ptr", "out"), ("cols", "cols")]
     length = "cols" if style != "length" else "cols - 1"
-    ids = pick.of("row = tl.program_id(0)", "row = tl.program_id(0).to(tl.int64)")
+    ids = pick.of("row = tl.program_id(0)", "row = tl.program_id(0).to(tl.int64)", "row = place(0)")
+    if "place" in ids:
+        draft.helpers.append(PLACE)
     draft.body += [ids, "c = tl.arange(0, BLOCK)", f"mask = c < {length}"]
     if style == "behind":
         draft.body.append("x = tl.load(x_ptr + row * cols + c + 1, mask=c + 1 < cols, other=0.0)")
