@@ -188,7 +188,7 @@ def test_the_same_program_gives_the_same_cases_and_code(box: server.Sshd, worker
             with Executor(worker, "cpu", "cpu", session=session) as executor:
                 entry = {"kind": "callable", "module": "vector_add", "path": file, "name": ENTRY}
                 kernel = {"module": "vector_add", "path": file, "qualname": KERNEL}
-                # No neighbours, and one input set: how many of them there is time for hangs on the machine, and on who else is at work on it.
+                # No neighbours, and one input set: how many there is time for hangs on the machine, and on who else is at work there.
                 limits = {"seconds": 60, "distinct_cases": 4, "input_sets": 1, "programs": 8, "neighbours": False}
                 captured = executor.call("capture", {"entry": entry, "kernel": kernel, "hosts": [], **limits}, 400)
                 cases = [case["id"] for case in captured["cases"]]
