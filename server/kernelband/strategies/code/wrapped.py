@@ -49,9 +49,9 @@ def _calls_of(module: Module, node: FunctionNode, name: str, path: str) -> Itera
         match call.func:
             case ast.Name(id=called):
                 here = path == module.path and called == name and called not in module.imported
-                dotted = [] if here else [*origins(module.parents, call.func, frozenset())]
+                dotted = [] if here else [*origins(module.parents, call.func, frozenset[str]())]
             case ast.Attribute(attr=called) if called == name:
-                here, dotted = False, [*origins(module.parents, call.func, frozenset())]
+                here, dotted = False, [*origins(module.parents, call.func, frozenset[str]())]
             case _:
                 continue
         if here or (dotted and all(d.split(".")[-2:] == [Path(path).stem, name] for d in dotted)):
