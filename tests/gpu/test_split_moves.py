@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.strategies.test_split_results import SAMPLES, compare
+from tests.e2e.strategies.test_split_results import compare
+from tests.unit.strategies.machine_samples import SAMPLES
 
 pytestmark = [
     pytest.mark.gpu,

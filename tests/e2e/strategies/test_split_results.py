@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.strategies.comparing import PYTHON, differences
-from tests.unit.strategies.machine_samples import MACHINES
+from tests.unit.strategies.machine_samples import SAMPLES
 from tests.unit.strategies.samples import made_by, program_of
-from tests.unit.strategies.split_samples import SPLITS
-
-SAMPLES = {**SPLITS, **MACHINES}
 
 
 def compare(name, tmp_path, device="cpu", python=PYTHON):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.strategies.order_samples import HEAD
-from tests.unit.strategies.split_samples import Split
+from tests.unit.strategies.split_samples import SPLITS, Split
 
 NORM_BACKWARD = (
     HEAD
@@ -147,3 +147,4 @@ MACHINES = {
         dict.fromkeys(("x", "p"), ([131072, 128], "float32")),
     ),
 }
+SAMPLES = {**SPLITS, **MACHINES}

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
-from tests.unit.strategies.machine_samples import MACHINES
+from tests.unit.strategies.machine_samples import MACHINES, SAMPLES
 from tests.unit.strategies.samples import again, made_by, program_of
 from tests.unit.strategies.test_edits import changed
-from tests.unit.strategies.test_formatting import TOGETHER, spoil
-
-
-def found(name, tmp_path, text=None, **changes):
-    program = program_of(text or MACHINES[name].text, tmp_path)
-    known = MACHINES[name].captured(program)
-    known.cases[0]["launches"][0].update(changes)
-    return program, made_by(MACHINES[name].move, program, known)
-
+from tests.unit.strategies.test_splits import found
 
 GOLDEN = {
     "norm_backward": """\
@@ -53,17 +43,6 @@ GOLDEN = {
 def test_golden_edit(name, tmp_path):
     program, proposals = found(name, tmp_path)
     assert "\n".join(changed(program, proposals[0])) == GOLDEN[name]
-
-
-@pytest.mark.parametrize("ways", TOGETHER, ids=", ".join)
-@pytest.mark.parametrize("name", MACHINES)
-def test_formatting_does_not_matter(name, ways, tmp_path):
-    program, plain = found(name, tmp_path)
-    spoiled, proposals = found(name, tmp_path, spoil(program.texts[program.kernel.place.path], ways))
-    assert [p.key for p in proposals] == [p.key for p in plain]
-    for proposal in proposals:
-        for after in proposal.patch.apply(spoiled.texts).values():
-            ast.parse(after)
 
 
 ONCE = "programs = get_sm_count(x)"
@@ -165,6 +144,24 @@ def test_without_an_end_all_of_the_block_is_dealt_out(tmp_path):
     assert any("triton.cdiv(size, 2048)" in line for line in changed(program, proposals[0]))
 
 
+GRID = "    gelu_kernel[(n_rows,)]("
+
+
+@pytest.mark.parametrize(("between", "offered"), [("", True), ("    n_cols = n_cols * 2\n", False), ("    size = 2 * size\n", False)])
+def test_the_grid_must_know_how_long_the_row_is_at_the_launch(between, offered, tmp_path):
+    text = MACHINES["gelu"].text.replace(GRID, f"    grid = (n_rows,)\n{between}    gelu_kernel[grid](")
+    program, proposals = found("gelu", tmp_path, text)
+    changes = [line for p in proposals for line in changed(program, p)]
+    assert any("min(size, n_cols)" in line for line in changes) == offered
+    assert bool(proposals) == ("size" not in between)
+
+
+def test_a_block_that_is_known_behind_the_grid_only(tmp_path):
+    size = "    size = triton.next_power_of_2(n_cols)\n"
+    text = MACHINES["gelu"].text.replace(size, "").replace(GRID, f"    grid = (n_rows,)\n{size}    gelu_kernel[grid](")
+    assert not found("gelu", tmp_path, text)[1]
+
+
 def test_short_rows_stay_whole(tmp_path):
     assert not found("gelu", tmp_path, constants={"BLOCK": 512})[1]
 
@@ -192,11 +189,18 @@ def test_a_helper_that_does_more_than_ask_for_the_id(why, tmp_path):
     assert not found("tuned_rows", tmp_path, MACHINES["tuned_rows"].text.replace(old, new))[1]
 
 
-def test_ids_behind_helpers_keep_their_order(tmp_path):
+@pytest.mark.parametrize("helper", [False, True])
+def test_ids_behind_helpers_keep_their_order(helper, tmp_path):
     """``tl.program_id(...)`` in the helper's place would have another type, and its products fewer bits."""
-    program, _ = found("tuned_rows", tmp_path)
-    known = MACHINES["tuned_rows"].captured(program)
-    assert not [p for move in ("swap_axes", "persistent_rows", "heavy_first") for p in made_by(move, program, known)]
+    text = SAMPLES["convolution"].text
+    if helper:
+        number = "@triton.jit\ndef number(axis):\n    return tl.program_id(axis).to(tl.int64)\n\n\n@triton.jit"
+        text = text.replace("tl.program_id(", "number(").replace("@triton.jit", number, 1)
+    program, splits = found("convolution", tmp_path, text)
+    known = SAMPLES["convolution"].captured(program)
+    known.cases[0]["launches"][0].update(grid=[2000, 8, 1])
+    assert bool(made_by("swap_axes", program, known)) != helper
+    assert splits, "an axis more changes none that are there"
 
 
 def test_a_recurrence_of_few_bytes_is_loaded_far_ahead(tmp_path):

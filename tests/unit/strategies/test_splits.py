@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from tests.unit.strategies.machine_samples import SAMPLES
 from tests.unit.strategies.samples import again, made_by, program_of
 from tests.unit.strategies.split_samples import CONVOLUTION, SPLITS, captured
 from tests.unit.strategies.test_edits import changed
@@ -13,10 +14,10 @@ from tests.unit.strategies.test_formatting import TOGETHER, spoil
 
 
 def found(name, tmp_path, text=None, **changes):
-    program = program_of(text or SPLITS[name].text, tmp_path)
-    known = captured(name, program)
+    program = program_of(text or SAMPLES[name].text, tmp_path)
+    known = SAMPLES[name].captured(program)
     known.cases[0]["launches"][0].update(changes)
-    return program, made_by(SPLITS[name].move, program, known)
+    return program, made_by(SAMPLES[name].move, program, known)
 
 
 GOLDEN = {
@@ -120,9 +121,9 @@ def test_an_output_of_which_not_all_may_be_written_begins_with_zeros(tmp_path):
 
 
 @pytest.mark.parametrize("ways", TOGETHER, ids=", ".join)
-@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_formatting_does_not_matter(name, ways, tmp_path):
-    """The same splits are found in text with other line ends, tabs, comments everywhere, another alias; all that they make parses."""
+    """The same edits are found in text with other line ends, tabs, comments everywhere, another alias; all that they make parses."""
     program, plain = found(name, tmp_path)
     spoiled, proposals = found(name, tmp_path, spoil(program.texts[program.kernel.place.path], ways))
     assert [p.key for p in proposals] == [p.key for p in plain]

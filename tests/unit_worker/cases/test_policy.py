@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelband_worker.cases import policy, seeds
+from kernelband_worker.cases.replay import ReplayCase
+from kernelband_worker.cases.store import StorageRecord, StoredCase, TreeRecord
 
 
 def test_kinds_are_told_apart():
@@ -82,3 +86,14 @@ def test_seeds_of_the_entry_are_shifted_and_put_back():
         third = values()
     assert all(len({a, b, c}) == 3 for a, b, c in zip(first, second, third, strict=True))
     assert (torch.manual_seed, torch.Generator, random.seed) == before
+
+
+@pytest.mark.parametrize(("role", "device"), [("gpu", "cuda:0"), ("cpu", "cpu")])
+def test_further_sets_are_drawn_where_they_are_needed(role, device, monkeypatch):
+    fit = {"kind": "normal", "low": -2.0, "high": 2.0, "mean": 0.0, "spread": 1.0, "zeros": 0.0, "dtype": "float32"}
+    drawn = []
+    monkeypatch.setattr(policy, "draw", lambda how, size, seed, where: drawn.append((how, size, where)))
+    record = StorageRecord("digest", 64, "cuda:0", fit)
+    stored = StoredCase({"id": "c", "tensors": []}, [TreeRecord("tree", [record]), TreeRecord("tree", [record])], [])
+    ReplayCase(SimpleNamespace(role=role, session={"seed": 1}), None, stored).content(1, 0)
+    assert drawn == [(fit, 64, device)]

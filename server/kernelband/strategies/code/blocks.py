@@ -84,7 +84,7 @@ def memory(kernel: KernelView, statements: Iterable[ast.AST]) -> Memory:
         elif name in OPAQUE:
             opaque = True
         elif name is None and isinstance(call.func, ast.Name):
-            opaque |= call.func.id not in PURE_BUILTINS
+            opaque |= call.func.id not in PURE_BUILTINS and not kernel.is_id(call)
         elif name is None and isinstance(call.func, ast.Attribute):
             loads |= call.func.attr in ("load", "gather")
             stores |= call.func.attr in ("store", "scatter") or call.func.attr.startswith("atomic")

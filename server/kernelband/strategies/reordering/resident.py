@@ -17,9 +17,9 @@ from kernelband.strategies.reordering.ids import NAME, waits
 
 TIMES = (2, 4, 8)
 MOST = 16  # programs for each multiprocessor: 2,048 threads are 64 warps
-#: What torch's and Triton's drivers call it, and helpers that ask them.
+#: What helpers that ask a driver are called: ``get_sm_count``, ``num_sms``; ``sm`` alone may be anything.
 COUNT = re.compile(r"(?i)^(get_?)?(num_?|n_?)?(sms?|(multi_?processors?))(_?(count|num))?$")
-ALONE = re.compile(r"(?i)^(get_?)?sm$")  # of anything
+ALONE = re.compile(r"(?i)^(get_?)?sm$")
 
 
 class ResidentPrograms:

@@ -97,7 +97,7 @@ def _edits(view: View, launch: LaunchView, block: str, part: int, *, axis: int, 
     name = kernel.free_name("PART")
     added = module.add_parameters(kernel.node, [(f"{name}: {kernel.language}.constexpr", "1")])
     triton, whole = module_alias(launch.module.tree, "triton"), launch.arguments.get(block)
-    if added is None or triton is None or whole is None:
+    if added is None or triton is None or whole is None or not _known_at_grid(launch, whole):
         return None
     part_of = f"{kernel.language}.program_id({axis}) * {name} + {kernel.language}.arange(0, {name})"
     edits: Edits = [(module.path, e) for e in added]
@@ -106,12 +106,20 @@ def _edits(view: View, launch: LaunchView, block: str, part: int, *, axis: int, 
         edits.append((module.path, module.replace(call, part_of if alone else f"({part_of})")))
     length = _length(kernel)
     elements = launch.module.code(whole)
-    if length is not None and length in launch.arguments and launch.unchanged(launch.arguments[length]):
+    if length is not None and length in launch.arguments and _known_at_grid(launch, launch.arguments[length]):
         elements = f"min({elements}, {launch.module.code(launch.arguments[length])})"  # what lies past the row's end does nothing
     sides = ", ".join(launch.module.code(s) for s in launch.sides() or [])
     edits.append((launch.module.path, launch.module.replace(launch.grid, f"({sides}, {triton}.cdiv({elements}, {part}))")))
     passed = launch.pass_also([f"{name}={part}"], warps)
     return None if passed is None else edits + passed
+
+
+def _known_at_grid(launch: LaunchView, argument: ast.expr) -> bool:
+    """What is passed has the same value where the grid is made: there, or before it, its names were bound for the last time."""
+    if launch.meta is not None or launch.grid in set(ast.walk(launch.call)):
+        return True
+    names = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
+    return all(bound.lineno < launch.grid.lineno for name in names for bound in launch.bindings(name))
 
 
 def _length(kernel: KernelView) -> str | None:
