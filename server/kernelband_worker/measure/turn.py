@@ -11,7 +11,7 @@ import gc
 import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Tuple, cast
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Set, Tuple, cast
 
 import torch
 
@@ -19,7 +19,7 @@ from kernelband_worker.cases import effects
 from kernelband_worker.cases.expected import describe_output, named_inputs
 from kernelband_worker.cases.names import leaves
 from kernelband_worker.cases.replay import SETTLED, Prepared, ReplayCase, open_case
-from kernelband_worker.cases.store import HIDDEN, open_store
+from kernelband_worker.cases.store import open_store
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.errors import OperationFailed
 from kernelband_worker.launches import observe
@@ -139,6 +139,7 @@ def call_once(state: State, case_id: str, variant: Optional[str]) -> None:
     """
     with _measuring(state, variant) as bench:
         calls = _calls(state, case_id, variant, "prepare")
+        _choose(state, calls)
         for buffer in range(len(calls.contents.buffers)):
             calls.call(calls.next(buffer))
             bench.device.synchronize()  # an error belongs to the call that made it
@@ -292,11 +293,17 @@ def _calls(state: State, case_id: str, variant: Optional[str], seed: str, chance
 
 
 def _choose(state: State, calls: _Calls) -> None:
-    """On a hidden case, where no tuner has been, an autotuned version runs with its choice for the nearest timing case: it isn't tuned."""
+    """Where no tuner has been, at other sizes than the timing cases' and on hidden cases, an autotuned version runs with its choice for the
+    nearest timing case: it isn't tuned. One call does it, which the tuner remembers.
+    """
     replay, variant = calls.contents.replay, calls.variant
-    if state.role == "gpu" and replay.case["role"] == HIDDEN and state.kept.get(SETTLED, {}).get(variant):
-        with observe(state, lambda _event: None, configs=replay.choices(variant)):
-            calls.untimed()
+    settled = state.kept.get(SETTLED, {}).get(variant) if state.role == "gpu" else None
+    chosen: Set[Tuple[str, Optional[str]]] = state.kept.setdefault("chosen", set())
+    if not settled or replay.case["id"] in settled or (replay.case["id"], variant) in chosen:
+        return
+    chosen.add((replay.case["id"], variant))
+    with observe(state, lambda _event: None, configs=replay.choices(variant)):
+        calls.untimed()
 
 
 def _run(state: State) -> ContextManager[None]:

@@ -117,8 +117,8 @@ class Executor:
     def time(self, variant, ids=None):
         return time(self.state, {"variant": variant, "cases": ids or self.ids("time"), "pairs": 5, "warmup_s": 0.0})
 
-    def prepare(self, variant):
-        return prepare(self.state, {"variant": variant, "cases": self.ids("time")})
+    def prepare(self, variant, role="time"):
+        return prepare(self.state, {"variant": variant, "cases": self.ids(role)})
 
     def open(self, case):
         return prepare(self.state, {"open": case})

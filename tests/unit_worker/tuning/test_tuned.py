@@ -124,6 +124,18 @@ def test_in_the_final_a_configuration_that_the_original_does_not_have_says_nothi
     assert by_size(process, None) == {2048: 64, 4096: 256}
 
 
+def test_in_the_final_nothing_is_tuned_at_other_sizes(start):
+    process = start("all")
+    variant = process.variant(*EDITED)
+    process.prepare(variant)
+    process.prepare(None)
+    tuned = process.timed
+    for one in (variant, None):
+        process.prepare(one, "check")
+        assert {case: process.choice(one, case) for case in process.ids("check")} == dict.fromkeys(process.ids("check"), 256)
+    assert process.timed == tuned
+
+
 def test_a_variant_that_fails_in_its_first_call_is_a_result(start):
     executor = start()
     found = executor.check(executor.variant(*FAILS), "check", "time")["cases"]
