@@ -167,13 +167,14 @@ class _Final:
             self.hidden.room.leave()
             return
         tuned = [self.originals[0], *(f.rooms[0] for f in self.finalists)] if is_autotuned(self.judge.task) else []
-        self.crew.together([room.warm for room in (*tuned, *(f.checks for f in self.finalists))])  # all others start beside the checks
+        first, wait = (*tuned, *(f.checks for f in self.finalists)), [f.proof for f in self.finalists if must_prove(self.judge, f)]
+        self.crew.together([partial(self._warm, room) for room in first])  # all others start beside the checks
         if tuned:
             self._tune()
-        others = [*(room for house in self.houses for room in house), *(f.proof for f in self.finalists if must_prove(self.judge, f))]
+        others = [partial(self._warm, room) for house in self.houses for room in house]
         own = [partial(self._prepare_original, r) for r in self.originals]
         checks = [partial(self._check, f) for f in self._left()]
-        self.crew.together([*checks, partial(self._hide, alone=False), *own, *(r.warm for r in others)])
+        self.crew.together([*checks, partial(self._hide, alone=False), *own, *others, *(room.warm for room in wait)])
         for finalist in self.finalists:
             if finalist.result is not None and finalist.result.fault == "oom":  # perhaps for want of what the others took
                 finalist.result = None
@@ -181,6 +182,9 @@ class _Final:
                 self._crowded(finalist)
         self._hide()
         self.crew.together([self.hidden.room.leave, *(f.checks.leave for f in self.finalists)])  # and lets its memory go
+
+    def _warm(self, room: Room) -> None:
+        room.warm(self.judge.task.timed()[0]["id"], self.judge.gpu)
 
     def _tune(self) -> None:
         """Tuners choose alone on the GPU: those of the finalists first, then the original's, among that and what it had."""

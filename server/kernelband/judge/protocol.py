@@ -39,6 +39,7 @@ class Settings:
     entry_s: float = 60.0
     least_deadline_s: float = 10.0
     start_s: float = 30.0  # where a process may have to begin anew, or what it runs be compiled
+    import_s: float = 120.0  # of a program that is large
     starts_at_once: int = 16  # of the final's processes, before anything is measured: importing torch takes seconds, mostly of waiting
     pauses_s: tuple[float, ...] = (5.0, 15.0, 30.0)  # before a final that ran out of memory begins again: another run's may end meanwhile
     crowd_share: float = 0.25  # of the GPU's memory, that what the final's processes do at once may take

@@ -57,10 +57,14 @@ class Room:
             raise
         return executor
 
-    def warm(self) -> None:
-        """Starts the process ahead of its first use. What goes wrong here goes wrong again there, where it is dealt with."""
+    def warm(self, program: str | None = None, lock: str | None = None) -> None:
+        """Starts the process ahead of its first use, and imports the program of that case: of a large project that takes 10 s and more,
+        which all processes then do at once. What goes wrong here goes wrong again there, where it is dealt with.
+        """
         with suppress(KernelBandError):
-            self.enter()
+            executor = self.enter()
+            if program is not None:
+                executor.call("prepare", {"cases": [], "open": program}, self.settings.import_s, lock, shared=True)
 
     def prepare(self, variant: str | None, cases: Sequence[str], deadline_s: float, lock: str | None, *, shared: bool) -> None:
         """Everything that a first timed call would wait for; ``shared``: beside other rooms that do the same.

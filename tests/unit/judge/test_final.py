@@ -188,7 +188,7 @@ def test_the_lock_is_held_whenever_the_gpu_works_and_alone_when_it_measures():
     alone = {"turn", "survey", "referee", "reveal"}
     for executor in pool.made.values():
         for (operation, params, _, lock), shared in zip(executor.calls, executor.shared, strict=True):
-            begins = operation == "prepare" and not params["cases"]
+            begins = operation == "prepare" and not params["cases"] and "open" not in params
             assert lock == (None if begins else "GPU-1")
             assert shared == (not begins and operation not in alone)
 
@@ -205,6 +205,13 @@ def test_everything_is_prepared_before_anything_is_measured():
         assert pool.made[name].calls[0][1] == {"cases": [], "share": pytest.approx(0.25 / 15)}
     measured = [x for x in pool.log if x[0] == "turn"]
     assert measured == [("turn", "begin"), ("turn", "end")] * (len(measured) // 2)
+
+
+def test_the_program_is_imported_ahead_where_it_is_checked_and_where_finalists_are_timed():
+    pool = Pool({"a": 1.3}, **{"check-0": {"prepare": lambda params: died() if "open" in params else {}}})
+    assert final(judge(), pool, [candidate("a")]).verdicts[0].result.verified  # what goes wrong then goes wrong again where it matters
+    opened = {name for name, calls in pool.asked("prepare", "").items() if any(params.get("open") == "c1" for params in calls)}
+    assert opened == {"check-0", *(f"final-0-{process}" for process in range(5))}
 
 
 def together(count, answer):
@@ -228,7 +235,8 @@ def test_checks_and_proofs_run_side_by_side():
 def test_all_processes_but_that_of_the_check_start_at_once():
     clean = SimulatedExecutor({})
     starting = together(12, clean.prepare)
-    scripts = {"*": {"prepare": lambda params: clean.prepare(params) if params["cases"] else starting(params)}, "check-0": {}}
+    begins = {"prepare": lambda params: clean.prepare(params) if params["cases"] or "open" in params else starting(params)}
+    scripts = {"*": begins, "check-0": {}}
     assert final(judge(), Pool({"v": 1.3}, **scripts), [candidate()]).verdicts[0].result.verified
 
 
@@ -246,7 +254,8 @@ def test_tuners_choose_alone_and_that_of_the_original_last():
     assert worked[:3] == [("final-0-0", "prepare", "a"), ("final-1-0", "prepare", "b"), ("original-0", "prepare", None)]
     for name, _, _ in worked[:3]:
         executor = pool.made[name]
-        assert next(shared for call, shared in zip(executor.calls, executor.shared, strict=True) if call[3] == "GPU-1") is False
+        calls = zip(executor.calls, executor.shared, strict=True)
+        assert next(shared for call, shared in calls if call[3] == "GPU-1" and "open" not in call[1]) is False
     assert all(True in pool.made[name].shared for name in ("check-0", "check-1"))  # all else goes on side by side
 
 
