@@ -166,7 +166,7 @@ class Resize:
     def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
         for dim, size in enumerate(tensor.shape):
             if size == self.before:
-                tensor = tensor.index_select(dim, torch.arange(self.after) % size)
+                tensor = tensor.index_select(dim, torch.arange(self.after, device=tensor.device) % size)
         return tensor
 
     def bytes(self, case: Dict[str, Any]) -> int:
@@ -185,7 +185,7 @@ class Spread:
     def __call__(self, tensor: torch.Tensor, index: int) -> torch.Tensor:  # noqa: ARG002
         if tensor.dim() < 2:
             return tensor
-        wide = torch.zeros(*tensor.shape[:-1], tensor.shape[-1] + 8, dtype=tensor.dtype)
+        wide = torch.zeros(*tensor.shape[:-1], tensor.shape[-1] + 8, dtype=tensor.dtype, device=tensor.device)
         wide[..., : tensor.shape[-1]] = tensor
         return wide[..., : tensor.shape[-1]]
 
@@ -200,7 +200,7 @@ class Shift:
         if tensor.numel() == 0 or not all(tensor.stride()):
             return tensor
         length = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride()))
-        memory = torch.zeros(length + 1, dtype=tensor.dtype)
+        memory = torch.zeros(length + 1, dtype=tensor.dtype, device=tensor.device)
         return memory.as_strided(tensor.shape, tensor.stride(), 1).copy_(tensor)
 
     def number(self, value: int) -> int:
@@ -239,13 +239,19 @@ def _rewrite(value: Any, change: Change, numbers: Dict[int, int]) -> Any:
     return type(value)(_rewrite(v, change, numbers) for v in value)
 
 
-def varied(state: State, store: Store, origin: StoredCase, label: str, change: Change) -> Optional[StoredCase]:
-    """The case with other tensors and whole numbers, its contents in the store, its record not. None where nothing changes, it would need
-    far more memory, or its tree can't be changed.
+#: A tree as ``arguments.dump`` gives it.
+Dumped = Tuple[bytes, Storages, List[torch.Tensor]]
+
+
+def varied(state: State, store: Store, origin: StoredCase, change: Change) -> Optional[Dumped]:
+    """The tree of a case with other tensors and whole numbers, on the GPU where there is one: the host takes seconds for what is large.
+    None where nothing changes or it can't be changed.
     """
     record = origin.sets[0]
     replay = open_case(state, origin.case["id"])
     content = [replay.content(0, number) for number in range(len(record.storages))]
+    if state.role == "gpu":
+        content = [storage.to(known.device) for storage, known in zip(content, record.storages)]
     tree, given = arguments.load(store.get(record.tree), content, replay.modules(None))
     numbers = {id(tensor): number for number, tensor in enumerate(given)}
     changed = {
@@ -254,19 +260,15 @@ def varied(state: State, store: Store, origin: StoredCase, label: str, change: C
         "kwargs": _rewrite(tree["kwargs"], change, numbers),
     }
     try:
-        pickled, storages, tensors = arguments.dump(changed)
+        dumped = arguments.dump(changed)
     except NotReplayable:  # a grid of a bare launch that names the size, say
         return None
-    after = [[list(t.shape), list(t.stride()), t.storage_offset()] for t in tensors]
-    if after == [[f["shape"], f["stride"], f["offset"]] for f in origin.case["tensors"]]:
-        return None
-    return made_of(store, origin, label, (pickled, storages, tensors), origin.case["tensors"])
+    after = [[list(t.shape), list(t.stride()), t.storage_offset()] for t in dumped[2]]
+    return None if after == [[f["shape"], f["stride"], f["offset"]] for f in origin.case["tensors"]] else dumped
 
 
-def made_of(
-    store: Store, origin: StoredCase, label: str, dumped: Tuple[bytes, Storages, List[torch.Tensor]], named: List[Dict[str, Any]]
-) -> StoredCase:
-    """A case like another one with the tree that ``arguments.dump`` gave, its contents in the store, its record not. ``named``: what the
+def made_of(store: Store, origin: StoredCase, label: str, dumped: Dumped, named: List[Dict[str, Any]], *, keep: bool = True) -> StoredCase:
+    """A case like another one with that tree, its record not in the store; its contents are, if they are to be kept. ``named``: what the
     other case says of each of the tree's tensors.
     """
     pickled, storages, tensors = dumped
@@ -275,7 +277,9 @@ def made_of(
     for mine, theirs in zip(described, named):
         mine.update(name=theirs["name"], device=theirs["device"], mutated=theirs["mutated"])
     devices = {mine["storage"]: mine["device"] for mine in described}
-    records = [StorageRecord(store.put_tensor(view), view.numel(), devices[number]) for number, view in enumerate(storages.views)]
+    records = [
+        StorageRecord(store.put_tensor(view) if keep else "", view.numel(), devices[number]) for number, view in enumerate(storages.views)
+    ]
     case: Dict[str, Any] = {
         **origin.case,
         "id": facts.digest([origin.case["id"], label])[:16],
@@ -298,9 +302,10 @@ def made_of(
 def _make(
     state: State, store: Store, origin: StoredCase, label: str, *, change: Change, programs: int, own: Faults
 ) -> Optional[StoredCase]:
-    made = varied(state, store, origin, label, change)
-    if made is None:
+    dumped = varied(state, store, origin, change)
+    if dumped is None:
         return None
+    made = made_of(store, origin, label, dumped, origin.case["tensors"])
     case = made.case
     store.save(made)
     verdict = verify.verify(state, store, open_case(state, case["id"]), None, programs)

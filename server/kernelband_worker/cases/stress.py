@@ -90,7 +90,11 @@ def stresses(state: State, replay: ReplayCase, among: Sequence[ReplayCase], shel
         if len(used) >= most:
             yield Stress(case, candidate.name, None, "no time")
             continue
-        made = candidate.make()
+        try:
+            made = candidate.make()
+        except torch.cuda.OutOfMemoryError:
+            yield Stress(case, candidate.name, None, "no memory")
+            continue
         if made is None:
             continue
         why = _tried(state, made, shelf, programs, base, same_sizes=candidate.same_sizes)
@@ -100,7 +104,7 @@ def stresses(state: State, replay: ReplayCase, among: Sequence[ReplayCase], shel
             yield Stress(case, candidate.name, made)
         elif not candidate.axes:  # most of those are nonsense, and no loss
             yield Stress(case, candidate.name, None, why)
-        if isinstance(made, Stressed):
+        if isinstance(made, (Stressed, Resized)):
             made.forget()
 
 
@@ -145,13 +149,16 @@ def _candidates(state: State, store: Store, replay: ReplayCase, zone_bytes: int,
 def _resized(
     state: State, store: Store, replay: ReplayCase, name: str, *, change: neighbours.Change, zone_bytes: int
 ) -> Optional[ReplayCase]:
-    made = neighbours.varied(state, store, replay.stored, name, change)
-    if made is None or made.case["id"] in store.ids():  # capture made it
+    dumped = neighbours.varied(state, store, replay.stored, change)
+    if dumped is None:
+        return None
+    made = neighbours.made_of(store, replay.stored, name, dumped, replay.case["tensors"], keep=False)
+    if made.case["id"] in store.ids():  # capture made it
         return None
     if zone_bytes:  # an original without masks reads a tile too far, one that takes a size for another as far as it did before
         largest = max(s.bytes for case in (made, replay.stored) for s in case.sets[0].storages)
         zone_bytes = max(zone_bytes, min(largest, _ROOM))
-    return Resized(state, store, made, zone_bytes=zone_bytes)
+    return Resized(state, store, made, dumped[1].views, zone_bytes=zone_bytes)
 
 
 def _of_integers(state: State, replay: ReplayCase, seed: Callable[[str], int]) -> Iterator[Tuple[str, Contents]]:

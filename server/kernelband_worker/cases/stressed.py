@@ -46,10 +46,22 @@ class Resized(ReplayCase):
 
     kept, stressed, resized = False, True, True
 
+    def __init__(self, state: State, store: Store, stored: StoredCase, made: List[torch.Tensor], *, zone_bytes: int = 0) -> None:
+        """``made``: the contents (uint8), which are in no store."""
+        super().__init__(state, store, stored, zone_bytes=zone_bytes)
+        self._made = made
+
+    def content(self, input_set: int, number: int) -> torch.Tensor:  # noqa: ARG002
+        """As ``ReplayCase.content``, until they are forgotten."""
+        return self._made[number]
+
     def as_case(self, label: str) -> StoredCase:
         """As ``Stressed.as_case``."""
-        case = {**self.case, "id": facts.digest([self.case["neighbour_of"], label])[:16]}
-        return replace(self.stored, case=case)
+        return _stored(self, self._store, self.case["neighbour_of"], label)
+
+    def forget(self) -> None:
+        """Drop the contents: it can't be called any more."""
+        self._made = []
 
 
 class Stressed(ReplayCase):
@@ -110,10 +122,7 @@ class Stressed(ReplayCase):
             numbers = {id(tensor): number for number, tensor in enumerate(given)}
             named = [self.case["tensors"][numbers[id(tensor)]] for tensor in dumped[2]]
             return neighbours.made_of(self._store, self._origin.stored, label, dumped, named)
-        record = self.stored.sets[0]
-        records = [StorageRecord(self._store.put_tensor(self.content(0, i)), r.bytes, r.device) for i, r in enumerate(record.storages)]
-        case = {**self.case, "id": facts.digest([self._origin.case["id"], label])[:16]}
-        return replace(self.stored, case=case, sets=[replace(record, storages=records)])
+        return _stored(self, self._store, self._origin.case["id"], label)
 
     @property
     def differs(self) -> bool:
@@ -131,6 +140,14 @@ class Stressed(ReplayCase):
     def forget(self) -> None:
         """Drop the contents; they are made again when they are asked for."""
         self._made = None
+
+
+def _stored(replay: ReplayCase, store: Store, origin: str, label: str) -> StoredCase:
+    """The case with its contents in the store."""
+    record = replay.stored.sets[0]
+    records = [StorageRecord(store.put_tensor(replay.content(0, i)), r.bytes, r.device) for i, r in enumerate(record.storages)]
+    case = {**replay.case, "id": facts.digest([origin, label])[:16]}
+    return replace(replay.stored, case=case, sets=[replace(record, storages=records)])
 
 
 class Again(ReplayCase):
