@@ -272,6 +272,7 @@ class _LaunchFactsMore(TypedDict, total=False):
     functions: Optional[Dict[str, int]]  # evaluations by name, "exp", "exp2", "div", "libdevice.tanh"; old runs have none
     unique_bytes: Optional[int]  # loaded and stored, each element counted once: what memory must move at least
     guessed_bytes: Optional[int]  # loaded and stored as far as a few programs tell, also where they differ: for weights, never a claim
+    callers: List[Function]  # functions of the workspace on the stack, the innermost first; old runs have none
 
 
 class LaunchFacts(_LaunchFactsMore):

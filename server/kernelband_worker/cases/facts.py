@@ -130,6 +130,7 @@ def launch_facts(event: Any, target: Function) -> Dict[str, Any]:
         "unique_bytes": None if counted is None else counted.unique_loads_bytes + counted.unique_stores_bytes,
         "guessed_bytes": None if traffic is None else traffic.loads_bytes + traffic.stores_bytes,
         "lines": [] if traffic is None else [vars(access) for access in traffic.accesses],
+        "callers": [dict(function) for function in event.frames],
     }
 
 

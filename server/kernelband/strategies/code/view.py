@@ -9,6 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from kernelband.errors import SourceError
+from kernelband.source.form import MODULE
 from kernelband.source.model import Edit, Program
 from kernelband.source.patch import make_patch
 from kernelband.source.syntax import syntax_tree
@@ -67,6 +68,19 @@ class View:
                 if view is not None and view.starts_only(place.qualname):
                     launches.append(view)
         return cls(program, facts, kernel, tuple(launches), modules)
+
+    @property
+    def called(self) -> tuple[LaunchView, ...]:
+        """The launches in host functions that the cases call, for edits of single launches: one elsewhere could not be verified. All where
+        that isn't known.
+        """
+        own = [x for c in self.facts.cases if not c.get("neighbour_of") for x in c["launches"] if x["target"]]
+        places = {(f["path"], f["qualname"]) for x in own for f in x.get("callers", [])}
+        hosts = [h for h in self.program.hosts if h.kind == MODULE or (h.place.path, h.place.qualname) in places]
+        if not all(x.get("callers") for x in own) or all(h.kind == MODULE for h in hosts):
+            return self.launches
+        called = {id(x) for h in hosts for x in h.launches}
+        return tuple(x for x in self.launches if id(x.model) in called)
 
     @property
     def whole(self) -> bool:

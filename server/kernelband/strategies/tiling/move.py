@@ -30,9 +30,9 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if view.program.kernel.autotuned or view.kernel.model.configs:
         yield from configured(at)
         return
-    for launch in view.launches:
+    for launch in view.called:
         where = (
-            {} if len(view.launches) == 1 else {"launch": f"{launch.model.host.qualname if launch.model.host else ''}:{launch.model.line}"}
+            {} if len(view.called) == 1 else {"launch": f"{launch.model.host.qualname if launch.model.host else ''}:{launch.model.line}"}
         )
         knobs = {name: knob for name in covered(view, launch) if (knob := block_knob(view, launch, name)) is not None and knob.value > 0}
         warps, stages = (

@@ -28,9 +28,9 @@ class MorePrograms:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view, multiprocessors = at.view, at.view.facts.device.multiprocessors
-    if len(view.launches) != 1 or not view.whole or view.program.kernel.autotuned:
+    if len(view.called) != 1 or view.program.kernel.autotuned:
         return
-    launch = view.launches[0]
+    launch = view.called[0]
     knobs = [k for n in covered(view, launch) if (k := _gridded(view, launch, n)) is not None]
     counts = view.programs({k.name: k.value for k in knobs})
     programs = max(counts, default=multiprocessors)

@@ -30,18 +30,18 @@ class RegisterCap:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view, device = at.view, at.view.facts.device
-    if device.backend != "cuda" or view.facts.triton < SINCE or not view.whole or view.program.kernel.autotuned:
+    if device.backend != "cuda" or view.facts.triton < SINCE or not view.called or view.program.kernel.autotuned:
         return
-    if any("maxnreg" in x.arguments for x in view.launches):
+    if any("maxnreg" in x.arguments for x in view.called):
         return
     qualname = view.program.kernel.place.qualname
     own = [x for x in view.facts.compiled if x["kernel"]["qualname"] == qualname and x["registers"] is not None]
     for compiled in sorted(own, key=lambda x: x["registers"] or 0, reverse=True)[:1]:
         for cap, programs, before in _caps(device, compiled):
             edits: Edits = []
-            for launch in view.launches:
+            for launch in view.called:
                 edits += launch.set_options({"maxnreg": cap}) or []
-            if len({path for path, _ in edits}) < len({x.module.path for x in view.launches}):
+            if len({path for path, _ in edits}) < len({x.module.path for x in view.called}):
                 return  # a launch with ``**kwargs`` may pass it already
             yield at.proposal(
                 {"maxnreg": cap},

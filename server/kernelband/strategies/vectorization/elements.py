@@ -59,16 +59,16 @@ def _shifted(value: ast.expr) -> bool:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    if view.kernel.model.autotuned or not view.launches:
+    if view.kernel.model.autotuned or not view.called:
         return
-    blocks = [power_of_two(view, x) for x in view.launches]
+    blocks = [power_of_two(view, x) for x in view.called]
     widest = view.widest
     if any(b is None for b in blocks):
         return
     present = view.option("num_warps", 4)
     for elements in ELEMENTS:
         edits: Edits = []
-        for launch, block in zip(view.launches, blocks, strict=True):
+        for launch, block in zip(view.called, blocks, strict=True):
             more = launch.set_options({"num_warps": f"min(max({block} // {32 * elements}, 1), {MOST_WARPS})"})
             if more is None:
                 return

@@ -1,0 +1,61 @@
+"""A kernel that several host functions launch, one of them in the cases: what no case calls stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelband.strategies import Facts
+from tests.unit.strategies.samples import H200, launch, made_by, program_of
+from tests.unit.strategies.test_tiling import changed
+
+TEXT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def exp_kernel(x, y, stride, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    row = tl.program_id(0) * stride
+    for start in range(0, n, BLOCK):
+        mask = start + offsets < n
+        tl.store(y + row + start + offsets, tl.exp(tl.load(x + row + start + offsets, mask=mask)), mask=mask)
+
+
+def plain(x):
+    y = torch.empty_like(x)
+    BLOCK = min(65536, triton.next_power_of_2(x.shape[1]))
+    exp_kernel[(x.shape[0],)](x, y, x.stride(0), x.shape[1], BLOCK=BLOCK)
+    return y
+
+
+def fused(x):
+    BLOCK = min(65536, triton.next_power_of_2(x.shape[1]))
+    exp_kernel[(x.shape[0],)](x, x, x.stride(0), x.shape[1], BLOCK=BLOCK)
+    return x
+"""
+
+
+def made(tmp_path, move, callers):
+    program = program_of(TEXT, tmp_path)
+    one = launch(program, [512, 1, 1], {"BLOCK": 32768}, {"stride": 32000, "n": 32000}, dict.fromkeys("xy", ([512, 32000], "float32")))
+    if callers is not None:
+        one["callers"] = [{"module": "sample", "path": program.kernel.place.path, "qualname": name} for name in callers]
+    case = {"id": "c", "role": "time", "neighbour_of": None, "launches": [one], "tensors": [], "constants": {}}
+    return program, made_by(move, program, Facts(H200, (case,)))
+
+
+@pytest.mark.parametrize(
+    ("callers", "launches"),
+    [(["plain", "test_plain"], 1), (["plain", "fused"], 2), (["a_wrapper_that_launches_by_itself"], 2), ([], 2), (None, 2)],
+)
+def test_launches_that_no_case_makes_stay(tmp_path, callers, launches):
+    program, found = made(tmp_path, "elements_per_thread", callers)
+    assert sum("num_warps" in line for line in changed(program, found[0]) if line.startswith("+")) == launches
+
+
+@pytest.mark.parametrize(("move", "callers", "fewer"), [("tiles", ["plain"], 2), ("constant_strides", ["plain"], 1)])
+def test_only_edits_of_launches_hang_on_it(tmp_path, move, callers, fewer):
+    everywhere, here = made(tmp_path, move, None)[1], made(tmp_path, move, callers)[1]
+    assert len(everywhere) == fewer * len(here) > 0
