@@ -37,7 +37,7 @@ def open_session(state: State, params: SessionParams) -> Dict[str, Any]:
         # launches suppressed, to learn the specialisations: beside a GPU that is being measured on, that must not touch it.
         from kernelband_worker.cpu import device
 
-        device.install(target, params.get("device_properties") or {})
+        device.install(target, params.get("device_properties") or {}, params.get("device_name", ""))
     from kernelband_worker.loader import Loader
 
     loader = Loader(state.ask, params)

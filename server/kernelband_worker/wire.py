@@ -195,6 +195,7 @@ class _SessionParamsMore(TypedDict, total=False):
     tuning: str  # role gpu: "all": all configurations of a variant's autotuner compete; else those that are new, and the original's choice
     target: Target  # for roles cpu and compile: what is specialised for
     device_properties: Dict[str, int]  # for roles cpu and compile: what the driver reports of the target
+    device_name: str  # for the same: "NVIDIA H200"; projects choose their backend by it
 
 
 class SessionParams(_SessionParamsMore):

@@ -46,6 +46,14 @@ def test_json_is_the_result_of_the_wire(home: Home) -> None:
     assert case["replayable"]
 
 
+def test_a_project_that_chooses_by_the_name_of_its_gpu_is_told_that_of_the_target(home: Home) -> None:
+    asks = "    assert torch.cuda.get_device_properties(0).name == 'NVIDIA H200 SXM'\n    x = torch.randn"
+    home.file.write_text(KERNEL.replace("    x = torch.randn", asks))
+    done = home.run("capture", "scale.py", "--python", home.python, "--json", "--gpu", "h200")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["cases"][0]["launches"][0]["callers"][0]["qualname"] == "scale"
+
+
 def test_what_the_program_prints_stays_out_of_the_result(home: Home) -> None:
     home.file.write_text(KERNEL.replace("    x = torch.randn", "    print('{ hello from the program')\n    x = torch.randn"))
     done = home.run("capture", "scale.py", "--python", home.python, "--json")

@@ -121,7 +121,8 @@ class WorkerLab:
 
     def _use(self, device: Device, gpu: Gpu | None) -> None:
         self._device, self.gpu = device, gpu
-        self._session = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
+        named = gpu["name"] if gpu is not None else device.name
+        self._session |= {"target": device.target, "device_properties": driver_properties(device), "device_name": named}
         self._pool = CompilePool(
             self._worker, self._session, variants=self._files, deadline_s=COMPILE_S, nice=GIVE_WAY if gpu is not None else 0
         )
