@@ -59,3 +59,59 @@ def test_launches_that_no_case_makes_stay(tmp_path, callers, launches):
 def test_only_edits_of_launches_hang_on_it(tmp_path, move, callers, fewer):
     everywhere, here = made(tmp_path, move, None)[1], made(tmp_path, move, callers)[1]
     assert len(everywhere) == fewer * len(here) > 0
+
+
+@pytest.mark.parametrize("gives", ["return y, BLOCK", "ctx.BLOCK = BLOCK\n    return y", "return y, (BLOCK, 3)"])
+@pytest.mark.parametrize("block", ["1024", "triton.next_power_of_2(1000)"])
+def test_a_block_that_callers_are_told_changes_at_the_launch(tmp_path, gives, block):
+    text = TEXT.partition("def fused")[0].replace("min(65536, triton.next_power_of_2(x.shape[1]))", block)
+    text = text.replace("return y", gives).replace("def plain(x)", "def plain(x, ctx=None)")
+    program = program_of(text, tmp_path)
+    one = launch(program, [512, 1, 1], {"BLOCK": 1024}, {"stride": 32000, "n": 32000}, dict.fromkeys("xy", ([512, 32000], "float32")))
+    case = {"id": "c", "role": "time", "neighbour_of": None, "launches": [one], "tensors": [], "constants": {}}
+    lines = changed(program, made_by("tiles", program, Facts(H200, (case,)))[0])
+    assert [line[:1] for line in lines] == ["-", "+"]
+    assert "exp_kernel[" in lines[1]
+    assert "BLOCK=BLOCK" not in lines[1]
+
+
+def test_warps_go_to_32_where_that_is_another_number(tmp_path):
+    found = made(tmp_path, "elements_per_thread", None)[1]
+    assert [(p.parameters["elements"], p.parameters.get("most")) for p in found] == [(16, None), (16, 32)]
+
+
+DEFAULTS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def exp_kernel(x, y, n, BLOCK: tl.constexpr = 128):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + offsets, tl.exp(tl.load(x + offsets, mask=offsets < n)), mask=offsets < n)
+
+
+def plain(x):
+    y = torch.empty_like(x)
+    exp_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
+    return y
+
+
+def fused(x):
+    exp_kernel[(triton.cdiv(x.numel(), 128),)](x, x, x.numel())
+    return x
+"""
+
+
+def test_one_of_two_launches_that_rely_on_the_kernels_default_passes_its_own(tmp_path):
+    program = program_of(DEFAULTS, tmp_path)
+    one = launch(program, [8192, 1, 1], {"BLOCK": 128}, {"n": 1 << 20}, dict.fromkeys("xy", ([1 << 20], "float32")))
+    one["callers"] = [{"module": "sample", "path": program.kernel.place.path, "qualname": "plain"}]
+    case = {"id": "c", "role": "time", "neighbour_of": None, "launches": [one], "tensors": [], "constants": {}}
+    found = [p for p in made_by("tiles", program, Facts(H200, (case,))) if p.parameters.get("BLOCK", 128) != 128]
+    assert found
+    for proposal in found:
+        (added,) = [line for line in changed(program, proposal) if line.startswith("+")]
+        assert 'meta["BLOCK"]),)](x, y, x.numel(), ' in added
+        assert f", BLOCK={proposal.parameters['BLOCK']}" in added

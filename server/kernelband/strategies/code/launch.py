@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -25,6 +25,7 @@ class Knob:
     value: int
     places: tuple[tuple[Module, ast.expr], ...]  # the literals, the grid's own copies included; 255 in ``(n + 255) // 256`` is one too
     in_grid: bool  # the number of programs follows from it
+    passed: bool = False  # the kernel has a default for it, and other launches rely on that: this one has to pass the new number, too
 
     def edit(self, new: int | str) -> Edits:
         """The edits that make it ``new``; none when it has that value."""
@@ -133,7 +134,7 @@ class LaunchView:
         if value is None:
             return None
         if isinstance(value, ast.Name):
-            found = None if self.shared(value.id) else self.number(value.id)
+            found = None if self.shared(value.id) or self.gives_away(value.id) else self.number(value.id)
             if found is None:
                 return None
             return Knob(name, found[0], ((self.module, found[1]),), self.grid_reads(name))
@@ -154,6 +155,11 @@ class LaunchView:
                 if any(isinstance(n, ast.Name) and n.id == name for a in passed for n in ast.walk(a)):
                     return True
         return False
+
+    def gives_away(self, name: str) -> bool:
+        """The host function returns the variable, or keeps it in an object: callers would see another number."""
+        given = [v for n in ast.walk(self.host or self.module.tree) if (v := _given(n)) is not None]
+        return any(isinstance(n, ast.Name) and n.id == name for v in given for n in _members(v))
 
     def grid_reads(self, name: str) -> bool:
         """The number of programs follows the constexpr ``name``: through META, the variable passed for it, or a copy of its number."""
@@ -225,17 +231,18 @@ class LaunchView:
 
     # ------------------------------------------------------------ options and arguments
 
-    def set_options(self, new: dict[str, int | str]) -> Edits | None:
-        """num_warps and so on written at the launch; None where ``**kwargs`` may already pass them."""
+    def set_options(self, new: dict[str, int | str], also: Sequence[str] = ()) -> Edits | None:
+        """num_warps and so on written at the launch, with arguments that it didn't pass; None where ``**kwargs`` may already pass them."""
         edits: Edits = []
-        missing: list[str] = []
+        missing = [*also]
         for name, value in new.items():
             written = next((k.value for k in self.call.keywords if k.arg == name), None)
             if written is None:
                 missing.append(f"{name}={value}")
             elif self.module.code(written) != str(value):
                 # ``num_warps = 4`` above the launch changes there, so that no variable is left without a reader.
-                variable = self.number(written.id) if isinstance(written, ast.Name) and not self.shared(written.id) else None
+                own = isinstance(written, ast.Name) and not self.shared(written.id) and not self.gives_away(written.id)
+                variable = self.number(written.id) if own and isinstance(written, ast.Name) else None
                 edits.append((self.module.path, self.module.replace(variable[1] if variable is not None else written, str(value))))
         if not missing:
             return edits
@@ -307,6 +314,20 @@ class LaunchView:
     def parameter_of(self, expression: ast.expr) -> str | None:
         """The kernel's parameter that gets the same value as ``expression`` (compared as code)."""
         return next(iter(self.parameters_of(expression)), None)
+
+
+def _given(node: ast.AST) -> ast.expr | None:
+    """What a function returns, or keeps as ``ctx.BLOCK``."""
+    kept = isinstance(node, ast.Assign) and any(isinstance(t, ast.Attribute | ast.Subscript) for t in node.targets)
+    return node.value if isinstance(node, ast.Return) or (isinstance(node, ast.Assign) and kept) else None
+
+
+def _members(value: ast.expr) -> Iterator[ast.expr]:
+    """A value, and those of a tuple: not what calls in it are given."""
+    queue = [value]
+    while queue:
+        yield (node := queue.pop())
+        queue += node.elts if isinstance(node, ast.Tuple | ast.List) else []
 
 
 def _power_of_two(node: ast.AST) -> ast.expr | None:

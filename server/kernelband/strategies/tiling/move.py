@@ -43,7 +43,8 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         for tile in islice(candidates(view, present, warps, stages), LIMIT):
             edits: Edits = [e for n, k in knobs.items() if n in tile.blocks for e in k.edit(tile.blocks[n])]
             options = options_of(tile, warps, stages)
-            set_options = launch.set_options(options) if options else []
+            passed = [f"{n}={size}" for n, size in tile.blocks.items() if n in knobs and knobs[n].passed and size != present[n]]
+            set_options = launch.set_options(options, passed) if options or passed else []
             if set_options is not None and (edits or set_options):
                 in_grid = any(knobs[n].in_grid for n in tile.blocks if tile.blocks[n] != present[n])
                 yield make(at, tile, edits + set_options, where=where, present=present, options=(warps, stages), in_grid=in_grid)

@@ -60,4 +60,4 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 def _gridded(view: View, launch: LaunchView, name: str) -> Knob | None:
     """The block's knob if the number of programs follows from it."""
     knob = block_knob(view, launch, name)
-    return knob if knob is not None and knob.in_grid and knob.value > 0 else None
+    return knob if knob is not None and knob.in_grid and knob.value > 0 and not knob.passed else None

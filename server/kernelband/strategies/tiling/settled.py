@@ -31,7 +31,7 @@ def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
     made = _made(launch, value)
     if made is not None and any(n is not made and isinstance(n, ast.expr) and same(n, made) for n in launch.grid_nodes()):
         return None  # ``block = self.block`` beside a grid of ``self.block``, which wouldn't follow
-    if made is not None and isinstance(value, ast.Name) and not launch.shared(value.id):
+    if made is not None and isinstance(value, ast.Name) and not launch.shared(value.id) and not launch.gives_away(value.id):
         return Knob(name, numbers[0], ((launch.module, made),), launch.grid_reads(name))
     return _at_launch(launch, name, value, numbers[0])
 
@@ -78,12 +78,15 @@ def _made_of(launch: LaunchView, node: ast.expr) -> set[str]:
 
 
 def _default(view: View, launch: LaunchView, name: str, number: int) -> Knob | None:
-    """The kernel's default, where its one launch passes nothing else."""
+    """The kernel's default, where its one launch passes nothing else; of several launches this one has to pass its number."""
     default = next((d for a, d in _defaults(view) if a == name), None)
     copies = launch.own_copies(name, number)
-    if default is None or integer(default) != number or copies is None or launch.splat or not view.whole or len(view.launches) != 1:
+    if default is None or integer(default) != number or copies is None or launch.splat:
         return None
-    return Knob(name, number, ((view.kernel.module, default), *((launch.module, c) for c in copies)), launch.grid_reads(name))
+    own = tuple((launch.module, c) for c in copies)
+    if view.whole and len(view.launches) == 1:
+        return Knob(name, number, ((view.kernel.module, default), *own), launch.grid_reads(name))
+    return Knob(name, number, own, launch.grid_reads(name), passed=True)
 
 
 def _defaults(view: View) -> Iterator[tuple[str, ast.expr]]:

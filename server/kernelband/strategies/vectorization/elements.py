@@ -12,11 +12,11 @@ from kernelband.strategies.code.launch import Edits, holding
 from kernelband.strategies.code.view import moving
 
 ELEMENTS = (16, 8, 32, 4)
-MOST_WARPS = 16
+MOST_WARPS = (16, 32)  # 32 leave a thread 64 registers
 
 
 class ElementsPerThread:
-    """``num_warps=min(max(BLOCK // (32 * n), 1), 16)`` at launches whose block is the next power of two of a size."""
+    """``num_warps=min(max(BLOCK // (32 * n), 1), 16)``, or 32, at launches whose block is the next power of two of a size."""
 
     name = "elements_per_thread"
 
@@ -66,10 +66,10 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if any(b is None for b in blocks):
         return
     present = view.option("num_warps", 4)
-    for elements in ELEMENTS:
+    for elements, most in _choices(widest):
         edits: Edits = []
         for launch, block in zip(view.called, blocks, strict=True):
-            more = launch.set_options({"num_warps": f"min(max({block} // {32 * elements}, 1), {MOST_WARPS})"})
+            more = launch.set_options({"num_warps": f"min(max({block} // {32 * elements}, 1), {most})"})
             if more is None:
                 return
             edits += more
@@ -77,9 +77,19 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             f"{widest / (32 * present):g} elements of a {widest}-element row" if widest else "a number of elements that grows with the row"
         )
         yield at.proposal(
-            {"elements": elements},
+            {"elements": elements} | ({"most": most} if most != MOST_WARPS[0] else {}),
             edits,
             view.summation(),
-            f"Warps follow the block: {elements} elements per thread, 1 to {MOST_WARPS} warps.",
+            f"Warps follow the block: {elements} elements per thread, 1 to {most} warps.",
             f"With {present} warps for every shape each thread holds {held}.",
         )
+
+
+def _choices(widest: int) -> Iterator[tuple[int, int]]:
+    """Elements for each thread and the most warps, without what gives a row of the cases the warps that it had from another choice."""
+    seen: set[int] = set()
+    for elements, most in [(e, m) for e in ELEMENTS for m in MOST_WARPS]:
+        warps = min(max(widest // (32 * elements), 1), most)
+        if (most == MOST_WARPS[0] and not widest) or (widest and warps not in seen):
+            seen.add(warps)
+            yield elements, most
