@@ -115,3 +115,38 @@ def test_one_of_two_launches_that_rely_on_the_kernels_default_passes_its_own(tmp
         (added,) = [line for line in changed(program, proposal) if line.startswith("+")]
         assert 'meta["BLOCK"]),)](x, y, x.numel(), ' in added
         assert f", BLOCK={proposal.parameters['BLOCK']}" in added
+
+
+BRANCHES = """
+def plain(x):
+    y = torch.empty_like(x)
+    if x.dim() > 1:
+        grid = lambda meta: (triton.cdiv(x.numel(), 2 * meta["BLOCK"]),)
+        other_kernel[grid](x, y, x.numel(), BLOCK=128)
+    else:
+        grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
+        exp_kernel[grid](x, y, x.numel())
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "moves"),
+    [
+        (("", ""), True),
+        (("        exp_kernel", "        if y is None:\n            grid = (1,)\n        exp_kernel"), False),
+        (("        exp_kernel", "        for _ in range(2):\n          exp_kernel"), False),
+        (("    if x.dim() > 1:\n", "    for _ in range(2):\n     if x.dim() > 1:\n"), True),
+    ],
+)
+def test_of_two_grids_by_one_name_the_one_in_its_branch_is_meant(tmp_path, edit, moves):
+    text = (
+        DEFAULTS.partition("def plain")[0]
+        + DEFAULTS.partition("@triton.jit")[1]
+        + "\ndef other_kernel(x, y, n, BLOCK: tl.constexpr):\n    pass\n\n"
+    )
+    program = program_of(text + BRANCHES.replace(*edit, 1), tmp_path, kernel="exp_kernel")
+    one = launch(program, [8192, 1, 1], {"BLOCK": 128}, {"n": 1 << 20}, dict.fromkeys("xy", ([1 << 20], "float32")))
+    case = {"id": "c", "role": "time", "neighbour_of": None, "launches": [one], "tensors": [], "constants": {}}
+    found = made_by("tiles", program, Facts(H200, (case,)))
+    assert any(p.parameters.get("BLOCK", 128) != 128 for p in found) == moves

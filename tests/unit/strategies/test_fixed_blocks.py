@@ -101,7 +101,7 @@ def test_a_constant_that_others_read_and_a_default_of_the_kernel(tmp_path: Path)
     assert fixed_blocks(program, facts()) == ("BLOCK comes from size, which another kernel gets too: not changed.",)
     given = KERNEL.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr = 64")
     host = "def scale(x, y, n):\n    scale_kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, y, n)\n"
-    assert said(given + host + host.replace("scale(", "again("), tmp_path) == ("BLOCK comes from its default in the kernel: not changed.",)
+    assert said(given + host + host.replace("scale(", "again("), tmp_path) == ()  # either launch can pass a number of its own
 
 
 def test_a_long_source_is_cut(tmp_path: Path) -> None:

@@ -72,13 +72,13 @@ class LaunchView:
 
     def follow_grid(self, grid: ast.expr) -> tuple[ast.expr, str | None]:
         """The grid behind names, lambdas and local functions, and the name of its META parameter."""
-        for _ in range(4):
+        for deep in range(4):
             if isinstance(grid, ast.Lambda):
                 names = [a.arg for a in grid.args.args]
                 return grid.body, names[0] if len(names) == 1 else None
             if not isinstance(grid, ast.Name):
                 break
-            bindings = self.bindings(grid.id)
+            bindings = self.bindings(grid.id) if deep else self._at_launch(grid.id)
             if len(bindings) != 1:
                 break
             bound = bindings[0]
@@ -99,6 +99,22 @@ class LaunchView:
     def bindings(self, name: str) -> list[ast.stmt]:
         """Statements of the host function that bind ``name``."""
         return binding(self.host or self.module.tree).get(name, [])
+
+    def _at_launch(self, name: str) -> list[ast.stmt]:
+        """Those of ``bindings`` that can be what the launch reads: one alone where it stands above it in the same branch."""
+        found, inner = self.bindings(name), [self.call, *self.module.around(self.call)]
+        for around, inside in zip(inner[1:], inner, strict=False):
+            for block in (getattr(around, part, None) for part in ("body", "orelse", "finalbody")):
+                above = block[: block.index(inside)] if isinstance(block, list) and inside in block else []
+                own = [s for s in above if isinstance(s, ast.Assign | ast.FunctionDef) and s in found]
+                if own and not any(b.lineno > own[-1].lineno and self._before(b) for b in found):
+                    return own[-1:]
+            if isinstance(around, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef):
+                break
+        return found
+
+    def _before(self, statement: ast.stmt) -> bool:
+        return statement.lineno <= self.call.lineno
 
     @property
     def host_parameters(self) -> set[str]:
