@@ -108,18 +108,14 @@ class Loader:
         if variant is None:
             return self.original(module)
         siblings = self._siblings(variant)
-        if not siblings.reaches(module):
-            return self.original(module)
-        return self._importing(module, lambda: siblings.get(module))
+        if siblings.reach.module(module):
+            return self._importing(module, lambda: siblings.get(module))
+        return self._importing(module, lambda: siblings.seen(module)) if siblings.reach.whole(module) else self.original(module)
 
     def modules(self) -> List[ModuleType]:
         """The originals that are loaded."""
         own = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in self.top_level and "__kb_" not in name]
         return [module for module in own if isinstance(getattr(module, "__loader__", None), WorkspaceLoader)]
-
-    def reached(self, variant: str, module: str) -> bool:
-        """Whether the variant's edits reach that module through what it imports."""
-        return self._siblings(variant).reaches(module)
 
     def run_main(self, module: str) -> ModuleType:
         """Run the module as a script does: its ``__name__`` is ``__main__``. Recorders and impersonation apply.

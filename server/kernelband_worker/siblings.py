@@ -16,11 +16,13 @@ import importlib
 import importlib.util
 import sys
 from types import ModuleType
-from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Set
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from kernelband_worker import imports
 from kernelband_worker.finder import Originals, WorkspaceLoader, specification
+from kernelband_worker.imports import Binding
 from kernelband_worker.operators import Operators
+from kernelband_worker.reach import Reach
 from kernelband_worker.registries import Registries
 from kernelband_worker.sources import DIGITS, Text, marked
 from kernelband_worker.wire import ModuleFile, VariantFile, VariantFiles
@@ -48,39 +50,26 @@ class Siblings:
         self.edited: Dict[str, VariantFile] = {file["module"]: file for file in files["files"]}
         self._loader = loader
         self._modules: Dict[str, ModuleType] = {}
-        self._references: Dict[str, Set[str]] = {}
-        self._reaching: Set[str] = set(self.edited)
-        self._settled: Set[str] = set()
+        self._views: Dict[str, View] = {}
+        self.reach = Reach(self.file, self._content, self.edited.keys())
         self._operators = Operators(self.id)
         self._registries = Registries([])
         self._looked_at = 0  # of the loader's modules, how many there were
 
-    def reaches(self, name: str) -> bool:
-        """Whether that workspace module is edited or gets at an edited one through what it imports."""
-        if name not in self._settled and name not in self.edited:
-            self._settle(name)
-        return name in self._reaching
+    def seen(self, name: str) -> ModuleType:
+        """The module of that name as the variant sees it: edited, a view of one that the edit reaches, or the original."""
+        if name in self.edited or name in self._modules:
+            return self.get(name)
+        if not self._is_workspace(name) or not (self.reach.whole(name) or self._above_a_sibling(name)):
+            return self._ordinary(name)
+        if name not in self._views:
+            self._views[name] = View(self, self._ordinary(name))
+        return self._views[name]
 
     def get(self, name: str) -> ModuleType:
-        """The variant's module of that name: a sibling, a view of a package with siblings in it, or the original."""
+        """The variant's own module of that name, its text run for it."""
         if name in self._modules:
             return self._modules[name]
-        reaches = self.reaches(name)
-        parent, _, tail = name.rpartition(".")
-        holder = self.get(parent) if parent else None
-        if name in self._modules:  # the parent's own text imported it
-            return self._modules[name]
-        if reaches:
-            module = self._load(name)
-        elif self._has_siblings(name):
-            module = self._modules[name] = View(self, self._ordinary(name))
-        else:
-            return self._ordinary(name)
-        if holder is not None:
-            setattr(holder, tail, module)
-        return module
-
-    def _load(self, name: str) -> ModuleType:
         file = self.file(name)
         assert file is not None
         edit = self.edited.get(name)
@@ -103,7 +92,38 @@ class Siblings:
         except BaseException:
             del self._modules[name], sys.modules[own_name]
             raise
+        for child in [c for c in vars(self._ordinary(name)) if not new and not hasattr(module, c)] if file["package"] else ():
+            if self.reach.submodule(name, child) is not None:  # bound by whoever imported it
+                setattr(module, child, self.seen(f"{name}.{child}"))
         return module
+
+    def attribute(self, name: str, attribute: str) -> Tuple[Any, str]:
+        """Where the variant reads an attribute of an unedited module: an object that has it, and its name there.
+
+        What the module hands on comes from where it is made. What it makes itself is the original's where that neither hangs on an edit nor
+        can be changed by what does.
+        """
+        original = self._ordinary(name)
+        if not hasattr(original, attribute) and name in self._modules:
+            return self._modules[name], attribute
+        value = getattr(original, attribute)
+        child = self.reach.submodule(name, attribute)
+        if child is not None and isinstance(value, ModuleType):
+            return _Holder(self.seen(child)), "value"
+        binding = self.reach.handed_on(name, attribute)
+        if binding is not None and self._is_what_it_was(binding, value):
+            if binding.kind == "module":
+                return _Holder(self.seen(binding.module)), "value"
+            below = self.reach.submodule(binding.module, binding.item)
+            return (_Holder(self.seen(below)), "value") if below is not None else (self.seen(binding.module), binding.item)
+        if self.reach.name(name, attribute) or (self.reach.module(name) and not _fixed(value)):
+            return self.get(name), attribute
+        return original, attribute
+
+    def _is_what_it_was(self, binding: Binding, value: Any) -> bool:
+        """Whether a name still stands for what the import gave it."""
+        of = self._ordinary(binding.module)
+        return (of if binding.kind == "module" else getattr(of, binding.item, None)) is value
 
     def _tables(self) -> Registries:
         if self._looked_at != self._loader.executed:
@@ -117,12 +137,18 @@ class Siblings:
 
     def file(self, name: str) -> Optional[ModuleFile]:
         """The workspace file of a module, with those that only the variant has."""
+        if name.partition(".")[0] not in self._loader.top_level and name not in self.edited:
+            return None
         found = self._loader.sources.find(name)
         if found is None and name in self.edited:
             edit = self.edited[name]
             package = edit["path"].replace("\\", "/").endswith("/__init__.py")
             return {"name": name, "path": edit["path"], "package": package, "sha256": edit["sha256"]}
         return found
+
+    def _content(self, file: ModuleFile) -> str:
+        sha256 = self.edited[file["name"]]["sha256"] if file["name"] in self.edited else file["sha256"]
+        return self._loader.sources.content(sha256 or "")
 
     def _import(
         self,
@@ -135,103 +161,82 @@ class Siblings:
         """``builtins.__import__`` as seen by a sibling."""
         absolute = imports.resolve(name, (globals or {}).get("__package__") or "", level)
         items = fromlist or ()
-        if absolute is None or not self._concerns(absolute, items):
+        if absolute is None or not self._concerns(absolute, items, (globals or {}).get("__name__") or ""):
             if not self._operators.held:  # in a function that is called, where an import is to cost what it costs
                 return builtins.__import__(name, globals, locals, items, level)
             with self._operators.aside():
                 return builtins.__import__(name, globals, locals, items, level)
-        module = self.get(absolute)
+        module = self.seen(absolute)
         if not items:
-            return self.get(absolute.partition(".")[0])  # ``import a.b`` binds ``a``
+            return self.seen(absolute.partition(".")[0])  # ``import a.b`` binds ``a``
         for item in items:
+            child = f"{absolute}.{item}"
             if item == "*":
                 if isinstance(module, View):
                     module.materialise()
-            elif self._is_submodule(module, absolute, item):
-                setattr(module, item, self.get(f"{absolute}.{item}"))
+            elif not isinstance(module, View) and hasattr(module, "__path__") and self.file(child) is not None:
+                # The package may have bound it itself, or call a function as the module that it comes from: then the function is meant.
+                bound = getattr(module, item, None)
+                if bound is None or isinstance(bound, ModuleType):
+                    setattr(module, item, self.seen(child))
         return module
 
-    def _is_submodule(self, module: ModuleType, absolute: str, item: str) -> bool:
-        """Whether ``from absolute import item`` is to bind a module of the workspace: the package may have bound the original's itself.
-
-        A package may call a function as the module that it comes from: then the function is meant.
-        """
-        if not hasattr(module, "__path__") or self.file(f"{absolute}.{item}") is None:
+    def _concerns(self, absolute: str, items: Sequence[str], user: str) -> bool:
+        """Whether an import may give anything else than the original's that its user reads."""
+        if not self._is_workspace(absolute):
             return False
-        bound = getattr(module, item, None)
-        return bound is None or isinstance(bound, ModuleType)
-
-    def _concerns(self, absolute: str, items: Sequence[str]) -> bool:
-        if absolute.partition(".")[0] not in self._loader.top_level:
-            return False
-        if self.reaches(absolute) or self._has_siblings(absolute):
-            return True
-        return any(self.reaches(f"{absolute}.{item}") for item in items if item != "*")
-
-    def _has_siblings(self, package: str) -> bool:
-        return any(name.startswith(f"{package}.") for name in self._reaching)
-
-    def _settle(self, name: str) -> None:
-        """Find everything that ``name`` refers to, and in it what reaches an edited module."""
-        users: Dict[str, Set[str]] = {}
-        queue, seen = [name], {name}
-        while queue:
-            user = queue.pop()
-            for used in self._refers(user):
-                users.setdefault(used, set()).add(user)
-                if used not in seen:
-                    seen.add(used)
-                    queue.append(used)
-        queue = [found for found in seen if found in self._reaching]
-        while queue:
-            for user in users.get(queue.pop(), ()):
-                if user not in self._reaching:
-                    self._reaching.add(user)
-                    queue.append(user)
-        self._settled |= seen
-
-    def _refers(self, name: str) -> Set[str]:
-        """Workspace modules that the text of ``name`` refers to."""
-        if name not in self._references:
-            found: Set[str] = set()
-            file = self.file(name)
-            if file is not None and file["sha256"] is not None:
-                sha256 = self.edited[name]["sha256"] if name in self.edited else file["sha256"]
-                package = name if file["package"] else name.rpartition(".")[0]
-                for candidate in sorted(imports.referenced(self._loader.sources.content(sha256), package)):
-                    if candidate != name and self._is_module(candidate):
-                        found.add(candidate)
-            self._references[name] = found
-        return self._references[name]
-
-    def _is_module(self, name: str) -> bool:
-        top, _, _ = name.partition(".")
-        if top not in self._loader.top_level:
-            return False
-        parent, _, _ = name.rpartition(".")
-        if parent:  # ask for ``x.y`` only where ``x`` is a package: most such names are functions
-            file = self.file(parent)
-            if file is None or not file["package"]:
+        if not items:  # the top is bound, and what lies below is read of it
+            if self.reach.file(user) is not None and not self.reach.read_of(user, absolute):
                 return False
-        return self.file(name) is not None
+            return self._above_a_sibling(absolute.partition(".")[0]) or self.reach.whole(absolute) or absolute in self._modules
+        children = [f"{absolute}.{item}" for item in items]
+        return (
+            self.reach.whole(absolute)
+            or absolute in self._modules
+            or any(self._above_a_sibling(c) or self.reach.whole(c) for c in children)
+        )
+
+    def _is_workspace(self, name: str) -> bool:
+        return name.partition(".")[0] in self._loader.top_level or any(name == e.partition(".")[0] for e in self.edited)
+
+    def _above_a_sibling(self, package: str) -> bool:
+        """Whether an edited module, or one that was loaded for its sake, is of that name or lies below it."""
+        return any(name == package or name.startswith(f"{package}.") for name in (*self.edited, *self._modules))
+
+
+def _fixed(value: Any) -> bool:
+    """Nobody can change it where it is."""
+    return value is None or isinstance(value, (bool, int, float, str, bytes)) or type(value).__module__ == "torch"
+
+
+class _Holder:
+    """Something to read a module of."""
+
+    def __init__(self, value: ModuleType) -> None:
+        self.value = value
 
 
 class View(ModuleType):
-    """A package that the edit doesn't reach, seen by a sibling: the original but for the siblings in it."""
+    """An unedited module, seen by a sibling: the original's names, but for those that the edit reaches."""
 
     def __init__(self, siblings: Siblings, original: ModuleType) -> None:
         super().__init__(original.__name__)
-        self.__dict__.update({key: value for key, value in vars(original).items() if key.startswith("__") and key.endswith("__")})
+        kept = {key: value for key, value in vars(original).items() if key.startswith("__") and key.endswith("__")}
+        self.__dict__.update({key: value for key, value in kept.items() if key not in ("__getattr__", "__dir__")})
         self.__dict__["_kb_siblings"] = siblings
         self.__dict__["_kb_original"] = original
+        self.__dict__["_kb_places"] = {}
 
     def __getattr__(self, name: str) -> Any:
-        siblings, original = self.__dict__["_kb_siblings"], self.__dict__["_kb_original"]
-        value = getattr(original, name)
-        child = f"{original.__name__}.{name}"
-        if isinstance(value, ModuleType) and siblings.reaches(child):
-            return siblings.get(child)
-        return value
+        places: Dict[str, Tuple[Any, str]] = self.__dict__["_kb_places"]
+        if name not in places:
+            places[name] = self.__dict__["_kb_siblings"].attribute(self.__dict__["__name__"], name)
+        holder, attribute = places[name]
+        return getattr(holder, attribute)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        siblings, own = self.__dict__["_kb_siblings"], self.__dict__["__name__"]
+        setattr(siblings.get(own) if siblings.reach.module(own) else self.__dict__["_kb_original"], name, value)
 
     def materialise(self) -> None:
         """Hold the original's names, for ``from package import *``."""

@@ -122,7 +122,8 @@ class WorkerLab:
     def _use(self, device: Device, gpu: Gpu | None) -> None:
         self._device, self.gpu = device, gpu
         named = gpu["name"] if gpu is not None else device.name
-        self._session |= {"target": device.target, "device_properties": driver_properties(device), "device_name": named}
+        known: SessionParams = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
+        self._session = {**known, "device_name": named}
         self._pool = CompilePool(
             self._worker, self._session, variants=self._files, deadline_s=COMPILE_S, nice=GIVE_WAY if gpu is not None else 0
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from attrs import field, frozen
 
@@ -104,11 +105,13 @@ class LaunchView:
         """Those of ``bindings`` that can be what the launch reads: one alone where it stands above it in the same branch."""
         found, inner = self.bindings(name), [self.call, *self.module.around(self.call)]
         for around, inside in zip(inner[1:], inner, strict=False):
-            for block in (getattr(around, part, None) for part in ("body", "orelse", "finalbody")):
+            for part in ("body", "orelse", "finalbody"):
+                block = cast("list[ast.AST]", getattr(around, part, None))
                 above = block[: block.index(inside)] if isinstance(block, list) and inside in block else []
-                own = [s for s in above if isinstance(s, ast.Assign | ast.FunctionDef) and s in found]
-                if own and not any(b.lineno > own[-1].lineno and self._before(b) for b in found):
-                    return own[-1:]
+                own = [s for s in found if isinstance(s, ast.Assign | ast.FunctionDef) and s in above]
+                last = max(own, key=lambda s: s.lineno, default=None)
+                if last is not None and not any(b.lineno > last.lineno and self._before(b) for b in found):
+                    return [last]
             if isinstance(around, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef):
                 break
         return found

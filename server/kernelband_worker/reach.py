@@ -1,0 +1,196 @@
+"""How far an edit reaches: which modules, and which names of a module, hang on an edited one by what the texts say.
+
+A name that a package only hands on (``from .softmax import softmax``) hangs on where it is made, not on the package: a project whose
+package imports all of it isn't reached as a whole because something in it asks for ``package.VERSION``.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import AbstractSet, Callable, Dict, FrozenSet, List, Optional, Set
+
+from kernelband_worker import imports
+from kernelband_worker.imports import Bound, Use
+from kernelband_worker.wire import ModuleFile
+
+#: Behind a module's name: the module as a whole, with all that it hands on, as ``getattr(module, name)`` may read it.
+WHOLE = ":*"
+_NOTHING = Bound({}, frozenset())
+
+
+class Reach:
+    """Of one variant's edits.
+
+    Args:
+        file: the workspace file of a module, as the variant has it.
+        text: what stands in it.
+        edited: names of the edited modules.
+    """
+
+    def __init__(self, file: Callable[[str], Optional[ModuleFile]], text: Callable[[ModuleFile], str], edited: AbstractSet[str]) -> None:
+        self._file, self._text = file, text
+        self._edited = edited
+        self._reached: Set[str] = {node for name in edited for node in (name, name + WHOLE)}
+        self._settled: Set[str] = set()
+        self._files: Dict[str, Optional[ModuleFile]] = {}
+        self._edges: Dict[str, FrozenSet[str]] = {}
+
+    def module(self, name: str) -> bool:
+        """Whether what the module itself makes is edited, or uses anything that hangs on an edit."""
+        return self._reaches(name)
+
+    def whole(self, name: str) -> bool:
+        """The same of anything that the module binds, or hands on."""
+        return self._reaches(name + WHOLE)
+
+    def name(self, module: str, name: str) -> bool:
+        """The same of one name of a module."""
+        return any(self._reaches(node) for node in self._made_in(module, name))
+
+    def read_of(self, user: str, module: str) -> bool:
+        """The same of what a module reads of another one after ``import module``."""
+        of = {module, module.partition(".")[0]}
+        read = [use for use in self._uses(user) if use.binding.kind == "module" and use.binding.module in of]
+        return any(self._reaches(node) for use in read for node in self._of_use(use))
+
+    def handed_on(self, module: str, name: str) -> Optional[imports.Binding]:
+        """The import that alone binds a name of a module, from a module of the workspace."""
+        found = self._bound(module).names.get(name) or {imports.Binding("from", star, name) for star in self._starred(module, name)}
+        binding = next(iter(found)) if len(found) == 1 else None
+        return binding if binding is not None and binding.kind in ("from", "module") and self.file(binding.module) is not None else None
+
+    def submodule(self, package: str, name: str) -> Optional[str]:
+        """The module that ``package.name`` is, where the package binds nothing else by that name."""
+        of = self.file(package)
+        child = f"{package}.{name}"
+        itself = self._bound(package).names.get(name, frozenset()) <= {imports.Binding("from", package, name)}
+        return child if of is not None and of["package"] and itself and self.file(child) is not None else None
+
+    def file(self, name: str) -> Optional[ModuleFile]:
+        """The workspace file of a module; asked for once, and not for names below what is no package."""
+        if name not in self._files:
+            parent = name.rpartition(".")[0]
+            above = self.file(parent) if parent else None
+            inside = not parent or (above is not None and above["package"])
+            self._files[name] = self._file(name) if name and inside else None
+        return self._files[name]
+
+    # ------------------------------------------------------------ the graph
+
+    def _reaches(self, node: str) -> bool:
+        if node not in self._settled and node not in self._reached:
+            self._settle(node)
+        return node in self._reached
+
+    def _settle(self, node: str) -> None:
+        """Find everything that a node hangs on, and in it what hangs on an edit."""
+        users: Dict[str, Set[str]] = {}
+        queue, seen = [node], {node}
+        while queue:
+            user = queue.pop()
+            for used in self._used(user):
+                users.setdefault(used, set()).add(user)
+                if used not in seen:
+                    seen.add(used)
+                    queue.append(used)
+        queue = [found for found in seen if found in self._reached]
+        while queue:
+            fresh = users.get(queue.pop(), set()) - self._reached
+            self._reached |= fresh
+            queue += fresh
+        self._settled |= seen
+
+    def _used(self, node: str) -> FrozenSet[str]:
+        if node not in self._edges:
+            module, whole, _ = node.partition(WHOLE)
+            found: Set[str] = set()
+            if whole:
+                bound = self._bound(module)
+                found = {module, *(star + WHOLE for star in bound.stars if self.file(star) is not None)}
+                for name in bound.names:
+                    found |= self._made_in(module, name)
+            else:
+                for use in self._uses(module):
+                    found |= self._of_use(use)
+            self._edges[node] = frozenset(found - {node})
+        return self._edges[node]
+
+    def _of_use(self, use: Use) -> Set[str]:
+        binding, attributes = use
+        if binding.item == "*":
+            return {binding.module + WHOLE} if self.file(binding.module) is not None else set()
+        at: Optional[str] = binding.module
+        if binding.kind == "from":
+            at = self._as_module(binding.module, binding.item)
+            if at is None:
+                return self._made_in(binding.module, binding.item)
+        for attribute in attributes:
+            if at is None or self.file(at) is None:
+                return set()
+            further = self._as_module(at, attribute)
+            if further is None:
+                return self._made_in(at, attribute)
+            at = further
+        return {at + WHOLE} if at is not None and self.file(at) is not None else set()
+
+    def _as_module(self, module: str, name: str) -> Optional[str]:
+        """The module that a name of another one stands for, where that is known."""
+        for _ in range(8):  # handed on so often
+            child = self.submodule(module, name)
+            binding = self.handed_on(module, name)
+            if child is not None or binding is None:
+                return child
+            if binding.kind == "module":
+                return binding.module
+            module, name = binding.module, binding.item
+        return None
+
+    def _made_in(self, module: str, name: str, seen: FrozenSet[str] = frozenset()) -> Set[str]:
+        """Nodes that a name of a module hangs on."""
+        key = f"{module}.{name}"
+        if key in seen or self.file(module) is None:
+            return set()
+        if module in self._edited:
+            return {module}
+        seen |= {key}
+        bound = self._bound(module)
+        found = bound.names.get(name)
+        child = self.submodule(module, name)
+        if child is not None:
+            return {child + WHOLE}
+        if found is None:
+            starred = self._starred(module, name)
+            handed = {node for star in starred or bound.stars for node in self._made_in(star, name, seen)}
+            return handed if starred else {module, *handed}
+        nodes: Set[str] = set()
+        for binding in found:
+            if binding.kind == "own":
+                nodes.add(module)
+            elif binding.kind == "module":
+                nodes |= {binding.module + WHOLE} if self.file(binding.module) is not None else set()
+            elif binding.kind == "from":
+                nodes |= self._made_in(binding.module, binding.item, seen)
+            elif binding.item in bound.names:
+                nodes |= self._made_in(module, binding.item, seen)
+            elif bound.stars and not hasattr(builtins, binding.item):
+                nodes |= {node for star in bound.stars for node in self._made_in(star, binding.item, seen)}
+        return nodes
+
+    def _starred(self, module: str, name: str, seen: FrozenSet[str] = frozenset()) -> List[str]:
+        """Modules that a name of a module comes from by ``from module import *``."""
+        stars = [star for star in self._bound(module).stars if star not in seen and self.file(star) is not None]
+        return [s for s in stars if name in self._bound(s).names or self._starred(s, name, seen | {module, s})]
+
+    # ------------------------------------------------------------ texts
+
+    def _bound(self, module: str) -> Bound:
+        file = self.file(module)
+        return _NOTHING if file is None or file["sha256"] is None else imports.bindings(self._text(file), _package(file))
+
+    def _uses(self, module: str) -> FrozenSet[Use]:
+        file = self.file(module)
+        return frozenset() if file is None or file["sha256"] is None else imports.uses(self._text(file), _package(file))
+
+
+def _package(file: ModuleFile) -> str:
+    return file["name"] if file["package"] else file["name"].rpartition(".")[0]

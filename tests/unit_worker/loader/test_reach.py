@@ -1,0 +1,120 @@
+"""How far an edit reaches by what the texts say: through packages that only hand names on, and not because of what else is in them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from kernelband_worker import imports
+from tests.unit_worker.loader.test_variants import ID
+
+LARGE = {
+    "big/__init__.py": (
+        "LOADED = []\n"
+        "from big.runtime import device\n"
+        "from big.ops import *\n"
+        "from big import ops\n"
+        "name = device.upper()\n"
+        "TABLE = {}\n"
+        "ALL = {'softmax': softmax}\n"
+        "def find(key):\n    return ALL[key]()\n"
+    ),
+    "big/runtime.py": "device = 'cuda'\n",
+    "big/ops/__init__.py": "from big.ops.softmax import softmax\nfrom big.ops.other import other\n",
+    "big/ops/softmax.py": "import big\ndef softmax():\n    return 'original', big.name\n",
+    "big/ops/other.py": "import big\nbig.LOADED.append('other')\ndef other():\n    return big.device\n",
+    "big/use.py": "import big\nfrom big import other, softmax as s\ndef host():\n    return s(), other(), big.name\n",
+    "big/far.py": "import big\ndef host():\n    return big.device, big.ops.other(), big.TABLE\n",
+    "big/by_key.py": "import big\ndef host():\n    return big.find('softmax')\n",
+    "big/by_name.py": "import big\ndef host():\n    return getattr(big, 'softmax')()\n",
+}
+EDIT = {"big__ops__softmax": LARGE["big/ops/softmax.py"].replace("original", "variant")}
+
+
+def loaded(load):
+    """The siblings of the variant that were run."""
+    served, loader = load(LARGE)
+    loader.original("big")
+    loader.register(served.variant(ID, **EDIT))
+    return loader, lambda: {
+        name.partition("__kb_")[0] for name in sys.modules if name.endswith(f"__kb_{ID[:8]}") and name.startswith("big")
+    }
+
+
+def host(loader, module, served_name="host"):
+    return loader.resolve(ID, {"module": module, "path": "", "qualname": served_name})
+
+
+def test_only_what_hangs_on_the_edit_is_run_again(load):
+    loader, run = loaded(load)
+    assert host(loader, "big.ops.softmax", "softmax")() == ("variant", "CUDA")
+    assert run() == {"big.ops.softmax"}
+    assert host(loader, "big.use")() == (("variant", "CUDA"), "cuda", "CUDA")
+    assert run() == {"big.ops.softmax", "big.use"}
+    assert sys.modules["big"].LOADED == ["other"]
+    assert sys.modules["big"].softmax() == ("original", "CUDA")
+
+
+def test_what_reads_names_that_do_not_hang_on_it_is_the_original(load):
+    loader, run = loaded(load)
+    assert host(loader, "big.far") is loader.original("big.far").host
+    assert run() == set()
+
+
+@pytest.mark.parametrize("module", ["big.by_key", "big.by_name"])
+def test_a_package_that_looks_it_up_by_itself_is_run_again(load, module):
+    loader, run = loaded(load)
+    assert host(loader, module)() == ("variant", "CUDA")
+    assert {"big.ops.softmax", module} <= run()
+    assert sys.modules["big"].find("softmax") == ("original", "CUDA")
+
+
+def test_a_constant_that_is_handed_on_is_the_variants(load):
+    texts = {
+        "con/__init__.py": "from con.settings import BLOCK\nTWICE = 2 * BLOCK\nif BLOCK > 8:\n    LARGE = True\nelse:\n    LARGE = False\n",
+        "con/settings.py": "BLOCK = 8\n",
+        "con/use.py": "import con\nimport con.settings as s\ndef host():\n    return con.BLOCK, con.TWICE, con.LARGE, s.BLOCK\n",
+    }
+    served, loader = load(texts)
+    loader.original("con.use")
+    loader.register(served.variant(ID, con__settings="BLOCK = 16\n"))
+    assert host(loader, "con.use")() == (16, 32, True, 16)
+    assert loader.resolve(None, served.function("con.use", "host"))() == (8, 16, False, 8)
+
+
+def test_what_is_put_in_the_place_of_a_name_is_seen_and_stays_of_its_side(load):
+    texts = {
+        "put/__init__.py": "from put.kernels import k\nSTATE = {}\ndef state():\n    return STATE, k()\n",
+        "put/kernels.py": "def k():\n    return 'original'\n",
+        "put/patch.py": "import put\nput.k = lambda: 'patched'\n",
+        "put/use.py": "import put\ndef host():\n    put.STATE['x'] = 1\n    put.LIMIT = 3\n    return put.state(), put.k(), put.LIMIT\n",
+    }
+    served, loader = load(texts)
+    loader.original("put.patch")
+    loader.register(served.variant(ID, put__kernels="def k():\n    return 'variant'\n"))
+    assert host(loader, "put.use")() == (({"x": 1}, "variant"), "variant", 3)
+    assert sys.modules["put"].STATE == {}
+    assert not hasattr(sys.modules["put"], "LIMIT")
+    assert sys.modules["put"].k() == "patched"
+
+
+def test_what_a_text_binds_and_uses():
+    text = (
+        "import a.b\nimport c.d as e\nfrom .f import g as h, i\nfrom j import *\n"
+        "K = h(1)\nK.append(i)\nfor L in K:\n    M = L\nglobal N\ndef o():\n    global P\n    P = e.q.r\n    import t\n    return t\n"
+    )
+    names, stars = imports.bindings(text, "pkg")
+    assert stars == {"j"}
+    assert names["a"] == {imports.Binding("module", "a")}
+    assert names["e"] == {imports.Binding("module", "c.d")}
+    assert names["h"] == {imports.Binding("from", "pkg.f", "g")}
+    assert names["K"] == {imports.Binding("name", item=n) for n in ("h", "i")}
+    assert names["L"] == names["M"] == names["o"] == names["P"] == {imports.OWN}
+    assert {(use.binding.module, use.binding.item, use.attributes) for use in imports.uses(text, "pkg")} == {
+        ("j", "*", ()),
+        ("pkg.f", "g", ()),
+        ("pkg.f", "i", ()),
+        ("c.d", "", ("q", "r")),
+        ("t", "", ()),
+    }
