@@ -119,19 +119,13 @@ class Reach:
         binding, attributes = use
         if binding.item == "*":
             return {binding.module + WHOLE} if self.file(binding.module) is not None else set()
-        at: Optional[str] = binding.module
-        if binding.kind == "from":
-            at = self._as_module(binding.module, binding.item)
-            if at is None:
-                return self._made_in(binding.module, binding.item)
-        for attribute in attributes:
-            if at is None or self.file(at) is None:
-                return set()
+        at = binding.module
+        for attribute in (binding.item, *attributes) if binding.kind == "from" else attributes:
             further = self._as_module(at, attribute)
             if further is None:
                 return self._made_in(at, attribute)
             at = further
-        return {at + WHOLE} if at is not None and self.file(at) is not None else set()
+        return {at + WHOLE} if self.file(at) is not None else set()
 
     def _as_module(self, module: str, name: str) -> Optional[str]:
         """The module that a name of another one stands for, where that is known."""

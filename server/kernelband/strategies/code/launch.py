@@ -106,7 +106,7 @@ class LaunchView:
         found, inner = self.bindings(name), [self.call, *self.module.around(self.call)]
         for around, inside in zip(inner[1:], inner, strict=False):
             for part in ("body", "orelse", "finalbody"):
-                block = cast("list[ast.AST]", getattr(around, part, None))
+                block = cast("list[ast.AST] | ast.AST", getattr(around, part, around))  # of an expression, such as a lambda's body, none
                 above = block[: block.index(inside)] if isinstance(block, list) and inside in block else []
                 own = [s for s in found if isinstance(s, ast.Assign | ast.FunctionDef) and s in above]
                 last = max(own, key=lambda s: s.lineno, default=None)
