@@ -20,7 +20,7 @@ from kernelband.strategies.code.blocks import exposed, names_bound, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Access, KernelView, Loop, bound_names
 from kernelband.strategies.code.linear import flatten
-from kernelband.strategies.code.shapes import Shape, axis_of, shape_of, shapes
+from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import View
 
 #: What a total is combined with, by what a block is reduced with.
@@ -77,7 +77,7 @@ class Dealt:
 
     kernel: KernelView
     block: str
-    known: dict[str, Shape]
+    known: Shapes
     pointers: frozenset[str]
 
     # ------------------------------------------------------------ what reductions make
@@ -195,14 +195,18 @@ class Dealt:
                 if not isinstance(step, Step) or len(bound_names(step)) != 1:
                     return False
                 kind = self._total(step, name, inside)
-                lanes = kind is not None and self.block in self.known.get(name, ())
-                if lanes and not self._reduced_alike(name, kind or "", behind):
+                lanes = kind is not None and self.block in (self.known.at(name, step.lineno) or ())
+                if lanes and not self._reduced_alike(name, kind or "", [n for n in behind if self._same(name, step, n)]):
                     return False
                 if kind is None and not self._counts(step, name) and not (highest and self._rescaled(step, name, inside)):
                     return False
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
         told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in ast.walk(a)) for a in c.args)]
         return all(self._scanned(c, inside) for c in told)
+
+    def _same(self, name: str, step: ast.stmt, behind: ast.AST) -> bool:
+        """The name stands for the same there: the top level hasn't bound it anew."""
+        return self.known.version(name, getattr(behind, "lineno", 0)) == self.known.version(name, step.lineno)
 
     def _total(self, step: Step, name: str, inside: Sequence[ast.AST]) -> str | None:
         """Addition, maximum or minimum, where the statement puts an iteration's part into a total of that name."""

@@ -6,6 +6,8 @@ Read from ``tl.arange``, indexing with None, broadcasting, element-wise function
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
+from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -23,9 +25,52 @@ OVER_AXIS = frozenset({"sum", "max", "min", "argmax", "argmin"})
 SCALARS = frozenset({"program_id", "num_programs", "cdiv"})
 
 
-def shapes(kernel: KernelView) -> dict[str, Shape]:
-    """Shapes of the kernel's names. A name that takes several shapes has none."""
-    known: dict[str, Shape | None] = dict.fromkeys(kernel.parameters, ())
+class Shapes(dict[str, Shape]):
+    """Shapes by name, of names that have one throughout. A name that the kernel's top level binds anew may have another from there on:
+    ``at`` knows which.
+    """
+
+    def __init__(self, cuts: dict[str, list[int]]) -> None:
+        super().__init__()
+        self._cuts, self._versions = cuts, dict[tuple[str, int], Shape | None]()
+
+    def at(self, name: str, line: int) -> Shape | None:
+        """The shape of what the name stands for at the beginning of that line."""
+        return self._versions.get((name, self.version(name, line)))
+
+    def version(self, name: str, line: int) -> int:
+        """How often the top level has bound the name above that line."""
+        return bisect_left(self._cuts.get(name, []), line)
+
+    def bind(self, name: str, line: int, shape: Shape) -> bool:
+        """Note what a statement that ends at that line makes of the name; whether that is new."""
+        key = name, self.version(name, line + 1)
+        if key not in self._versions:
+            self._versions[key] = shape
+            return True
+        if self._versions[key] in (None, shape):
+            return False
+        self._versions[key] = None
+        return True
+
+    def settle(self) -> None:
+        """Everything is bound."""
+        found: dict[str, set[Shape | None]] = {}
+        for (name, _), shape in self._versions.items():
+            found.setdefault(name, set()).add(shape)
+        self.update({name: shape for name, (shape, *more) in found.items() if not more and shape is not None})
+
+
+def shapes(kernel: KernelView) -> Shapes:
+    """Shapes of the kernel's names."""
+    cuts: dict[str, list[int]] = {}
+    for statement in kernel.node.body:
+        if isinstance(statement, ast.Assign):
+            for name in dict.fromkeys(bound_names(statement)):
+                cuts.setdefault(name, []).append(statement.end_lineno or statement.lineno)
+    known = Shapes(cuts)
+    for parameter in kernel.parameters:
+        known.bind(parameter, 0, ())
     statements = sorted(
         (n for n in ast.walk(kernel.node) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For)), key=lambda n: n.lineno
     )
@@ -35,16 +80,14 @@ def shapes(kernel: KernelView) -> dict[str, Shape]:
         for node in statements:
             value = () if isinstance(node, ast.For) else shape_of(kernel, node.value, known) if node.value is not None else None
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                value = broadcast(known.get(node.target.id), value)
-            names = bound_names(node)
+                value = broadcast(known.at(node.target.id, node.lineno), value)
             if isinstance(node, ast.Assign) and any(not isinstance(t, ast.Name) for t in node.targets):
                 value = None
-            for name in names:
-                if name not in known and value is not None:
-                    known[name], changed = value, True
-                elif name in known and known[name] is not None and value is not None and known[name] != value:
-                    known[name], changed = None, True
-    return {name: shape for name, shape in known.items() if shape is not None}
+            end = node.lineno if isinstance(node, ast.For) else node.end_lineno or node.lineno
+            for name in bound_names(node) if value is not None else []:
+                changed |= known.bind(name, end, value)
+    known.settle()
+    return known
 
 
 def broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
@@ -63,12 +106,13 @@ def broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
     return tuple(out)
 
 
-def shape_of(kernel: KernelView, node: ast.expr, known: dict[str, Shape | None] | dict[str, Shape]) -> Shape | None:
+def shape_of(kernel: KernelView, node: ast.expr, known: Mapping[str, Shape]) -> Shape | None:
     """The shape of an expression, given those of the names."""
     if isinstance(node, ast.Constant):
         return ()
     if isinstance(node, ast.Name):
-        return known.get(node.id, () if node.id in kernel.parameters else None)
+        found = known.at(node.id, getattr(node, "lineno", 0)) if isinstance(known, Shapes) else known.get(node.id)
+        return () if found is None and node.id in kernel.parameters and not kernel.bindings(node.id) else found
     if isinstance(node, ast.BinOp):
         return broadcast(shape_of(kernel, node.left, known), shape_of(kernel, node.right, known))
     if isinstance(node, ast.BoolOp):
@@ -82,7 +126,7 @@ def shape_of(kernel: KernelView, node: ast.expr, known: dict[str, Shape | None] 
     return _called(kernel, node, known) if isinstance(node, ast.Call) else None
 
 
-def _indexed(kernel: KernelView, node: ast.Subscript, known: dict[str, Shape | None] | dict[str, Shape]) -> Shape | None:
+def _indexed(kernel: KernelView, node: ast.Subscript, known: Mapping[str, Shape]) -> Shape | None:
     """``x[:, None]``."""
     inside = shape_of(kernel, node.value, known)
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -100,7 +144,7 @@ def _indexed(kernel: KernelView, node: ast.Subscript, known: dict[str, Shape | N
     return tuple(out)
 
 
-def _called(kernel: KernelView, node: ast.Call, known: dict[str, Shape | None] | dict[str, Shape]) -> Shape | None:
+def _called(kernel: KernelView, node: ast.Call, known: Mapping[str, Shape]) -> Shape | None:
     name = kernel.tl(node)
     if name is None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cast"):

@@ -1,0 +1,69 @@
+"""Shapes of a kernel's names, also of those that stand for something else further down; and what hangs on them."""
+
+from __future__ import annotations
+
+from kernelband.strategies import Facts
+from kernelband.strategies.code import View
+from kernelband.strategies.code.resizing import resizable
+from kernelband.strategies.code.shapes import shapes
+from tests.unit.strategies.samples import H200, launch, program_of
+
+TEXT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows_kernel(x, y, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    total = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    for start in range(0, N, BLOCK_N):
+        columns = start + tl.arange(0, BLOCK_N)
+        mask = (rows[:, None] < M) & (columns[None, :] < N)
+        total += tl.load(x + rows[:, None] * N + columns[None, :], mask=mask, other=0.0)
+    total = tl.sum(total, 1)
+    total = total / N
+    tl.store(y + rows, total, mask=rows < M)
+
+
+def means(x):
+    M, N = x.shape
+    y = torch.empty(M, device=x.device)
+    rows_kernel[(triton.cdiv(M, 8),)](x, y, M, N, BLOCK_M=8, BLOCK_N=256)
+    return y
+"""
+
+
+def view(tmp_path, text=TEXT):
+    program = program_of(text, tmp_path)
+    tensors = {"x": ([4096, 1024], "float32"), "y": ([4096], "float32")}
+    one = launch(program, [512, 1, 1], {"BLOCK_M": 8, "BLOCK_N": 256}, {"M": 4096, "N": 1024}, tensors)
+    found = View.read(program, Facts(H200, ({"id": "c", "role": "time", "neighbour_of": None, "launches": [one]},)))
+    assert found is not None
+    return found
+
+
+def test_a_name_has_the_shape_of_what_it_stands_for_at_that_line(tmp_path):
+    known, kernel = (seen := view(tmp_path)) and shapes(seen.kernel), seen.kernel
+    lines = {line.strip(): number for number, line in enumerate(TEXT.splitlines(), 1)}
+    assert known.at("total", lines["total = tl.sum(total, 1)"]) == ("BLOCK_M", "BLOCK_N")
+    assert known.at("total", lines["total = total / N"]) == ("BLOCK_M",)
+    assert known.at("total", lines["tl.store(y + rows, total, mask=rows < M)"]) == ("BLOCK_M",)
+    assert "total" not in known
+    assert known["rows"] == ("BLOCK_M",)
+    assert known.at("N", kernel.node.lineno) == ()
+
+
+def test_blocks_of_both_sides_may_change_where_a_total_is_reduced_under_its_own_name(tmp_path):
+    assert resizable(view(tmp_path), "BLOCK_M")
+    assert resizable(view(tmp_path), "BLOCK_N")
+
+
+def test_what_a_branch_binds_is_not_taken_for_settled(tmp_path):
+    text = TEXT.replace("    total = tl.sum(total, 1)\n", "    if N > 8:\n        total = tl.sum(total, 1)\n").replace(
+        "    total = total / N\n", ""
+    )
+    known = shapes(view(tmp_path, text).kernel)
+    assert known.at("total", 100) is None
+    assert "total" not in known
