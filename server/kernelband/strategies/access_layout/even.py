@@ -9,8 +9,8 @@ from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, LaunchView, View
 from kernelband.strategies.code.heuristic import heuristic
-from kernelband.strategies.code.launch import divisor
 from kernelband.strategies.code.linear import definition, flatten, index
+from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving
 
 

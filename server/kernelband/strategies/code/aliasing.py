@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.elementwise import is_elementwise
-from kernelband.strategies.code.kernel import ATOMICS, Access, Loop, paired
+from kernelband.strategies.code.kernel import ATOMICS, Access, KernelView, Loop, paired
 from kernelband.strategies.code.launch import LaunchView
+from kernelband.strategies.code.linear import flatten
 from kernelband.strategies.code.names import module_alias
 from kernelband.strategies.code.view import View
 
@@ -45,6 +47,25 @@ def _apart(view: View, body: list[ast.stmt], stores: list[Access], loads: list[A
         return False
     stored = frozenset[str]().union(*written)
     return not any(stored & one for one in read) and all(made_here(launch, name) for launch in view.launches for name in stored)
+
+
+def own_elements(view: View, loop: Loop, block: str) -> bool:
+    """What an iteration loads beside what it stores isn't what another one has stored: other memory, or the very same elements."""
+    stores, loads = ([a for a in loop.accesses if a.store == kind] for kind in (True, False))
+    if not stores or apart(view, loop, loads):
+        return True
+    pointers = {t for x in view.target_launches for t in x["tensors"]}
+    places = {place_of(view.kernel, a, pointers) for a in stores}
+    programs = {t for a in stores for t in a.depends if t.startswith("@")}
+    own = [a for a in loads if f"#{block}" in a.depends and (programs & a.depends or not programs)]
+    return len(places) == 1 and all(place_of(view.kernel, a, pointers) in places for a in own)
+
+
+def place_of(kernel: KernelView, access: Access, pointers: set[str]) -> str:
+    """The address without its tensor, as code; other for each address that isn't a sum with one in it."""
+    terms = flatten(kernel, access.pointer, access.call, frozenset())
+    rest = [t for t in terms if not (len(t.factors) == 1 and reads(t.factors[0], pointers))]
+    return "+".join(sorted("*".join(t.key) for t in rest)) if len(rest) == len(terms) - 1 else f"{access.call.lineno}"
 
 
 def _unknown(view: View, call: ast.Call) -> bool:

@@ -37,6 +37,12 @@ def names_read(node: ast.AST) -> set[str]:
     return found | {n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
 
 
+def reads(node: ast.AST, names: Iterable[str]) -> bool:
+    """Whether the code has one of these names in it, read or bound."""
+    wanted = set(names)
+    return any(isinstance(n, ast.Name) and n.id in wanted for n in ast.walk(node))
+
+
 def names_bound(statements: Iterable[ast.AST]) -> set[str]:
     """Names that the statements, and those in them, bind."""
     found = {name for s in statements for n in ast.walk(s) for name in bound_names(n)}

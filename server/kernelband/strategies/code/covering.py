@@ -6,8 +6,9 @@ import ast
 
 from kernelband.strategies.code.blocks import names_read
 from kernelband.strategies.code.kernel import Loop
-from kernelband.strategies.code.launch import LaunchView, divisor
+from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.linear import definition, index
+from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import View
 
 

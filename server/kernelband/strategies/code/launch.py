@@ -13,6 +13,7 @@ from kernelband.strategies.code.callee import stands_for
 from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.literals import assigned, default, integer
 from kernelband.strategies.code.module import FunctionNode, Module
+from kernelband.strategies.code.quotients import called, divisor, holding, rounding
 
 OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
 Edits = list[tuple[str, Edit]]  # (path, edit)
@@ -239,11 +240,11 @@ class LaunchView:
     def _copies(self, value: int) -> Iterator[tuple[ast.expr | None, list[ast.expr]]]:
         """What the grid divides by ``value`` written as a number, and where: ``cdiv(n, 1024)``, ``(n + 1024 - 1) // 1024``."""
         for node in ast.walk(self.grid):
-            if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
+            if isinstance(node, ast.Call) and called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
                 yield node.args[0], [node.args[1]]
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and integer(node.right) == value:
                 inner: list[ast.expr] = [n for n in ast.walk(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
-                added = _rounding(node.left, value)
+                added = rounding(node.left, value)
                 inner += [] if added is None else [added[1]]
                 pair = divisor(node)
                 yield pair[0] if pair is not None else node.left, [node.right, *inner]
@@ -291,7 +292,7 @@ class LaunchView:
             value = bindings[0].value
         held = None if value is None else holding(value)
         parameter = None if held is None else self.parameter_of(held)
-        limits = [x for a in value.args if (x := integer(a)) is not None] if isinstance(value, ast.Call) and _called(value) == "min" else []
+        limits = [x for a in value.args if (x := integer(a)) is not None] if isinstance(value, ast.Call) and called(value) == "min" else []
         return (parameter, min(limits, default=2**31)) if parameter is not None else None
 
     def sides(self) -> list[ast.expr] | None:
@@ -347,49 +348,3 @@ def _members(value: ast.expr) -> Iterator[ast.expr]:
     while queue:
         yield (node := queue.pop())
         queue += node.elts if isinstance(node, ast.Tuple | ast.List) else []
-
-
-def _power_of_two(node: ast.AST) -> ast.expr | None:
-    """What n is in ``next_power_of_2(n)``, ``1 << (n - 1).bit_length()`` or ``2 ** (n - 1).bit_length()``."""
-    if isinstance(node, ast.Call) and _called(node) == "next_power_of_2" and len(node.args) == 1:
-        return node.args[0]
-    if not isinstance(node, ast.BinOp) or (integer(node.left), type(node.op)) not in ((1, ast.LShift), (2, ast.Pow)):
-        return None
-    bits = node.right.func if isinstance(node.right, ast.Call) and not node.right.args else None
-    less = bits.value if isinstance(bits, ast.Attribute) and bits.attr == "bit_length" else None
-    one = isinstance(less, ast.BinOp) and isinstance(less.op, ast.Sub) and integer(less.right) == 1
-    return less.left if one and isinstance(less, ast.BinOp) else None
-
-
-def holding(node: ast.expr) -> ast.expr | None:
-    """What the code is the power of two to hold, itself or in a call such as ``min(4096, ...)``."""
-    inside = ast.walk(node) if isinstance(node, ast.Call) else [node]
-    return next((held for n in inside if (held := _power_of_two(n)) is not None), None)
-
-
-def divisor(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """(n, block) of ``cdiv(n, block)``, ``(n + block - 1) // block`` or ``(n + 255) // 256``."""
-    if isinstance(node, ast.Call) and _called(node) == "cdiv" and len(node.args) == 2 and not node.keywords:
-        return node.args[0], node.args[1]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.left, ast.BinOp):
-        block = ast.unparse(node.right)
-        left = ast.unparse(node.left)
-        for n in ast.walk(node.left):
-            if isinstance(n, ast.expr) and left in (f"{ast.unparse(n)} + {block} - 1", f"{ast.unparse(n)} + ({block} - 1)"):
-                return n, node.right
-        added = _rounding(node.left, integer(node.right) or 0)
-        return None if added is None else (added[0], node.right)
-    return None
-
-
-def _rounding(left: ast.expr, value: int) -> tuple[ast.expr, ast.expr] | None:
-    """(n, 255) of ``n + 255``, what is divided by 256."""
-    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Add) or value < 2:
-        return None
-    if integer(left.right) == value - 1:
-        return left.left, left.right
-    return (left.right, left.left) if integer(left.left) == value - 1 else None
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""

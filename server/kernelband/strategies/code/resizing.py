@@ -15,11 +15,10 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
-from kernelband.strategies.code.aliasing import apart
-from kernelband.strategies.code.blocks import exposed, names_bound, siblings
+from kernelband.strategies.code.aliasing import own_elements
+from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
-from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Access, KernelView, Loop, bound_names
-from kernelband.strategies.code.linear import flatten
+from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, KernelView, Loop, bound_names
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import View
 
@@ -43,32 +42,7 @@ def resizable(view: View, block: str) -> bool:
     if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):
         return False
     walks = dealt.walks()
-    return all(dealt.to_iterations(x) and _own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
-
-
-def _own_elements(view: View, loop: Loop, block: str) -> bool:
-    """What an iteration loads beside what it stores isn't what another one has stored: other memory, or the very same elements."""
-    stores, loads = ([a for a in loop.accesses if a.store == kind] for kind in (True, False))
-    if not stores or apart(view, loop, loads):
-        return True
-    pointers = {t for x in view.target_launches for t in x["tensors"]}
-    places = {place_of(view.kernel, a, pointers) for a in stores}
-    programs = {t for a in stores for t in a.depends if t.startswith("@")}
-    own = [a for a in loads if f"#{block}" in a.depends and (programs & a.depends or not programs)]
-    return len(places) == 1 and all(place_of(view.kernel, a, pointers) in places for a in own)
-
-
-def place_of(kernel: KernelView, access: Access, pointers: set[str]) -> str:
-    """The address without its tensor, as code; other for each address that isn't a sum with one in it."""
-    terms = flatten(kernel, access.pointer, access.call, frozenset())
-    rest = [t for t in terms if not (len(t.factors) == 1 and reads(t.factors[0], pointers))]
-    return "+".join(sorted("*".join(t.key) for t in rest)) if len(rest) == len(terms) - 1 else f"{access.call.lineno}"
-
-
-def reads(node: ast.AST, names: Iterable[str]) -> bool:
-    """Whether the code has one of these names in it."""
-    wanted = set(names)
-    return any(isinstance(n, ast.Name) and n.id in wanted for n in ast.walk(node))
+    return all(dealt.to_iterations(x) and own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
 
 
 @frozen(eq=False)

@@ -84,8 +84,9 @@ def shapes(kernel: KernelView) -> Shapes:
             if isinstance(node, ast.Assign) and any(not isinstance(t, ast.Name) for t in node.targets):
                 value = None
             end = node.lineno if isinstance(node, ast.For) else node.end_lineno or node.lineno
-            for name in bound_names(node) if value is not None else []:
-                changed |= known.bind(name, end, value)
+            if value is not None:
+                for name in bound_names(node):
+                    changed |= known.bind(name, end, value)
     known.settle()
     return known
 

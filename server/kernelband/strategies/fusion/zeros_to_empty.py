@@ -13,8 +13,9 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, View
 from kernelband.strategies.code.blocks import plain, siblings
-from kernelband.strategies.code.launch import Edits, divisor
+from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.linear import Index, flatten, index
+from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving
 
 HARMLESS = frozenset({"stride", "shape", "size", "numel", "dtype", "device", "element_size"})

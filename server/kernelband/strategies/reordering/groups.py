@@ -15,7 +15,8 @@ from attrs import frozen
 
 from kernelband.strategies.code import View
 from kernelband.strategies.code.kernel import KernelView, bound_names
-from kernelband.strategies.code.launch import LaunchView, divisor
+from kernelband.strategies.code.launch import LaunchView
+from kernelband.strategies.code.quotients import divisor
 
 TRIED = (1, 2, 3, 4, 6)  # tiles along either side
 FEW = (1, 2, 3)  # where there are more than two sizes

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, LaunchView, View
-from kernelband.strategies.code.aliasing import all_apart
+from kernelband.strategies.code.aliasing import all_apart, place_of
 from kernelband.strategies.code.blocks import plain
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
 from kernelband.strategies.code.kernel import Access
@@ -16,7 +16,6 @@ from kernelband.strategies.code.launch import Edits
 from kernelband.strategies.code.linear import definition
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.names import module_alias
-from kernelband.strategies.code.resizing import place_of
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, one_more_axis
 
