@@ -43,7 +43,7 @@ STRUCTURAL = {
     *("accumulate_late", "contiguous_copy", "flatten", "single_accumulator", "grouped_order", "heavy_first", "swap_axes"),
     *("persistent_rows", "axis_in_loop", "persistent", "contiguous_rows", "tensor_descriptors", "hoisted_loads", "guarded_fast_path"),
 }
-BLOCK = {"elements_per_thread", "more_programs"}
+BLOCK = {"elements_per_thread", "more_programs", "heuristic_blocks"}
 TITLES = ("project", "kernels", "captured", "another block", "another structure", "neither", "no move at all")
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from tests.e2e.strategies.comparing import differences
 from tests.e2e.strategies.test_equal_results import NAMES, ROWS, chosen
-from tests.unit.strategies.samples import example, example_facts, facts, launch, program_of
+from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
+from tests.unit.strategies.samples import example, example_facts, facts, launch, made_by, program_of
 
 pytestmark = [
     pytest.mark.gpu,
@@ -40,3 +41,10 @@ def test_several_rows_per_program(tmp_path):
     scalars = {"stride": 96, "n_cols": 96, "eps": 1e-6}
     given = facts(launch(program, [5000, 1, 1], {"BLOCK": 128}, scalars, {"x_ptr": ([5000, 96], "float32")}))
     assert not unequal("", program, chosen(program, given))
+
+
+def test_blocks_that_a_heuristic_computes(tmp_path):
+    program, given = heuristic_blocks.given(tmp_path)
+    proposals = {p.key: p for p in made_by("heuristic_blocks", program, given)}
+    assert len(proposals) == 4
+    assert not unequal("", program, proposals)

@@ -7,6 +7,7 @@ import pytest
 
 from kernelband.strategies import STRATEGIES
 from tests.e2e.strategies.comparing import differences
+from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
 from tests.unit.strategies.row_samples import CONSTANTS, NORM, RUNNING, SCALARS, TENSORS
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
 
@@ -188,6 +189,18 @@ def test_a_number_in_place_of_a_block_that_is_computed(tmp_path):
     path = program.kernel.place.path
     *told, caught = differences(
         [SETTINGS, *(p.patch.apply(program.texts)[path] for p in proposals.values()), SETTINGS.replace("0.5", "0.51")]
+    )
+    assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
+    assert caught is not None
+
+
+def test_a_number_in_place_of_what_a_heuristic_computes(tmp_path):
+    program, given = heuristic_blocks.given(tmp_path)
+    proposals = chosen(program, given)
+    assert "tiling.heuristic_blocks(ROWS=8)" in proposals
+    path, text = program.kernel.place.path, heuristic_blocks.TEXT
+    *told, caught = differences(
+        [text, *(p.patch.apply(program.texts)[path] for p in proposals.values()), text.replace("< cols)", "< cols - 1)")]
     )
     assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
     assert caught is not None

@@ -13,7 +13,7 @@ from kernelband.history.view import EditView
 from kernelband.strategies import STRATEGIES
 from tests.unit.history.rows import trial_row, variant_row
 
-SIZED = {"tiles", "more_programs"}  # the sizes that they change say what they do
+SIZED = {"tiles", "more_programs", "heuristic_blocks"}  # the sizes that they change say what they do
 
 
 def step(move: str, parameters: dict[str, object], what: str) -> EditView:

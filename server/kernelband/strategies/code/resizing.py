@@ -69,7 +69,7 @@ class Dealt:
             operands = [node.args[0], *node.args[PRODUCTS[name][0] : PRODUCTS[name][0] + 1]] if node.args else []
             return name if len(operands) < 2 or all(token in self.kernel.tokens(a) for a in operands) else None
         operand = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0] if node.args else node
-        shape, axis = shape_of(self.kernel, operand, self.known), axis_of(node)
+        shape, axis = shape_of(self.kernel, operand, self.known), axis_of(node, kept=True)
         if shape is None or isinstance(axis, str) or (axis is not None and not -len(shape) <= axis < len(shape)):
             return name  # it may be the block's axis
         return name if self.block in (shape if axis is None else (shape[axis],)) else None

@@ -65,7 +65,7 @@ def shapes(kernel: KernelView) -> Shapes:
     """Shapes of the kernel's names."""
     cuts: dict[str, list[int]] = {}
     for statement in kernel.node.body:
-        if isinstance(statement, ast.Assign):
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             for name in dict.fromkeys(bound_names(statement)):
                 cuts.setdefault(name, []).append(statement.end_lineno or statement.lineno)
     known = Shapes(cuts)
@@ -97,8 +97,8 @@ def broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
         return None
     if not left or not right:
         return left or right
-    if len(left) != len(right):
-        return None
+    sides = max(len(left), len(right))
+    left, right = (("1",) * (sides - len(shape)) + shape for shape in (left, right))  # as the language does it
     out: list[str] = []
     for a, b in zip(left, right, strict=True):
         if a != b and "1" not in (a, b):
@@ -164,7 +164,7 @@ def _called(kernel: KernelView, node: ast.Call, known: Mapping[str, Shape]) -> S
         left, right = shape_of(kernel, node.args[0], known), shape_of(kernel, node.args[1], known)
         return (left[0], right[1]) if left is not None and right is not None and len(left) == len(right) == 2 else None
     if name in OVER_AXIS and node.args:
-        return _reduced(shape_of(kernel, node.args[0], known), axis_of(node))
+        return _reduced(shape_of(kernel, node.args[0], known), node)
     if name in ELEMENTWISE and node.args:
         # a scalar broadcasts, so a type that is passed (tl.cast) does no harm
         out: Shape | None = ()
@@ -174,9 +174,9 @@ def _called(kernel: KernelView, node: ast.Call, known: Mapping[str, Shape]) -> S
     return None
 
 
-def axis_of(call: ast.Call) -> int | str | None:
-    """The axis of a reduction; None for all, "?" where it isn't written as a number or more is asked for."""
-    if any(k.arg not in ("axis", "input") for k in call.keywords) or len(call.args) > 2:
+def axis_of(call: ast.Call, *, kept: bool = False) -> int | str | None:
+    """The axis of a reduction; None for all, "?" where it isn't written as a number or more is asked for. ``kept``: the axis may stay."""
+    if any(k.arg not in ("axis", "input", *(["keep_dims"] if kept else [])) for k in call.keywords) or len(call.args) > 2:
         return "?"
     node = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
@@ -184,9 +184,10 @@ def axis_of(call: ast.Call) -> int | str | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else "?"
 
 
-def _reduced(inside: Shape | None, axis: int | str | None) -> Shape | None:
-    if inside is None or isinstance(axis, str):
+def _reduced(inside: Shape | None, call: ast.Call) -> Shape | None:
+    axis, kept = axis_of(call, kept=True), next((k.value for k in call.keywords if k.arg == "keep_dims"), ast.Constant(False))
+    if inside is None or isinstance(axis, str) or not isinstance(kept, ast.Constant):
         return None
     if axis is None:
-        return ()
-    return inside[:axis] + inside[axis + 1 :] if 0 <= axis < len(inside) else None
+        return ("1",) * len(inside) if kept.value else ()
+    return (*inside[:axis], *(["1"] if kept.value else []), *inside[axis + 1 :]) if 0 <= axis < len(inside) else None

@@ -6,6 +6,7 @@ Beside the moves there is ``by_size``, which needs two measured variants: the se
 
 from kernelband.strategies._base import Card, Strategy
 from kernelband.strategies.tiling.fixed import fixed_blocks as fixed_blocks
+from kernelband.strategies.tiling.heuristics import HeuristicBlocks
 from kernelband.strategies.tiling.move import Tiles
 from kernelband.strategies.tiling.programs import MorePrograms
 from kernelband.strategies.tiling.registers import RegisterCap
@@ -18,5 +19,5 @@ TILING = Strategy(
         when="Block sizes are written as numbers in the launch or the host function, or the kernel has a list of configurations.",
         why="A larger tile reads each operand fewer times; a smaller one fills more multiprocessors; warps and stages must fit the tile.",
     ),
-    (Tiles(), MorePrograms(), RegisterCap()),
+    (Tiles(), HeuristicBlocks(), MorePrograms(), RegisterCap()),
 )

@@ -1,4 +1,4 @@
-"""Random programs of long rows without reductions, and of as many programs as a GPU has multiprocessors; with near misses."""
+"""Random programs of long rows without reductions, of programs for multiprocessors, and of tiles that heuristics make; with near misses."""
 
 from __future__ import annotations
 
@@ -94,4 +94,44 @@ def counted(pick: Pick) -> Sample:
         draft,
         pick.choice((((12, 24), (9, 40)), ((16, 64),), ((20, 33), (7, 17)))),
         ((1, 1), (2, 17), (3, 63), (31, 5), (0, 8)),
+    )
+
+
+def computed(pick: Pick) -> Sample:
+    """Tiles whose sides a heuristic computes; a result that hangs on how elements are dealt out to them is a miss."""
+    draft = Draft(pick, "computed_kernel", "rows, cols")
+    style = pick.of("tile", "sum", "sum", "kept", "kept", "partial", "mean", "unguarded")
+    draft.tensor("x_ptr", "x", "fill(rows, cols)")
+    draft.host.append("rows, cols = x.shape")
+    draft.body += ["r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)"]
+    load = "x = tl.load(x_ptr + r[:, None] * cols + c[None, :], mask=mask, other=0.0)"
+    if style == "tile":
+        draft.host.append("out = torch.empty_like(x)")
+        draft.body += ["c = tl.program_id(1) * COLS + tl.arange(0, COLS)", "mask = (r[:, None] < rows) & (c[None, :] < cols)", load]
+        draft.body.append("tl.store(out_ptr + r[:, None] * cols + c[None, :], x * 2.0, mask=mask)")
+        draft.sides = [("rows", "ROWS"), ("cols", "COLS")]
+    else:
+        draft.host.append("out = torch.zeros(rows)" if style != "partial" else "out = torch.zeros(rows + 1)")
+        of = "x" if style != "mean" else "x / COLS"
+        guard = "(r[:, None] < rows) & (c[None, :] < cols)" if style != "unguarded" else "c[None, :] < cols"
+        draft.body += [
+            "total = tl.zeros([ROWS, COLS], dtype=tl.float32)",
+            "for off in range(0, cols, COLS):",
+            "    c = off + tl.arange(0, COLS)",
+            f"    mask = {guard}",
+            f"    {load}",
+            f"    total += {of}",
+        ]
+        if style == "kept":
+            draft.body += ["total = tl.sum(total, axis=1, keep_dims=True)", "tl.store(out_ptr + r[:, None], total, mask=r[:, None] < rows)"]
+        elif style == "partial":
+            draft.body += ["s = tl.sum(tl.sum(total, axis=1), axis=0)", "tl.store(out_ptr + tl.program_id(0), s)"]
+        else:
+            draft.body += ["total = tl.sum(total, axis=1)", "tl.store(out_ptr + r, total, mask=r < rows)"]
+        draft.sides = [("rows", "ROWS")]
+    draft.passed += [("out_ptr", "out"), ("rows", "rows"), ("cols", "cols")]
+    draft.blocks = {"ROWS": pick.number(1, 2, 4) if style != "unguarded" else 1, "COLS": pick.number(16, 32)}
+    draft.style = pick.of("heuristic", "heuristics")
+    return finished(
+        f"computed {style}", draft, pick.choice((((12, 24), (9, 40)), ((16, 64),), ((20, 33), (7, 17)))), ((1, 1), (2, 17), (31, 5), (0, 8))
     )

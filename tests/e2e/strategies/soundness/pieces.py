@@ -61,6 +61,10 @@ class Pick(random.Random):
         return self.random() < chance
 
 
+#: Styles of numbers that the grid reads of what the launch is given.
+BY_META = frozenset({"meta", "tuned", "heuristic", "heuristics"})
+
+
 @define
 class Draft:
     """A kernel and its host function while they are put together.
@@ -80,7 +84,7 @@ class Draft:
     helpers: list[str] = field(factory=list)
     sides: list[tuple[str, str | None]] = field(factory=list)  # of the grid: a size, and the block that it is divided by
     product: bool = False  # all sides in one
-    style: str = ""  # how numbers are written: "literal", "variable", "meta", "module", "tuned"
+    style: str = ""  # how numbers are written: "literal", "variable", "meta", "module", "tuned", "heuristic", "heuristics" (out of sight)
     tuned_warps: bool = False  # autotuned, by warps alone
     options: list[str] = field(factory=list)
     default: int = 0  # of the last constant
@@ -106,6 +110,10 @@ class Draft:
         if self.style == "tuned":
             items = ", ".join(f'"{n}": {v}' for n, v in self.blocks.items())
             tuned = f"@triton.autotune(configs=[triton.Config({{{items}}}, num_warps=2)], key=[])\n"
+        if self.style in ("heuristic", "heuristics"):
+            items = ", ".join(f'"{n}": lambda args: {v}' for n, v in self.blocks.items())
+            tuned = f"@triton.heuristics({{{items}}})\n" if self.style == "heuristic" else "@triton.heuristics(blocks())\n"
+            self.helpers += [f"def blocks():\n    return {{{items}}}\n"] if self.style == "heuristics" else []
         if self.tuned_warps:
             tuned = "@triton.autotune(configs=[triton.Config({}, num_warps=n) for n in (2, 4)], key=[])\n"
         return f"{tuned}@triton.jit\ndef {name or self.kernel}({', '.join(parameters)}):\n{rows}"
@@ -128,16 +136,16 @@ class Draft:
             if block is None:
                 code.append(size)
                 continue
-            word = f'meta["{block}"]' if style in ("meta", "tuned") else words[block]
+            word = f'meta["{block}"]' if style in BY_META else words[block]
             less = str(int(word) - 1) if word.isdecimal() and self.pick.yes() else f"{word} - 1"
             code.append(f"({size} + {less}) // {word}" if floor else f"triton.cdiv({size}, {word})")
-        if style == "tuned":
+        if style in BY_META - {"meta"}:
             words = {}
         if self.product:
             code = [" * ".join(f"({c})" if "//" in c else c for c in code)]
         grid = f"({', '.join(code)}{',' if len(code) == 1 else ''})"
-        grid = f"lambda meta: {grid}" if style in ("meta", "tuned") else grid
-        if style in ("meta", "tuned") or self.pick.yes():
+        grid = f"lambda meta: {grid}" if style in BY_META else grid
+        if style in BY_META or self.pick.yes():
             lines.append(f"grid = {grid}")
             grid = "grid"
         lines += self.between
@@ -169,7 +177,8 @@ def finished(
     """
     draft.default = draft.pick.number(0, 0, 0, 64)
     top, lines = draft.launch()
-    parts = [*draft.helpers, draft.text()]
+    kernel = draft.text()
+    parts = [*draft.helpers, kernel]
     behind = lines[-1].removeprefix(draft.kernel)
     other = f"other_{draft.kernel}"
     if way in ("condition", "table", "loop"):

@@ -36,6 +36,7 @@ OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {
     rows.columns: walks.carried,
     elements.heads: machines.counted,
     elements.table: machines.gates,
+    rows.groups: machines.computed,
 }
 
 
