@@ -1,8 +1,9 @@
 """The modules of one variant, beside the original's: the same names seen from inside, modules of their own in memory.
 
-A variant edits some files. Its *siblings* are the edited modules and every workspace module that reaches an edited one, so that an
-edited kernel in one file is what its unedited launcher in another file gets. Each runs with an ``__import__`` of its own that gives
-siblings for the names that the edit reaches and the ordinary module for all others. ``sys.modules`` keeps the original.
+A variant edits some files. Its *siblings* are the edited modules and every workspace module that makes something of an edited one
+(``reach``), so that an edited kernel in one file is what its unedited launcher in another file gets. Each runs when it is first asked for,
+with an ``__import__`` of its own that gives views of the modules that the edit reaches, and the ordinary module for all others. A view has
+siblings' values for the names that hang on the edit, and the original's for the rest. ``sys.modules`` keeps the original.
 
 A sibling keeps ``__name__``, ``__package__``, ``__file__`` and ``__spec__`` of the original: relative imports work, ``if __name__ ==
 "__main__"`` takes the same way, and Triton, whose keys hold a kernel's module name, compiles an unchanged kernel once for all
