@@ -205,9 +205,13 @@ class Siblings:
         return any(name == package or name.startswith(f"{package}.") for name in (*self.edited, *self._modules))
 
 
+_CONSTANTS = {("torch", name) for name in ("dtype", "device", "layout", "memory_format")}
+
+
 def _fixed(value: Any) -> bool:
     """Nobody can change it where it is."""
-    return value is None or isinstance(value, (bool, int, float, str, bytes)) or type(value).__module__ == "torch"
+    kind = type(value)  # torch.float16, torch.device("cuda"); a tensor is another matter
+    return value is None or isinstance(value, (bool, int, float, str, bytes)) or (kind.__module__, kind.__name__) in _CONSTANTS
 
 
 class _Holder:

@@ -99,6 +99,21 @@ def test_what_is_put_in_the_place_of_a_name_is_seen_and_stays_of_its_side(load):
     assert sys.modules["put"].k() == "patched"
 
 
+def test_a_tensor_that_a_module_keeps_is_of_its_side(load):
+    texts = {
+        "buf/__init__.py": (
+            "import torch\nfrom buf.kernels import k\nKEPT = torch.zeros(1)\nTYPE = torch.float16\ndef add():\n    KEPT.add_(k())\n"
+        ),
+        "buf/kernels.py": "def k():\n    return 1\n",
+        "buf/use.py": "import buf\ndef host():\n    buf.add()\n    return float(buf.KEPT), str(buf.TYPE)\n",
+    }
+    served, loader = load(texts)
+    loader.original("buf.use")
+    loader.register(served.variant(ID, buf__kernels="def k():\n    return 5\n"))
+    assert host(loader, "buf.use")() == (5.0, "torch.float16")
+    assert float(sys.modules["buf"].KEPT) == 0.0
+
+
 def test_what_a_text_binds_and_uses():
     text = (
         "import a.b\nimport c.d as e\nfrom .f import g as h, i\nfrom j import *\n"
