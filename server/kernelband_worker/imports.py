@@ -9,7 +9,8 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, T
 
 class Binding(NamedTuple):
     """How a name comes to its value. ``kind``: "from" (``from module import item``), "module" (``import module``), "name" (made of the name
-    ``item`` of the same module) or "own" (made by what runs in the module).
+    ``item`` of the same module), "decided" (whether it is bound there hangs on that name), "value" (written there) or "own" (made by what
+    runs in the module).
     """
 
     kind: str
@@ -18,7 +19,7 @@ class Binding(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """``names``: of the top level, by what binds each. ``stars``: modules of ``from module import *``."""
+    """``names``: of the top level, by what binds each; of "*", what decides about stars. ``stars``: modules of ``from module import *``."""
 
     names: Dict[str, FrozenSet[Binding]]
     stars: FrozenSet[str]
@@ -32,6 +33,8 @@ class Use(NamedTuple):
 
 
 OWN = Binding("own")
+VALUE = Binding("value")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def resolve(name: str, package: str, level: int) -> Optional[str]:
@@ -51,21 +54,33 @@ def bindings(text: str, package: str) -> Bound:
     tree = ast.parse(text)
     names: Dict[str, Set[Binding]] = {}
     stars: Set[str] = set()
-    for statement, decided in _top(tree.body, ()):
+    for statement, deciding in _top(tree.body, ()):
+        decided = {Binding("decided", item=name) for node in deciding for name in _read(node)}
+        for node in ast.walk(statement) if not isinstance(statement, _DEFINITIONS) else ():
+            for local, binding in _imported(node, package):
+                if local == "*":
+                    stars.add(binding.module)
+                    names.setdefault("*", set()).update(decided)
+                else:  # in a loop the module itself decides
+                    names.setdefault(local, set()).update({binding} if node is statement else {binding, OWN})
+            if isinstance(node, ast.Import):  # ``import a.b``: a, with b in it
+                below = [alias.name for alias in node.names if "." in alias.name and not alias.asname]
+                for name in below:
+                    names[name.partition(".")[0]].add(Binding("module", name))
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            for local, binding in _imported(statement, package):
-                stars.add(binding.module) if local == "*" else names.setdefault(local, set()).add(binding)
-            continue
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            made, targets = set(), _brought(statement)
+        elif isinstance(statement, _DEFINITIONS):
             made, targets = {OWN}, {statement.name}
         elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
             # ``TABLE.update(...)`` and ``x.y = ...`` change what TABLE and x stand for
-            read = {n.id for node in (statement, *decided) for n in ast.walk(node) if isinstance(n, ast.Name)}
-            made, targets = {Binding("name", item=name) for name in read}, _changed(statement)
+            made, targets = {Binding("name", item=name) for name in _read(statement)}, _changed(statement)
         else:
-            made, targets = {OWN}, {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+            brought = {name for node in ast.walk(statement) for name in _brought(node)}
+            made, targets = {OWN, *(Binding("name", item=name) for name in brought)}, _stored(statement)
         for name in targets:
-            names.setdefault(name, set()).update(made - {Binding("name", item=name)})
+            itself = {Binding("name", item=name), Binding("decided", item=name)}
+            value = {VALUE} if made <= itself and isinstance(statement, ast.Assign) else set()
+            names.setdefault(name, set()).update((made | decided | value) - itself)
     for name in (name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names):
         names.setdefault(name, set()).add(OWN)
     return Bound({name: frozenset(found) for name, found in names.items()}, frozenset(stars))
@@ -81,6 +96,9 @@ def uses(text: str, package: str) -> FrozenSet[Use]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for local, binding in _imported(node, package):
                 found.add(Use(binding)) if local == "*" else bound.setdefault(local, []).append(binding)
+        elif isinstance(node, (ast.Try, ast.With)) or type(node).__name__ == "TryStar":  # whether it is there may be what is asked
+            body: List[ast.stmt] = getattr(node, "body", [])
+            found |= {Use(b) for inner in body for n in ast.walk(inner) for local, b in _imported(n, package) if local != "*"}
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in inner:
@@ -89,7 +107,7 @@ def uses(text: str, package: str) -> FrozenSet[Use]:
     return frozenset(found)
 
 
-def _imported(statement: ast.stmt, package: str) -> Iterator[Tuple[str, Binding]]:
+def _imported(statement: ast.AST, package: str) -> Iterator[Tuple[str, Binding]]:
     """What an import binds: ``import a.b`` binds a, ``import a.b as c`` a.b. The name of a star is "*"."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
@@ -101,21 +119,55 @@ def _imported(statement: ast.stmt, package: str) -> Iterator[Tuple[str, Binding]
             yield alias.asname or alias.name, Binding("from", base or "", alias.name)
 
 
-def _top(body: List[ast.stmt], decided: Tuple[ast.expr, ...]) -> Iterator[Tuple[ast.stmt, Tuple[ast.expr, ...]]]:
+def _top(body: List[ast.stmt], decided: Tuple[ast.AST, ...]) -> Iterator[Tuple[ast.stmt, Tuple[ast.AST, ...]]]:
     """The statements of the top level, in branches as well, with what decides whether each runs."""
     for statement in body:
-        if isinstance(statement, (ast.If, ast.Try, ast.With)):
-            tests = (statement.test,) if isinstance(statement, ast.If) else ()
-            for part in ("body", "orelse", "finalbody"):
-                yield from _top(getattr(statement, part, []), (*decided, *tests))
-            for handler in getattr(statement, "handlers", []):
-                yield from _top(handler.body, decided)
-            if isinstance(statement, ast.With):
-                for item in statement.items:
-                    if item.optional_vars is not None:
-                        yield ast.Assign([item.optional_vars], item.context_expr), decided
+        if isinstance(statement, ast.If):
+            for part in (statement.body, statement.orelse):
+                yield from _top(part, (*decided, statement.test))
+        elif isinstance(statement, (ast.Try, ast.With)) or type(statement).__name__ == "TryStar":
+            for item in getattr(statement, "items", ()):
+                if item.optional_vars is not None:
+                    yield ast.Assign([item.optional_vars], item.context_expr), decided
+            # What fails in it, an import of a name that is gone for instance, ends it, and hands over to what catches the error.
+            tried: List[ast.stmt] = getattr(statement, "body", [])
+            for at, inner in enumerate(tried):
+                yield from _top([inner], (*decided, *tried[:at]))
+            for handler in getattr(statement, "handlers", ()):
+                yield from _top(handler.body, (*decided, *tried))
+            yield from _top(getattr(statement, "orelse", []), (*decided, *tried))
+            yield from _top(getattr(statement, "finalbody", []), decided)
         else:
             yield statement, decided
+
+
+def _read(node: ast.AST) -> Set[str]:
+    """Names that stand in it, and those that it imports."""
+    found: Set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        found |= _brought(inner)
+    return found
+
+
+def _brought(node: ast.AST) -> Set[str]:
+    """Names that an import binds."""
+    aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+    return {alias.asname or alias.name.partition(".")[0] for alias in aliases if alias.name != "*"}
+
+
+def _stored(statement: ast.stmt) -> Set[str]:
+    """Names that a loop or the like binds, those that patterns capture among them."""
+    found: Set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, _DEFINITIONS) or type(node).__name__ in ("MatchAs", "MatchStar"):
+            found |= {name for name in [getattr(node, "name", None)] if name}
+        elif type(node).__name__ == "MatchMapping":
+            found |= {name for name in [getattr(node, "rest", None)] if name}
+    return found
 
 
 def _changed(statement: ast.stmt) -> Set[str]:

@@ -10,7 +10,7 @@ import builtins
 from typing import AbstractSet, Callable, Dict, FrozenSet, List, Optional, Set
 
 from kernelband_worker import imports
-from kernelband_worker.imports import Bound, Use
+from kernelband_worker.imports import Binding, Bound, Use
 from kernelband_worker.wire import ModuleFile
 
 #: Behind a module's name: the module as a whole, with all that it hands on, as ``getattr(module, name)`` may read it.
@@ -53,9 +53,22 @@ class Reach:
         read = [use for use in self._uses(user) if use.binding.kind == "module" and use.binding.module in of]
         return any(self._reaches(node) for use in read for node in self._of_use(use))
 
-    def handed_on(self, module: str, name: str) -> Optional[imports.Binding]:
-        """The import that alone binds a name of a module, from a module of the workspace."""
-        found = self._bound(module).names.get(name) or {imports.Binding("from", star, name) for star in self._starred(module, name)}
+    def handed_on(self, module: str, name: str) -> Optional[Binding]:
+        """The import that alone binds a name of a module, from a module of the workspace, whatever the edit."""
+        found = self._binding(module, name)
+        decided = {binding for binding in found if binding.kind == "decided"}
+        if any(self._reaches(node) for binding in decided for node in self._hangs_on(module, binding)):
+            return None
+        return self._alone(found - decided)
+
+    def _binding(self, module: str, name: str) -> FrozenSet[Binding]:
+        """All that may bind a name, by stars as well: an edit may add a name to a module that a star takes it from."""
+        names = self._bound(module).names
+        stars = self._starred(module, name)
+        found = {Binding("from", star, name) for star in stars} | (names.get("*", frozenset()) if stars else frozenset())
+        return names.get(name, frozenset()) | found
+
+    def _alone(self, found: FrozenSet[Binding]) -> Optional[Binding]:
         binding = next(iter(found)) if len(found) == 1 else None
         return binding if binding is not None and binding.kind in ("from", "module") and self.file(binding.module) is not None else None
 
@@ -63,7 +76,7 @@ class Reach:
         """The module that ``package.name`` is, where the package binds nothing else by that name."""
         of = self.file(package)
         child = f"{package}.{name}"
-        itself = self._bound(package).names.get(name, frozenset()) <= {imports.Binding("from", package, name)}
+        itself = self._bound(package).names.get(name, frozenset()) <= {Binding("from", package, name)}
         return child if of is not None and of["package"] and itself and self.file(child) is not None else None
 
     def file(self, name: str) -> Optional[ModuleFile]:
@@ -131,7 +144,7 @@ class Reach:
         """The module that a name of another one stands for, where that is known."""
         for _ in range(8):  # handed on so often
             child = self.submodule(module, name)
-            binding = self.handed_on(module, name)
+            binding = self._alone(self._binding(module, name))
             if child is not None or binding is None:
                 return child
             if binding.kind == "module":
@@ -155,20 +168,25 @@ class Reach:
         if found is None:
             starred = self._starred(module, name)
             handed = {node for star in starred or bound.stars for node in self._made_in(star, name, seen)}
-            return handed if starred else {module, *handed}
-        nodes: Set[str] = set()
-        for binding in found:
-            if binding.kind == "own":
-                nodes.add(module)
-            elif binding.kind == "module":
-                nodes |= {binding.module + WHOLE} if self.file(binding.module) is not None else set()
-            elif binding.kind == "from":
-                nodes |= self._made_in(binding.module, binding.item, seen)
-            elif binding.item in bound.names:
-                nodes |= self._made_in(module, binding.item, seen)
-            elif bound.stars and not hasattr(builtins, binding.item):
-                nodes |= {node for star in bound.stars for node in self._made_in(star, binding.item, seen)}
-        return nodes
+            decided = {node for binding in bound.names.get("*", ()) for node in self._hangs_on(module, binding, seen)}
+            return handed | decided if starred else {module, *handed, *decided}
+        return {node for binding in self._binding(module, name) for node in self._hangs_on(module, binding, seen)}
+
+    def _hangs_on(self, module: str, binding: Binding, seen: FrozenSet[str] = frozenset()) -> Set[str]:
+        """Nodes that a name of a module hangs on by one of its bindings."""
+        bound = self._bound(module)
+        if binding.kind == "own":
+            return {module}
+        if binding.kind == "module":
+            return {binding.module + WHOLE} if self.file(binding.module) is not None else set()
+        if binding.kind == "from":
+            return self._made_in(binding.module, binding.item, seen)
+        if binding.kind == "value":
+            return set()
+        if binding.item in bound.names:
+            return self._made_in(module, binding.item, seen)
+        stars = self._starred(module, binding.item) if hasattr(builtins, binding.item) else bound.stars
+        return {node for star in stars for node in self._made_in(star, binding.item, seen)}
 
     def _starred(self, module: str, name: str, seen: FrozenSet[str] = frozenset()) -> List[str]:
         """Modules that a name of a module comes from by ``from module import *``."""

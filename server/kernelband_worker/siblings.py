@@ -105,8 +105,8 @@ class Siblings:
         can be changed by what does.
         """
         original = self._ordinary(name)
-        if not hasattr(original, attribute) and name in self._modules:
-            return self._modules[name], attribute
+        if not hasattr(original, attribute) and (name in self._modules or (attribute[:2] != "__" and self.reach.name(name, attribute))):
+            return self.get(name), attribute  # bound later, or only where the edit lets it be
         value = getattr(original, attribute)
         child = self.reach.submodule(name, attribute)
         if child is not None and isinstance(value, ModuleType):
@@ -168,8 +168,14 @@ class Siblings:
             with self._operators.aside():
                 return builtins.__import__(name, globals, locals, items, level)
         module = self.seen(absolute)
-        if not items:
-            return self.seen(absolute.partition(".")[0])  # ``import a.b`` binds ``a``
+        if not items:  # ``import a.b`` binds ``a``, and what lies below is read of it
+            child = absolute
+            while "." in child:
+                above, _, tail = child.rpartition(".")
+                if above in self._modules and tail not in vars(self._modules[above]):
+                    setattr(self._modules[above], tail, self.seen(child))
+                child = above
+            return self.seen(child)
         for item in items:
             child = f"{absolute}.{item}"
             if item == "*":

@@ -99,6 +99,52 @@ def test_what_is_put_in_the_place_of_a_name_is_seen_and_stays_of_its_side(load):
     assert sys.modules["put"].k() == "patched"
 
 
+HANDED_ON = {
+    "if": (
+        "from tri.settings import FAST\nif FAST:\n    from tri.quick import k\nelse:\n    from tri.slow import k\n",
+        "FAST = False\n",
+        "FAST = True\n",
+    ),
+    "constant": (
+        "import tri.settings\nk = None\nif tri.settings.FAST:\n    k = 'quick'\nelse:\n    k = 'slow'\n",
+        "FAST = False\n",
+        "FAST = True\n",
+    ),
+    "try": (
+        "try:\n    from tri.settings import k\nexcept ImportError:\n    from tri.slow import k\n",
+        "",
+        "def k():\n    return 'quick'\n",
+    ),
+    "star": ("from tri.slow import *\nfrom tri.settings import *\n", "", "def k():\n    return 'quick'\n"),
+    "star in a branch": (
+        "from tri.settings import FAST\nfrom tri.slow import *\nif FAST:\n    from tri.quick import *\n",
+        "FAST = False\n",
+        "FAST = True\n",
+    ),
+    "loop": ("from tri.settings import NAMES\nfor k in NAMES:\n    pass\n", "NAMES = ['slow']\n", "NAMES = ['quick']\n"),
+    "names": ("import tri.settings as s\nk, other = s.PAIR\n", "PAIR = 'slow', 1\n", "PAIR = 'quick', 1\n"),
+}
+
+
+@pytest.mark.parametrize("way", sorted(HANDED_ON))
+def test_what_an_edit_decides_is_decided_anew(load, way):
+    package, before, after = HANDED_ON[way]
+    texts = {
+        "tri/__init__.py": package,
+        "tri/settings.py": before,
+        "tri/quick.py": "def k():\n    return 'quick'\n",
+        "tri/slow.py": "def k():\n    return 'slow'\n",
+        "tri/use.py": "import tri\ndef host():\n    return tri.k() if callable(tri.k) else tri.k\n",
+        "tri/direct.py": "from tri import k\ndef host():\n    return k() if callable(k) else k\n",
+    }
+    served, loader = load(texts)
+    loader.original("tri.use")
+    loader.register(served.variant(ID, tri__settings=after))
+    for module in ("tri.use", "tri.direct"):
+        assert host(loader, module)() == "quick"
+        assert loader.resolve(None, served.function(module, "host"))() == "slow"
+
+
 def test_a_tensor_that_a_module_keeps_is_of_its_side(load):
     texts = {
         "buf/__init__.py": (
@@ -121,7 +167,7 @@ def test_what_a_text_binds_and_uses():
     )
     names, stars = imports.bindings(text, "pkg")
     assert stars == {"j"}
-    assert names["a"] == {imports.Binding("module", "a")}
+    assert names["a"] == {imports.Binding("module", "a"), imports.Binding("module", "a.b")}
     assert names["e"] == {imports.Binding("module", "c.d")}
     assert names["h"] == {imports.Binding("from", "pkg.f", "g")}
     assert names["K"] == {imports.Binding("name", item=n) for n in ("h", "i")}
