@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Iterator, Optional
 
+from kernelband_worker import held
 from kernelband_worker.cases.recording import StopCapture
 
 _LOOK_S = 0.2  # how often it is asked whether something was seen
@@ -15,8 +16,8 @@ _LOOK_S = 0.2  # how often it is asked whether something was seen
 
 class Alarm:
     """Raises StopCapture in the main thread: ``seconds`` after it is set, those of ``importing`` left aside, but after ``at_most`` of any
-    kind; from ``enough_s`` on as soon as something was ``seen``; and never while the recorder is ``busy``. On Windows and other threads the
-    executor's deadline must do.
+    kind; from ``enough_s`` on as soon as something was ``seen``; and never while the recorder is ``busy`` or the language ``held``. On
+    Windows and other threads the executor's deadline must do.
     """
 
     def __init__(
@@ -63,6 +64,6 @@ class Alarm:
 
     def _ring(self, *_: Any) -> None:
         left = (self._last if self._importing else self._end) - time.monotonic()
-        if not self._busy() and (left <= 0 or self._seen()):
+        if not self._busy() and not held.language and (left <= 0 or self._seen()):
             raise StopCapture("time")
         signal.setitimer(signal.ITIMER_REAL, _LOOK_S if left <= 0 else min(left, _LOOK_S))

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import TensorHandle
 from triton.runtime.jit import JITFunction
 
-from kernelband_worker import triton_versions
+from kernelband_worker import held, triton_versions
 from kernelband_worker.cpu.builder import Builder
 from kernelband_worker.cpu.guard import Launch, Outside, sites
 from kernelband_worker.cpu.language import Language
@@ -91,9 +91,11 @@ class Machine:
     def _alone(self) -> Iterator[None]:
         with self._lock:
             self._thread = threading.get_ident()
+            held.language = True
             try:
                 yield
             finally:
+                held.language = False
                 self._thread = 0
 
     def _launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
@@ -118,7 +120,7 @@ class Machine:
                     program = (linear % grid[0], linear // grid[0] % grid[1], linear // (grid[0] * grid[1]))
                     self._builder.set_grid_idx(*program)
                     launch.start(program, detailed=linear in detailed)
-                    body(**values)
+                    _run(body, values)
                     launch.counter.program_done(end=linear in (0, total - 1))
                     executed += 1
         except OperationFailed:
@@ -156,6 +158,14 @@ class Machine:
         else:
             message = f"{kernel.__name__} fails in Triton's interpreter at line {line}: {said}"
         return OperationFailed(message, "unsupported" if cannot else "entry_failed", path=path, line=line, detail=repr(error))
+
+
+def _run(body: Callable[..., Any], values: Dict[str, Any]) -> None:
+    held.language = False  # the program's own code: the stop may come
+    try:
+        body(**values)
+    finally:
+        held.language = True
 
 
 def _enough(executed: int, asked: int, counter: Counter) -> bool:

@@ -14,6 +14,7 @@ import torch
 from kernelband_worker.cases import alarm, entry, keeping
 from kernelband_worker.cases.store import Store
 from kernelband_worker.cases.tensors import same_bytes
+from kernelband_worker.cpu import language
 from kernelband_worker.errors import OperationFailed
 
 RING = "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
@@ -115,6 +116,24 @@ def test_the_stop_waits_for_what_is_being_written_down(make, monkeypatch):
     cases = run.capture("twice", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
     assert cases
     assert all(c["replayable"] for c in cases), "whole ones only"
+
+
+def test_the_stop_leaves_nothing_of_the_interpreter_in_the_language(make, monkeypatch):
+    """It waits while the language is patched for a launch and put back after it: stopped there, nothing would compile any more."""
+    meant, changes, seen = vars(language.tl.core)["load"], language._changes, []
+
+    def late(place, held):
+        if isinstance(getattr(signal.getsignal(signal.SIGALRM), "__self__", None), alarm.Alarm):
+            seen.append(place)
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            time.sleep(0.01)
+        return changes(place, held)
+
+    monkeypatch.setattr(language, "_changes", late)
+    run = make({"twice.py": make().served.files["plain_function.py"] + TWICE})
+    assert run.capture("twice", "scale_kernel", ["scale"], "test_once", seconds=250.0, input_sets=1, neighbours=False)
+    assert seen
+    assert vars(language.tl.core)["load"] is meant
 
 
 def test_what_the_device_cannot_compare_is_compared_on_the_host(make, monkeypatch):
