@@ -47,11 +47,19 @@ class Reach:
         """The same of one name of a module."""
         return any(self._reaches(node) for node in self._made_in(module, name))
 
-    def read_of(self, user: str, module: str) -> bool:
-        """The same of what a module reads of another one after ``import module``."""
-        of = {module, module.partition(".")[0]}
-        read = [use for use in self._uses(user) if use.binding.kind == "module" and use.binding.module in of]
-        return any(self._reaches(node) for use in read for node in self._of_use(use))
+    def package_by(self, name: str, seen: FrozenSet[str] = frozenset()) -> bool:
+        """Whether a module is a package, or hands one on: of it any module below can be read, whoever imported that."""
+        file = self.file(name)
+        if file is None or name in seen:
+            return False
+        bound = self._bound(name)
+        of = [b.module for found in bound.names.values() for b in found if b.kind == "module"]
+        of += [f"{b.module}.{b.item}" for found in bound.names.values() for b in found if b.kind == "from"]
+        return file["package"] or any(map(self._is_package, of)) or any(self.package_by(star, seen | {name}) for star in bound.stars)
+
+    def _is_package(self, name: str) -> bool:
+        file = self.file(name)
+        return file is not None and file["package"]
 
     def handed_on(self, module: str, name: str) -> Optional[Binding]:
         """The import that alone binds a name of a module, from a module of the workspace, whatever the edit."""

@@ -61,7 +61,7 @@ class Siblings:
         """The module of that name as the variant sees it: edited, a view of one that the edit reaches, or the original."""
         if name in self.edited or name in self._modules:
             return self.get(name)
-        if not self._is_workspace(name) or not (self.reach.whole(name) or self._above_a_sibling(name)):
+        if not self._concerns(name):
             return self._ordinary(name)
         if name not in self._views:
             self._views[name] = View(self, self._ordinary(name))
@@ -69,6 +69,9 @@ class Siblings:
 
     def get(self, name: str) -> ModuleType:
         """The variant's own module of that name, its text run for it."""
+        parts = name.split(".")
+        for above in [above for above in map(".".join, (parts[:end] for end in range(1, len(parts)))) if above in self.edited]:
+            self.get(above)  # packages run first, as by any import, and may import it
         if name in self._modules:
             return self._modules[name]
         file = self.file(name)
@@ -119,6 +122,8 @@ class Siblings:
             return (_Holder(self.seen(below)), "value") if below is not None else (self.seen(binding.module), binding.item)
         if self.reach.name(name, attribute) or (self.reach.module(name) and not _fixed(value)):
             return self.get(name), attribute
+        if isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value:
+            return _Holder(self.seen(value.__name__)), "value"
         return original, attribute
 
     def _is_what_it_was(self, binding: Binding, value: Any) -> bool:
@@ -162,7 +167,7 @@ class Siblings:
         """``builtins.__import__`` as seen by a sibling."""
         absolute = imports.resolve(name, (globals or {}).get("__package__") or "", level)
         items = fromlist or ()
-        if absolute is None or not self._concerns(absolute, items, (globals or {}).get("__name__") or ""):
+        if absolute is None or not self._concerns(absolute):
             if not self._operators.held:  # in a function that is called, where an import is to cost what it costs
                 return builtins.__import__(name, globals, locals, items, level)
             with self._operators.aside():
@@ -188,27 +193,12 @@ class Siblings:
                     setattr(module, item, self.seen(child))
         return module
 
-    def _concerns(self, absolute: str, items: Sequence[str], user: str) -> bool:
-        """Whether an import may give anything else than the original's that its user reads."""
-        if not self._is_workspace(absolute):
-            return False
-        if not items:  # the top is bound, and what lies below is read of it
-            if self.reach.file(user) is not None and not self.reach.read_of(user, absolute):
-                return False
-            return self._above_a_sibling(absolute.partition(".")[0]) or self.reach.whole(absolute) or absolute in self._modules
-        children = [f"{absolute}.{item}" for item in items]
-        return (
-            self.reach.whole(absolute)
-            or absolute in self._modules
-            or any(self._above_a_sibling(c) or self.reach.whole(c) for c in children)
-        )
+    def _concerns(self, name: str) -> bool:
+        """Whether a module may give anything else than the original's."""
+        return self._is_workspace(name) and (name in self._modules or self.reach.package_by(name) or self.reach.whole(name))
 
     def _is_workspace(self, name: str) -> bool:
         return name.partition(".")[0] in self._loader.top_level or any(name == e.partition(".")[0] for e in self.edited)
-
-    def _above_a_sibling(self, package: str) -> bool:
-        """Whether an edited module, or one that was loaded for its sake, is of that name or lies below it."""
-        return any(name == package or name.startswith(f"{package}.") for name in (*self.edited, *self._modules))
 
 
 _CONSTANTS = {("torch", name) for name in ("dtype", "device", "layout", "memory_format")}
