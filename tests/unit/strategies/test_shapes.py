@@ -67,3 +67,21 @@ def test_what_a_branch_binds_is_not_taken_for_settled(tmp_path):
     known = shapes(view(tmp_path, text).kernel)
     assert known.at("total", 100) is None
     assert "total" not in known
+
+
+def test_names_of_a_tuple_have_their_own_shapes_and_block_pointers_that_of_their_block(tmp_path):
+    lines = (
+        "    row, size = tl.program_id(0), BLOCK_M",
+        "    place = row * size + tl.arange(0, BLOCK_M)",
+        "    p = tl.make_block_ptr(x, (M, N), (N, 1), (row * BLOCK_M, 0), (BLOCK_M, BLOCK_N), (1, 0))",
+        "    p = tl.advance(p, (0, BLOCK_N))",
+        "    b = tl.load(p, boundary_check=(0, 1))",
+        "    last = tl.sum(b, axis=-1)",
+        "    first = tl.sum(b, axis=-2)",
+        "",
+    )
+    known = shapes(view(tmp_path, TEXT.replace("    total = tl.zeros", "\n".join(lines) + "    total = tl.zeros")).kernel)
+    assert known["row"] == known["size"] == ()
+    assert known["place"] == known["last"] == ("BLOCK_M",)
+    assert known["p"] == known["b"] == ("BLOCK_M", "BLOCK_N")
+    assert known["first"] == ("BLOCK_N",)

@@ -26,8 +26,20 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
 def _made_of(launch: LaunchView, node: ast.expr, lengths: set[str]) -> bool:
     if spelled(launch, node) in lengths:
         return True
+    if isinstance(node, ast.Name):
+        node = _alone(launch, node) or node
     product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
     return product and isinstance(node, ast.BinOp) and all(_made_of(launch, n, lengths) for n in (node.left, node.right))
+
+
+def _alone(launch: LaunchView, name: ast.Name) -> ast.expr | None:
+    """What the one statement that binds the name gives it, of names that are the same from there on."""
+    bound = launch.bindings(name.id)
+    statement = bound[0] if len(bound) == 1 else None
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        return None
+    again = any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n))
+    return None if again else statement.value
 
 
 def spelled(launch: LaunchView, node: ast.expr) -> str:

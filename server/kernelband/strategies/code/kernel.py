@@ -215,6 +215,8 @@ class KernelView:
         inside: frozenset[str] = frozenset()
         for child in ast.iter_child_nodes(node):
             inside |= self._tokens(child, known, wrap=wrap)
+        if called == "make_block_ptr" and isinstance(node, ast.Call) and (block := block_shape(node)) is not None:
+            inside |= {f"#{n.id}" for n in ast.walk(block) if isinstance(n, ast.Name)}
         if not wrap and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             return frozenset(x for x in inside if not x.startswith("#"))
         return inside
@@ -331,6 +333,11 @@ def _in_whole_blocks(loop: ast.For, block: str) -> bool:
     stop = loop.iter.args[1]
     whole = stop.left if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Mult) and ast.unparse(stop.right) == block else stop
     return isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.FloorDiv) and ast.unparse(whole.right) == block
+
+
+def block_shape(call: ast.Call) -> ast.expr | None:
+    """What ``tl.make_block_ptr`` is told of the block's shape."""
+    return call.args[4] if len(call.args) > 4 else next((k.value for k in call.keywords if k.arg == "block_shape"), None)
 
 
 def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

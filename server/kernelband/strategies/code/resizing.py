@@ -30,13 +30,15 @@ Step = ast.Assign | ast.AugAssign
 DEEP = 6  # names behind names
 
 
-def resizable(view: View, block: str) -> bool:
-    """Whether any size of the block gives the same results, up to the order of additions."""
+def resizable(view: View, block: str, *, parts: bool = False) -> bool:
+    """Whether any size of the block gives the same results, up to the order of additions. ``parts``: any that divides the present one;
+    what nobody knows of elements behind the end is then of fewer of those that counted before.
+    """
     kernel = view.kernel
     if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and reads(n, {block}) for n in kernel.nodes):
         return False  # a mean over so many
     dealt = Dealt(kernel, block, shapes(kernel), frozenset(t for x in view.target_launches for t in x["tensors"]))
-    if dealt.hidden_counts():
+    if not parts and dealt.hidden_counts():
         return False
     gridded = [x for x in view.launches if x.grid_reads(block)]
     if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):

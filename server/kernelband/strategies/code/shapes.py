@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.kernel import block_shape, bound_names, paired, target_names
 
 if TYPE_CHECKING:
     from kernelband.strategies.code.kernel import KernelView
@@ -78,17 +78,24 @@ def shapes(kernel: KernelView) -> Shapes:
     while changed:  # a loop's body may read what is bound further down
         changed = False
         for node in statements:
-            value = () if isinstance(node, ast.For) else shape_of(kernel, node.value, known) if node.value is not None else None
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                value = broadcast(known.at(node.target.id, node.lineno), value)
-            if isinstance(node, ast.Assign) and any(not isinstance(t, ast.Name) for t in node.targets):
-                value = None
             end = node.lineno if isinstance(node, ast.For) else node.end_lineno or node.lineno
-            if value is not None:
-                for name in bound_names(node):
-                    changed |= known.bind(name, end, value)
+            for name, value in _made(kernel, node, known):
+                changed |= value is not None and known.bind(name, end, value)
     known.settle()
     return known
+
+
+def _made(kernel: KernelView, node: ast.stmt, known: Shapes) -> Iterator[tuple[str, Shape | None]]:
+    """The names that a statement binds, with their shapes."""
+    if isinstance(node, ast.For):
+        yield from ((name, ()) for name in target_names(node.target))
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id, broadcast(known.at(node.target.id, node.lineno), shape_of(kernel, node.value, known))
+    elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target, value in (pair for t in targets for pair in paired(t, node.value)):
+            shape = shape_of(kernel, value, known) if isinstance(target, ast.Name) else None
+            yield from ((name, shape) for name in target_names(target))
 
 
 def broadcast(left: Shape | None, right: Shape | None) -> Shape | None:
@@ -158,8 +165,11 @@ def _called(kernel: KernelView, node: ast.Call, known: Mapping[str, Shape]) -> S
         return ()
     if name in ("zeros", "full") and node.args and isinstance(node.args[0], ast.Tuple | ast.List):
         return tuple(ast.unparse(e) for e in node.args[0].elts)
-    if name == "load" and node.args:
+    if name in ("load", "advance") and node.args:
         return shape_of(kernel, node.args[0], known)
+    if name == "make_block_ptr":
+        block = block_shape(node)
+        return tuple(ast.unparse(e) for e in block.elts) if isinstance(block, ast.Tuple | ast.List) else None
     if name == "dot" and len(node.args) >= 2:
         left, right = shape_of(kernel, node.args[0], known), shape_of(kernel, node.args[1], known)
         return (left[0], right[1]) if left is not None and right is not None and len(left) == len(right) == 2 else None
@@ -181,7 +191,8 @@ def axis_of(call: ast.Call, *, kept: bool = False) -> int | str | None:
     node = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return None
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else "?"
+    sign, node = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
+    return sign * node.value if isinstance(node, ast.Constant) and type(node.value) is int else "?"
 
 
 def _reduced(inside: Shape | None, call: ast.Call) -> Shape | None:
@@ -190,4 +201,5 @@ def _reduced(inside: Shape | None, call: ast.Call) -> Shape | None:
         return None
     if axis is None:
         return ("1",) * len(inside) if kept.value else ()
+    axis += len(inside) if axis < 0 else 0
     return (*inside[:axis], *(["1"] if kept.value else []), *inside[axis + 1 :]) if 0 <= axis < len(inside) else None

@@ -69,8 +69,8 @@ def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> 
         gridded = _gridded(view, blocks)
         programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
-    fewer = {n for n in present if resizable(view, n)}
-    free = {n for n in fewer if not view.kernel.unguarded(n)}
+    fewer = {n for n in present if resizable(view, n, parts=True)}
+    free = {n for n in fewer if not view.kernel.unguarded(n) and resizable(view, n)}
     deepest = None if _loads_apart(view) else stages
     for tile in found:
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)

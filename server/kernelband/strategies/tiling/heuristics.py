@@ -56,7 +56,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         heuristic, sizes = _heuristic(view, block), view.numbers(block)
         if heuristic is None or len(sizes) != 1 or sizes[0] < 1 or any(block not in covered(view, x) for x in view.launches):
             continue
-        if not resizable(view, block):
+        if not resizable(view, block, parts=True):
             continue
         size, beside = sizes[0], view.beside({block})
         gridded, programs = all(x.grid_reads(block) for x in view.launches), min(view.programs(), default=0)
@@ -64,7 +64,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             continue
         larger = [size * n for n in TIMES if not gridded or programs // n >= WAVES * view.facts.device.multiprocessors]
         smaller = [size // n for n in TIMES if size % n == 0 and (not dot or size // n >= SMALLEST_PRODUCT)]
-        if view.kernel.unguarded(block):
+        if view.kernel.unguarded(block) or not resizable(view, block):
             larger = []  # only a divisor may replace it
         fitting = [n for n in (*larger, *smaller) if n * beside <= LARGEST]
         for new in sorted(fitting, key=lambda n: (abs(log2(n * beside / BEST)), n)):
