@@ -52,9 +52,9 @@ def said(text: str, tmp_path: Path) -> tuple[str, ...]:
         ("pass", "lambda m: (triton.cdiv(n, m['BLOCK']),)", 'BLOCK=cfg["x"]', 'cfg["x"]'),
         ("pass", "(triton.cdiv(n, cfg),)", "BLOCK=cfg", "cfg, a parameter of __call__"),
         (
-            "block = 32\n        block *= 2\n        m = block",
+            "block = 32\n        c = n // block\n        block *= 2\n        m = block",
             "(triton.cdiv(n, block),)",
-            "BLOCK=block, m=m",
+            "BLOCK=block, m=m, c=c",
             "block, which is set more than once",
         ),
         ("for block in cfg: m = block", "(triton.cdiv(n, block),)", "BLOCK=block, m=m", "block, which a loop sets"),
@@ -76,6 +76,7 @@ def test_a_block_that_can_not_be_moved_is_named(before: str, grid: str, passed: 
         ("block, warps = self.sizes()", "(triton.cdiv(n, block),)", "BLOCK=block"),
         ("block = 64 if n > 9 else 32", "(triton.cdiv(n, block),)", "BLOCK=block"),
         ("block = 32\n        block *= 2", "(triton.cdiv(n, block),)", "BLOCK=block"),
+        ("block = 32\n        block *= 2\n        m = block", "(triton.cdiv(n, block),)", "BLOCK=block, m=m"),
         ("pass", "(7,)", "BLOCK=self.block"),  # neither the grid nor a loop goes on where the block ends: it is no choice
     ],
 )
@@ -116,5 +117,6 @@ def test_of_an_autotuned_kernel_only_what_the_launch_passes(tmp_path: Path) -> N
     host = "def scale(x, y, n, meta):\n    scale_kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, y, n{PASSED})\n"
     own = (tuned + host).replace("CONFIG", '{"BLOCK": 64}').replace("{PASSED}", "")
     assert said(own.replace("Config({{", "Config({").replace("}})]", "})]"), tmp_path) == ()
-    passed = (tuned + host).replace("{CONFIG}", "{}, num_warps=8").replace("{PASSED}", ", BLOCK=meta.block")
-    assert said(passed, tmp_path) == ("BLOCK comes from meta.block: not changed.",)
+    passed = (tuned + host).replace("{CONFIG}", "{}, num_warps=8")
+    assert said(passed.replace("{PASSED}", ", BLOCK=meta.block"), tmp_path) == ()  # a number can stand there
+    assert said(passed.replace("{PASSED}", ", BLOCK=meta"), tmp_path) == ("BLOCK comes from meta, a parameter of scale: not changed.",)

@@ -15,7 +15,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.tiles import Side, Tile, read_tile
 from kernelband.strategies.access_layout.tma import ALIGNMENT, contiguous, host_edits, outer_strides
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import Term, joined
 from kernelband.strategies.code.view import BYTES, moving
 

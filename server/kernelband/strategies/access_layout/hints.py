@@ -14,7 +14,7 @@ from attrs import frozen
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 
 HINTS = ("cache_modifier", "eviction_policy")

@@ -11,7 +11,7 @@ from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.hints import HINTS
 from kernelband.strategies.code import Access, At, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import BYTES, moving
 
 

@@ -7,7 +7,7 @@ from textwrap import wrap as wrapped
 
 from kernelband.strategies.access_layout.tiles import Tile
 from kernelband.strategies.code import LaunchView, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.names import module_alias
 

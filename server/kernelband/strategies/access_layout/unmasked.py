@@ -10,7 +10,7 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import definition
 from kernelband.strategies.code.view import moving
 

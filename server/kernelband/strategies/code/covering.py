@@ -20,6 +20,7 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     words = {f"{launch.meta}['{block}']", ast.unparse(passed) if passed is not None else ""}
     pairs = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None and ast.unparse(p[1]) in words]
     lengths = {spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments}
+    lengths |= {f"{launch.meta}['{name}']" for name in ends}
     return bool(pairs) and any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs)
 
 
@@ -43,10 +44,12 @@ def _alone(launch: LaunchView, name: ast.Name) -> ast.expr | None:
 
 
 def spelled(launch: LaunchView, node: ast.expr) -> str:
-    """The code of a size in one way: ``x.shape[0]`` for ``x.size(0)``, and for M after ``M, N = x.shape``."""
+    """The code of a size in one way: ``x.shape[0]`` for ``x.size(0)`` and ``len(x)``, and for M after ``M, N = x.shape``."""
     match node:
         case ast.Call(func=ast.Attribute(value=tensor, attr="size"), args=[ast.Constant(value=int() as axis)], keywords=[]):
             return f"{ast.unparse(tensor)}.shape[{axis}]"
+        case ast.Call(func=ast.Name(id="len"), args=[tensor], keywords=[]):
+            return f"{ast.unparse(tensor)}.shape[0]"
         case ast.Name():
             bound = launch.bindings(node.id)
             statement = bound[0] if len(bound) == 1 else None

@@ -8,33 +8,15 @@ from typing import cast
 
 from attrs import field, frozen
 
-from kernelband.source.model import Edit, Launch
+from kernelband.source.model import Launch
 from kernelband.strategies.code.callee import stands_for
 from kernelband.strategies.code.kernel import binding, bound_names
+from kernelband.strategies.code.knob import Edits, Knob
 from kernelband.strategies.code.literals import assigned, default, integer
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.quotients import called, divisor, holding, rounding
 
 OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
-Edits = list[tuple[str, Edit]]  # (path, edit)
-
-
-@frozen(eq=False)
-class Knob:
-    """A number that the user wrote for a constexpr or an option, and every place that has to change with it."""
-
-    name: str
-    value: int
-    places: tuple[tuple[Module, ast.expr], ...]  # the literals, the grid's own copies included; 255 in ``(n + 255) // 256`` is one too
-    in_grid: bool  # the number of programs follows from it
-    passed: bool = False  # the kernel has a default for it, and other launches rely on that: this one has to pass the new number, too
-
-    def edit(self, new: int | str) -> Edits:
-        """The edits that make it ``new``; none when it has that value."""
-        if new == self.value:
-            return []
-        less = str(new - 1) if isinstance(new, int) else f"{new} - 1"
-        return [(m.path, m.replace(node, less if integer(node) == self.value - 1 else str(new))) for m, node in self.places]
 
 
 @frozen(eq=False)

@@ -16,7 +16,8 @@ from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code.kernel import KernelView
-from kernelband.strategies.code.launch import Edits, LaunchView
+from kernelband.strategies.code.knob import Edits
+from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.module import Module
 from kernelband.strategies.code.wrapped import wrapped_ids
 from kernelband_worker.wire import LaunchFacts

@@ -9,7 +9,7 @@ from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import KernelView
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 
 LOG2E = "1.4426950408889634"

@@ -14,7 +14,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import made_here, pointers
 from kernelband.strategies.code.kernel import ATOMICS
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.view import moving
 

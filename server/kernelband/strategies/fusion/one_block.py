@@ -20,7 +20,7 @@ from kernelband.strategies.access_layout.constants import constant
 from kernelband.strategies.code import At, LaunchView, Loop, View
 from kernelband.strategies.code.heuristic import computed_with, heuristic
 from kernelband.strategies.code.kernel import bound_names
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.quotients import holding
 from kernelband.strategies.code.resizing import resizable

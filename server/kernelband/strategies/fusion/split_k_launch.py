@@ -8,7 +8,7 @@ from kernelband.source.model import Edit, Span
 from kernelband.source.syntax import syntax_tree
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.blocks import siblings
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.fusion.partial_sums import added_up, torch_name

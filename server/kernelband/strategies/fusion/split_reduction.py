@@ -17,7 +17,7 @@ from kernelband.strategies.code import Access, At, KernelView, LaunchView, Loop,
 from kernelband.strategies.code.affine import counts, one_each
 from kernelband.strategies.code.aliasing import made_here
 from kernelband.strategies.code.blocks import exposed, names_bound
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.parts import in_parts, new_axis, part_counts, with_side
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.contiguous_copy import contiguous

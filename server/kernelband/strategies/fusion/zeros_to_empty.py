@@ -13,7 +13,7 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, View
 from kernelband.strategies.code.blocks import plain, siblings
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import Index, flatten, index
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving

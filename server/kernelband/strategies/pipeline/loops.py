@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelband.strategies.code import Loop, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.trips import runs_once
 
 NAME = "pipeline"

@@ -11,7 +11,7 @@ from kernelband.source.model import Program
 from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, Module, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.pipeline.loops import NAME, lines, load_loops

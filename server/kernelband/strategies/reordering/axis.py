@@ -9,7 +9,7 @@ from math import prod
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis
 from kernelband.strategies.reordering.persistent import Shape, tile_shape

@@ -10,7 +10,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
 from kernelband.strategies.code.kernel import ATOMICS
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME
 

@@ -11,7 +11,7 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import ATOMICS, bound_names
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving

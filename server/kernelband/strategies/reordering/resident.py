@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.view import moving

@@ -12,7 +12,7 @@ from kernelband.strategies.code.aliasing import all_apart, place_of
 from kernelband.strategies.code.blocks import plain
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
 from kernelband.strategies.code.kernel import Access
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import definition
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.names import module_alias

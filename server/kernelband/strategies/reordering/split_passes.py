@@ -18,7 +18,7 @@ from kernelband.strategies.code.affine import counts, own_places
 from kernelband.strategies.code.aliasing import apart, made_here, pointers
 from kernelband.strategies.code.blocks import exposed, lines, memory, names_bound, plain
 from kernelband.strategies.code.kernel import ATOMICS
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.parts import every_nth, part_counts
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, one_more_axis

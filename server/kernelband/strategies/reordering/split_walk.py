@@ -15,7 +15,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, LaunchView, Loop, View
 from kernelband.strategies.code.affine import counts
 from kernelband.strategies.code.blocks import exposed, lines, names_bound
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.parts import every_nth, part_counts
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.partial_sums import behind, linear, only_loop

@@ -13,7 +13,7 @@ from kernelband.source.syntax import expression_tree
 from kernelband.strategies.code import KernelView, LaunchView, Module
 from kernelband.strategies.code.aliasing import made_here
 from kernelband.strategies.code.blocks import lines, removed
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.fusion.partial_sums import torch_name
 
 SAID = "# Launched once for each stage, with PARTS programs in place of one: each takes every PARTS-th step."

@@ -9,7 +9,7 @@ from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import ATOMICS
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.grouped import Order, one_dimension
 from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs, waits

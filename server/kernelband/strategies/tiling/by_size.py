@@ -18,7 +18,7 @@ from kernelband.strategies._base import Numerics, Proposal
 from kernelband.strategies.code import At, Knob, LaunchView, Module
 from kernelband.strategies.code.blocks import lines, removed, siblings
 from kernelband.strategies.code.kernel import bound_names
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import bound, integer
 from kernelband.strategies.code.module import FunctionNode
 from kernelband.strategies.tiling.parameters import Parameters

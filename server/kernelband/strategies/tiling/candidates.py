@@ -9,7 +9,7 @@ from math import ceil, prod
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import apart
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.tiling import space

@@ -18,7 +18,7 @@ from kernelband.source.model import Config, Edit, Span
 from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.module import Module
 from kernelband.strategies.tiling.candidates import ADDED, candidates, covered, make, options_of
 from kernelband.strategies.tiling.space import LIMIT, Tile

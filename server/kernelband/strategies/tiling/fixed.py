@@ -29,8 +29,7 @@ def fixed_blocks(program: Program, facts: Facts) -> tuple[str, ...]:
     for launch in view.launches:
         reached = covered(view, launch)
         for name in view.kernel.aranges():
-            tuned = program.kernel.autotuned or view.kernel.model.configs
-            knob = launch.knob(name) if tuned else block_knob(view, launch, name)
+            knob = block_knob(view, launch, name)
             if name in program.kernel.heuristics or knob is not None or launch.held(name) is not None:
                 continue
             source = _source(view, launch, name)

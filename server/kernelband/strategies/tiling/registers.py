@@ -9,7 +9,7 @@ from kernelband.hardware.occupancy import occupancy
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband_worker.wire import CompileFacts
 

@@ -1,8 +1,8 @@
 """Blocks that the host function computes: what they are in the cases, and where a number can stand in their place.
 
 ``BLOCK = min(1024, triton.next_power_of_2(n))``, ``BLOCK=self.block``, a helper's answer, a default of the kernel. Where the value has a
-variable of its own the number is written there, and whatever follows from it goes on to follow; else at the launch and in its grid, if
-nothing else that the kernel gets is made of it.
+variable of its own the number is written there, or below what computes it, and whatever follows from it goes on to follow; else at the
+launch and in its grid, if nothing else that the kernel gets is made of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.strategies.code import Knob, LaunchView, View
-from kernelband.strategies.code.literals import integer
+from kernelband.strategies.code.literals import assigned, integer
 
 
 def block_knob(view: View, launch: LaunchView, name: str) -> Knob | None:
@@ -33,7 +33,7 @@ def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
         return None  # ``block = self.block`` beside a grid of ``self.block``, which wouldn't follow
     if made is not None and isinstance(value, ast.Name) and not launch.shared(value.id) and not launch.gives_away(value.id):
         return Knob(name, numbers[0], ((launch.module, made),), launch.grid_reads(name))
-    return _at_launch(launch, name, value, numbers[0])
+    return _at_launch(launch, name, value, numbers[0]) or _below(launch, name, value, numbers[0])
 
 
 def same(one: ast.expr, other: ast.expr) -> bool:
@@ -60,6 +60,26 @@ def _at_launch(launch: LaunchView, name: str, value: ast.expr, number: int) -> K
         return None
     spots = ((launch.module, value), *((launch.module, n) for n in places if n is not value))
     return Knob(name, number, spots, launch.grid_reads(name))
+
+
+def _below(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob | None:
+    """A line below the statements that compute a variable, ``if wide: BLOCK = 128`` and ``else: BLOCK = 64``: before anything reads it."""
+    if launch.host is None or not isinstance(value, ast.Name) or value.id in launch.host_parameters:
+        return None
+    if launch.shared(value.id) or launch.gives_away(value.id):
+        return None
+    bound, around = launch.bindings(value.id), set(launch.module.around(launch.call))
+    computing = [s for s in launch.host.body if any(n in bound for n in ast.walk(s))]
+    last = computing[-1] if len(bound) > 1 and computing else None
+    if last is None or last in around or last.lineno > launch.call.lineno:
+        return None
+    reads = [n for n in ast.walk(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
+    if any(n.lineno <= (last.end_lineno or last.lineno) for n in reads):
+        return None
+    if isinstance(last, ast.Assign) and (found := assigned(last, value.id)) is not None:
+        return Knob(name, number, ((launch.module, found[1]),), launch.grid_reads(name))  # the line is there
+    line = launch.module.after(last, [f"{value.id} = {{}}"])
+    return None if line is None else Knob(name, number, (), launch.grid_reads(name), new_line=(launch.module, line))
 
 
 def _made_of(launch: LaunchView, node: ast.expr) -> set[str]:

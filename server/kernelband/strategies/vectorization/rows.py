@@ -15,7 +15,7 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import Access
-from kernelband.strategies.code.launch import Edits
+from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.names import module_alias
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.vectorization.row_kernels import Row, axis_token, reduced_axis, row_kernels

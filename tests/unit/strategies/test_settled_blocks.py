@@ -1,0 +1,184 @@
+"""Blocks that the host function computes, and blocks beside a tuner: where their new number is written, and what it must not part from."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from kernelband.source import Workspace, find_program
+from tests.unit.strategies.samples import facts, launch, made_by, program_of
+from tests.unit.strategies.test_tiling import changed
+
+KERNEL = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def add(x, wide):
+    y = torch.empty_like(x)
+    n = x.numel()
+    if wide:
+        BLOCK = min(1024, triton.next_power_of_2(n))
+    elif n > 99:
+        BLOCK = 512
+    else:
+        BLOCK = 256
+    programs = triton.cdiv(n, BLOCK)
+    add_kernel[(programs,)](x, y, n, BLOCK=BLOCK)
+    return y
+"""
+N = 1 << 24
+
+
+def tiles(program, block=1024, config=None, n=N):
+    tensors = dict.fromkeys(("x", "y"), ([n], "float32"))
+    one = launch(program, [n // block, 1, 1], {"BLOCK": block}, {"n": n}, tensors)
+    one["config"] = config
+    return [p for p in made_by("tiles", program, facts(one)) if p.parameters.get("BLOCK", block) != block]
+
+
+def test_below_the_statements_that_compute_a_block_a_line_says_another_number(tmp_path):
+    program = program_of(KERNEL, tmp_path)
+    tile = next(p for p in tiles(program) if p.parameters["BLOCK"] == 2048)
+    assert "+    BLOCK = 2048" in changed(program, tile)
+    text = tile.patch.apply(program.texts)[program.kernel.place.path]
+    assert text.index("BLOCK = 256") < text.index("BLOCK = 2048") < text.index("programs =")
+    ast.parse(text)
+
+
+def test_and_that_line_changes_again(tmp_path):
+    text = KERNEL.replace("    programs =", "    BLOCK = 2048\n    programs =")
+    program = program_of(text, tmp_path)
+    tile = next(p for p in tiles(program, 2048) if p.parameters["BLOCK"] == 512)
+    assert [x for x in changed(program, tile) if "BLOCK = " in x] == ["-    BLOCK = 2048", "+    BLOCK = 512"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        BLOCK = 512\n", "        BLOCK = 512\n        assert n % BLOCK == 0\n"),  # it is read before the line
+        ("    return y", "    return y, BLOCK"),  # callers would see it
+        ("def add(x, wide):", "def add(x, wide, BLOCK=64):"),  # theirs to choose
+        ("    programs =", "    if n > 7:\n        BLOCK = BLOCK // 2\n    programs ="),  # made of itself, in a branch
+    ],
+)
+def test_not_where_something_has_read_it_before_or_others_choose_or_see_it(old, new, tmp_path):
+    assert old in KERNEL
+    assert tiles(program_of(KERNEL.replace(old, new), tmp_path)) == []
+
+
+TUNED = KERNEL.replace("@triton.jit", "@triton.autotune([triton.Config({}, num_warps=w) for w in (2, 4)], key=['n'])\n@triton.jit")
+HOST = """    BLOCK = min(1024, triton.next_power_of_2(n))
+    add_kernel[(triton.cdiv(n, BLOCK),)](x, y, n, BLOCK=BLOCK)
+    return y
+"""
+BESIDE = TUNED[: TUNED.index("    if wide:")] + HOST
+
+
+def test_of_a_kernel_whose_warps_are_tuned_the_launch_says_the_block(tmp_path):
+    program = program_of(BESIDE, tmp_path)
+    config = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
+    found = tiles(program, config=config)
+    assert {p.parameters["BLOCK"] for p in found} >= {512, 2048}
+    assert len({p.parameters["BLOCK"] for p in found}) == len(found)
+    for tile in found:
+        text = tile.patch.apply(program.texts)[program.kernel.place.path]
+        assert f"    BLOCK = {tile.parameters['BLOCK']}\n" in text
+        assert "num_warps=" not in text.replace("num_warps=w", "")  # the tuner's
+        assert tile.parameters["num_warps"] == 4
+
+
+def test_of_one_whose_block_is_tuned_the_launch_says_nothing(tmp_path):
+    config = {"BLOCK": 1024, "num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
+    for tile in tiles(program_of(BESIDE, tmp_path), config=config):
+        assert tile.parameters["config"] == "+"
+
+
+@pytest.mark.parametrize(
+    ("grid", "same"),
+    [
+        ("(triton.cdiv(len(x), meta['BLOCK']),)", True),
+        ("(triton.cdiv(meta['n'], meta['BLOCK']),)", True),
+        ("(triton.cdiv(meta['m'], meta['BLOCK']),)", False),
+        ("(triton.cdiv(len(y), meta['BLOCK']),)", False),
+    ],
+)
+def test_a_grid_ends_where_the_mask_does_in_these_words_too(grid, same, tmp_path):
+    host = f"def add(x, y):\n    add_kernel[lambda meta: {grid}](x, y, x.shape[0], BLOCK=1024)\n"
+    program = program_of(KERNEL[: KERNEL.index("def add(")] + host, tmp_path)
+    assert bool(tiles(program)) == same
+
+
+WRAPPED = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows_kernel(x, y, rows, columns, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row, column = i // columns % rows, i % columns
+    tl.store(y + row * columns + column, 2.0 * tl.load(x + row * columns + column))
+
+
+def double(x):
+    y = torch.empty_like(x)
+    rows, columns = x.shape
+    total = rows * columns
+    rows_kernel[(triton.cdiv(total, 1024),)](x, y, rows, columns, BLOCK=1024)
+    return y
+"""
+
+
+@pytest.mark.parametrize(("total", "same"), [("rows * columns", True), ("rows * 2", False), ("rows + columns", False)])
+def test_a_grid_of_a_product_has_a_name(total, same, tmp_path):
+    program = program_of(WRAPPED.replace("rows * columns\n    rows_kernel", f"{total}\n    rows_kernel"), tmp_path)
+    one = launch(program, [16384, 1, 1], {"BLOCK": 1024}, {"rows": 4096, "columns": 4096}, dict.fromkeys("xy", ([4096, 4096], "float32")))
+    assert any(p.parameters.get("BLOCK", 1024) != 1024 for p in made_by("tiles", program, facts(one))) == same
+
+
+STEPS = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def steps_kernel(x, y, ends, T, D, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    blocks = tl.cdiv(D, BLOCK)
+    place, which = pid % blocks, (pid // blocks).to(tl.int64)
+    begin, end = tl.load(ends + which), tl.load(ends + which + 1)
+    T = COUNT
+    i = place * BLOCK + tl.arange(0, BLOCK)
+    state = tl.zeros([BLOCK], tl.float32)
+    for t in range(0, T):
+        at = (begin + t) * D + i
+        state = state * 0.5 + tl.load(x + at, mask=i < D, other=0.0)
+        tl.store(y + at, state, mask=i < D)
+
+
+def steps(x, ends, T):
+    y = torch.empty_like(x)
+    D = x.shape[1]
+    steps_kernel[(triton.cdiv(D, 1024) * 8,)](x, y, ends, T, D, BLOCK=1024)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "same"), [("end - begin", True), ("tl.cdiv(D, BLOCK)", False), ("which + 4", True), ("pid // BLOCK", False)]
+)
+def test_a_programs_place_along_another_side_is_no_count_of_blocks(count, same, tmp_path):
+    path = tmp_path / "steps.py"
+    path.write_text(STEPS.replace("COUNT", count))
+    program = find_program(Workspace.for_file(str(path)), str(path))
+    tensors = {"x": ([8192, 4096], "float32"), "y": ([8192, 4096], "float32"), "ends": ([9], "int64")}
+    one = launch(program, [32, 1, 1], {"BLOCK": 1024}, {"T": 1024, "D": 4096}, tensors)
+    assert any(p.parameters.get("BLOCK", 1024) != 1024 for p in made_by("tiles", program, facts(one))) == same
