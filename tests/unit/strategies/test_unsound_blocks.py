@@ -201,3 +201,30 @@ def test_a_block_keeps_its_size_where_it_is_loaded_through_a_block_pointer_and_i
     tensors = dict.fromkeys(("x_ptr", "y_ptr"), ([1 << 20, 16], "float32"))
     given = facts(launch(program, [1024, 1, 1], {"BLOCK": 1024, "COLS": 16}, {"T": 1 << 20, "D": 16}, tensors))
     assert any(p.parameters.get("BLOCK", 1024) != 1024 for p in made_by("tiles", program, given)) == same
+
+
+@pytest.mark.parametrize(
+    ("lines", "same"),
+    [
+        ("x = x * 2", True),
+        ("x = x * tl.load(y_ptr + pid)", False),  # a scale for each block
+        ("x = x * pid", False),
+        ("x = x * (pid % 7)", False),
+        ("x = x * tl.rand(pid, tl.arange(0, BLOCK))", False),
+        ("x = x + tl.sum(tl.where(offs < pid * BLOCK, x, 0.0), axis=0) * 0", False),  # a sum of the block's own
+        ("which = pid // 2\n    x = x * tl.load(y_ptr + which)", False),
+        ("which = tl.load(y_ptr + pid).to(tl.int32)\n    x = x * which", False),
+        ("if pid == 0:\n        tl.store(z_ptr, n)", True),  # there is always a first
+        ("if pid == 1:\n        tl.store(z_ptr, n)", False),
+        ("if pid > n:\n        x = x * 2", False),
+        ("if pid >= tl.cdiv(n, BLOCK):\n        return", True),
+        ("tl.assume(pid >= 0)", True),
+        ("for other in range(pid):\n        x = x * 2", False),
+    ],
+)
+def test_a_block_keeps_its_size_where_its_number_counts(lines, same, tmp_path):
+    text = PARTS.replace("STORE", f"{lines}\n    tl.store(y_ptr + offs, x, mask=offs < n)").replace("y_ptr, n,", "y_ptr, z_ptr, n,")
+    program = program_of(text.replace("(x, y, x.numel()", "(x, y, y, x.numel()"), tmp_path)
+    tensors = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), ([1 << 20], "float32"))
+    given = facts(launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20}, tensors))
+    assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, given)) == same

@@ -19,6 +19,7 @@ from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, KernelView, Loop, bound_names, paired, target_names
+from kernelband.strategies.code.numbering import numbered
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import View
 
@@ -117,6 +118,8 @@ class Dealt:
         """Programs along the block's axis of the grid store their own elements, and nothing that they have made of all of these."""
         kernel = self.kernel
         axes = {t for n in kernel.nodes if _scaled(n, self.block) for t in kernel.tokens(n) if t.startswith("@")}
+        if numbered(kernel, self.block, axes):
+            return False
         tainted = self.made(kernel.nodes)
         for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
             pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()

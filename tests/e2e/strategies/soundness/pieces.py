@@ -84,7 +84,8 @@ class Draft:
     helpers: list[str] = field(factory=list)
     sides: list[tuple[str, str | None]] = field(factory=list)  # of the grid: a size, and the block that it is divided by
     product: bool = False  # all sides in one
-    style: str = ""  # how numbers are written: "literal", "variable", "meta", "module", "tuned", "heuristic", "heuristics" (out of sight)
+    #: How numbers are written: "literal", "variable", "branches", "meta", "module", "tuned", "heuristic", "heuristics" (out of sight).
+    style: str = ""
     tuned_warps: bool = False  # autotuned, by warps alone
     options: list[str] = field(factory=list)
     default: int = 0  # of the last constant
@@ -126,6 +127,10 @@ class Draft:
         words = {n: str(v) for n, v in self.blocks.items()}
         if style == "variable":
             lines += [f"{n} = {v}" for n, v in self.blocks.items()]
+            words = {n: n for n in self.blocks}
+        elif style == "branches":
+            bound = [f"    {n} = {v}" for n, v in self.blocks.items()]
+            lines += [f"if {self.sides[0][0]} > 20:", *bound, "else:", *bound]
             words = {n: n for n in self.blocks}
         elif style == "module":
             top = "".join(f"THE_{n} = {v}\n" for n, v in self.blocks.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.e2e.strategies.soundness import elements, loops, machines, products, rows, walks
+from tests.e2e.strategies.soundness import elements, loops, machines, places, products, rows, walks
 from tests.e2e.strategies.soundness.pieces import Pick, Sample
 
 FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
@@ -37,6 +37,7 @@ OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {
     elements.heads: machines.counted,
     elements.table: machines.gates,
     rows.groups: machines.computed,
+    loops.walk: places.placed,
 }
 
 
