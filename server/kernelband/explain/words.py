@@ -69,6 +69,7 @@ MOVES: Mapping[str, str] = {
     "split_reduction": "split reduction {parts}",
     "split_walk": "split walk ×{parts}",
     "static_range": "static range",
+    "steps_at_once": "{steps} steps at once",
     "swap_axes": "swapped axes",
     "tensor_descriptors": "TMA",
     "tile_hints": "{kept} kept in L2",

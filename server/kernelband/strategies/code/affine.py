@@ -62,7 +62,16 @@ class Numbers:
             alone = all(isinstance(b, ast.For) for b in self.kernel.bindings(name))
             return {_turn(inside): 1} if alone and isinstance(inside, ast.For) else None
         bound = definition(self.kernel, name, at)
-        return None if bound is None else self.read(bound.value, bound, side)
+        return self._uniform(name, at) if bound is None else self.read(bound.value, bound, side)
+
+    def _uniform(self, name: str, at: ast.AST) -> Sum | None:
+        """A number that the way to ``at`` decides, the same for all lanes and for all iterations of the loops around."""
+        bindings, around = self.kernel.bindings(name), self.kernel.module.around
+        varies = any(t.startswith(("#", "~")) for t in self.kernel.depends.get(name, frozenset()))
+        loops = {n for n in around(at) if isinstance(n, ast.For | ast.While)}
+        if varies or not bindings or any(loops & {b, *around(b)} for b in bindings):
+            return None
+        return {f"name {name}": 1}
 
     def _pointer(self, name: str, at: ast.AST) -> Sum | None:
         """A tensor's address, and what statements of the kernel's own block have added to it."""

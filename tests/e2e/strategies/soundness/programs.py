@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.e2e.strategies.soundness import elements, loops, machines, places, products, rows, walks
+from tests.e2e.strategies.soundness import elements, loops, machines, places, products, recurrences, rows, walks
 from tests.e2e.strategies.soundness.pieces import Pick, Sample
 
 FAMILIES: tuple[Callable[[Pick], Sample], ...] = (
@@ -38,6 +38,7 @@ OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {
     elements.table: machines.gates,
     rows.groups: machines.computed,
     loops.walk: places.placed,
+    loops.running: recurrences.linear,
 }
 
 

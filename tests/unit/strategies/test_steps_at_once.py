@@ -1,0 +1,205 @@
+"""``steps_at_once``: recurrences in the ways that people write them, and loops that are none, or hand on more than a value."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from kernelband.strategies.code import View
+from kernelband.strategies.vectorization.tiles_of_steps import coefficients
+from tests.unit.strategies.samples import facts, launch, made_by, program_of
+from tests.unit.strategies.test_tiling import changed
+
+GATES = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gates_kernel(x_ptr, g_ptr, y_ptr, last_ptr, T, D, BLOCK: tl.constexpr):
+    batch = tl.program_id(1)
+    cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = cols < D
+    x = x_ptr + batch * T * D + cols
+    g = g_ptr + batch * T * D + cols
+    y = y_ptr + batch * T * D + cols
+    h = tl.zeros([BLOCK], dtype=tl.float32)
+    for t in range(0, T):
+        gate = tl.sigmoid(tl.load(g, mask=mask, other=0.0).to(tl.float32))
+        value = tl.load(x, mask=mask, other=0.0)
+        h = gate * h + (1 - gate) * value  # the state
+        tl.store(y, h.to(y.dtype.element_ty), mask=mask)
+
+        # on to the next step
+        x += D
+        g += D
+        y += D
+    tl.store(last_ptr + batch * D + cols, h, mask=mask)
+
+
+def gates(x, g):
+    B, T, D = x.shape
+    y, last = torch.empty_like(x), torch.empty(B, D)
+    gates_kernel[(triton.cdiv(D, 32), B)](x, g, y, last, T, D, BLOCK=32)
+    return torch.cat([y, last[:, None]], 1)
+
+
+def outputs():
+    for B, T, D in ((2, 70, 40), (1, 16, 32), (3, 1, 5), (1, 33, 7)):
+        yield gates(torch.randn(B, T, D), torch.randn(B, T, D))
+"""
+SUMS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def decay_kernel(x_ptr, w_ptr, y_ptr, n, decay):
+    row = tl.program_id(0)
+    total = 0.0
+    for t in tl.range(n):
+        x = tl.load(x_ptr + row * n + t)
+        w = tl.load(w_ptr + t)
+        total = total * decay + tl.exp(x) * w
+        tl.store(y_ptr + row * n + t, total * 2.0 + x)
+
+
+def decayed(x, w):
+    y = torch.empty_like(x)
+    decay_kernel[(x.shape[0],)](x, w, y, x.shape[1], 0.5)
+    return y
+
+
+def outputs():
+    for rows, n in ((3, 1200), (2, 512), (1, 1), (4, 700)):
+        yield decayed(torch.randn(rows, n), torch.rand(n))
+"""
+TEXTS = {"gates": GATES, "sums": SUMS, "running": SUMS.replace("total * decay + ", "total + ")}
+
+
+def given(name, tmp_path, text=None):
+    program = program_of(text or TEXTS[name], tmp_path, f"{name}.py")
+    if name == "gates":
+        tensors = {**dict.fromkeys(("x_ptr", "g_ptr", "y_ptr"), ([2, 2048, 1024], "float32")), "last_ptr": ([2, 1024], "float32")}
+        return program, facts(launch(program, [32, 2, 1], {"BLOCK": 32}, {"T": 2048, "D": 1024}, tensors))
+    tensors = {"x_ptr": ([64, 8192], "float32"), "w_ptr": ([8192], "float32"), "y_ptr": ([64, 8192], "float32")}
+    return program, facts(launch(program, [64, 1, 1], {}, {"n": 8192, "decay": 0.5}, tensors))
+
+
+def made(name, tmp_path, text=None):
+    program, facts_of = given(name, tmp_path, text)
+    return program, made_by("steps_at_once", program, facts_of)
+
+
+def test_pointers_that_go_on_and_a_state_that_is_read_behind_the_loop(tmp_path):
+    program, found = made("gates", tmp_path)
+    assert [p.parameters["steps"] for p in found] == [16, 32, 64, 128, 256]
+    assert {p.numerics for p in found} == {"reassociates"}
+    assert changed(program, found[0]) == [
+        "+",
+        "+",
+        "+@triton.jit",
+        "+def both_steps(a, b, c, d):",
+        "+    return a * c, b * c + d",
+        "-    for t in range(0, T):",
+        "-        gate = tl.sigmoid(tl.load(g, mask=mask, other=0.0).to(tl.float32))",
+        "-        value = tl.load(x, mask=mask, other=0.0)",
+        "-        h = gate * h + (1 - gate) * value  # the state",
+        "-        tl.store(y, h.to(y.dtype.element_ty), mask=mask)",
+        "+    rows = tl.arange(0, 16)[:, None]",
+        "+    for first in range(0, T, 16):",
+        "+        live = first + rows < T",
+        "+        x_rows = x + rows * D",
+        "+        g_rows = g + rows * D",
+        "+        y_rows = y + rows * D",
+        "+        gate = tl.sigmoid(tl.load(g_rows, mask=mask & live, other=0.0).to(tl.float32))",
+        "+        value = tl.load(x_rows, mask=mask & live, other=0.0)",
+        "+        kept = tl.broadcast_to(tl.where(live, gate, 1.0), [16, BLOCK]).to(tl.float32)",
+        "+        more = tl.broadcast_to(tl.where(live, (1 - gate) * value, 0.0), [16, BLOCK]).to(tl.float32)",
+        "+        kept, more = tl.associative_scan((kept, more), 0, both_steps)",
+        "+        h_rows = kept * h + more",
+        "+        h = tl.sum(tl.where(rows == 15, h_rows, 0.0), axis=0)  # the state",
+        "+        tl.store(y_rows, h_rows.to(y.dtype.element_ty), mask=mask & live)",
+        "-        x += D",
+        "-        g += D",
+        "-        y += D",
+        "+        x += 16 * D",
+        "+        g += 16 * D",
+        "+        y += 16 * D",
+    ]
+
+
+def test_a_number_for_each_step_and_places_by_the_loops_variable(tmp_path):
+    program, found = made("sums", tmp_path)
+    assert [p.parameters["steps"] for p in found] == [1024]
+    lines = [line for line in changed(program, found[0]) if line.startswith("+")]
+    assert "+    for first in tl.range(0, n, 1024):" in lines
+    assert "+        t = first + rows" in lines
+    assert "+        x = tl.load(x_ptr + row * n + t, mask=live, other=0)" in lines
+    program, found = made("running", tmp_path)
+    sum_of_all = "+        total_rows = total + tl.cumsum(tl.where(live, tl.exp(x) * w, 0.0).to(tl.float32), axis=0)"
+    assert sum_of_all in changed(program, found[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("gates", "h = gate * h +", "h = gate * h * h +"),  # not linear
+        ("gates", "h = gate * h +", "h = tl.maximum(gate * h, 0.0) +"),
+        ("gates", "h = gate * h + (1 - gate)", "h = gate * h + (1 - h)"),
+        ("gates", "        value = tl.load(x", "        h = h * 0.5\n        value = tl.load(x"),  # twice in a step
+        ("gates", "        h = gate", "        tl.store(y + 1, h, mask=mask)\n        h = gate"),  # the step before's
+        ("gates", "        x += D\n", "        x += D\n        D += 1\n"),  # steps that grow
+        ("gates", "        x += D\n", "        x += D\n        tl.store(y + 5, tl.load(x, mask=mask), mask=mask)\n"),  # read further on
+        ("gates", "    y, last = torch.empty_like(x)", "    y, last = x"),  # what it stores is what it loads
+        ("gates", "        y += D\n", "        y += 8\n"),  # steps that store to each other's places
+        ("gates", "        y += D\n", "        y += D\n        seen = value\n    h += seen\n"),  # more goes on behind it
+        ("gates", "    tl.store(last_ptr + batch * D + cols, h,", "    tl.store(last_ptr + batch * D + cols, tl.load(x),"),
+        ("gates", "dtype=tl.float32)\n    for", "dtype=tl.float16)\n    for"),
+        ("gates", "tl.sigmoid(tl.load(g,", "tl.softmax(tl.load(g,"),  # lanes meet
+        ("gates", "[BLOCK], dtype", "[BLOCK, 4], dtype"),
+        ("sums", "row * n + t, total", "row * n + t // 2, total"),
+        ("sums", "row * n + t, total", "row * n, total"),  # the last step's stays
+        ("sums", "for t in tl.range(n)", "for t in tl.range(0, n, 2)"),
+        ("sums", "for t in tl.range(n)", "for t in tl.range(n, num_stages=3)"),
+        ("sums", "        w = tl.load(w_ptr + t)\n", "        w = tl.load(w_ptr + t)\n        if w > 1:\n            total = 0.0\n"),
+    ],
+)  # fmt: skip
+def test_not_where_a_step_needs_more_than_a_scan_gives(name, old, new, tmp_path):
+    text = TEXTS[name]
+    assert old in text
+    assert made(name, tmp_path, text.replace(old, new))[1] == []
+
+
+@pytest.mark.parametrize(
+    ("step", "factor", "summand"),
+    [
+        ("h = a * h + b", "a", "b"),
+        ("h = b + h * a", "a", "b"),
+        ("h = h + b", None, "b"),
+        ("h += b", None, "b"),
+        ("h -= b", None, "-b"),
+        ("h = h / a - b", "1.0 / a", "-b"),
+        ("h = b - h", "-1.0", "b"),
+        ("h = (h + b) * a", "a", "b * a"),
+        ("h = (h * c - b) * a", "c * a", "-b * a"),
+        ("h = a * h.to(tl.float32) + b", "a", "b"),
+        ("h = a * h", "a", None),
+        ("h = a / h + b", "no", None),
+        ("h = h * a + h * b", "no", None),
+        ("h = tl.exp(h) + b", "no", None),
+        ("h = a + b", "no", None),
+    ],
+)
+def test_what_is_linear_in_the_state(step, factor, summand, tmp_path):
+    kernel = View.read(*given("gates", tmp_path)).kernel
+    (statement,) = ast.parse(step).body
+    found = coefficients(kernel, statement, "h")
+    if factor == "no":
+        assert found is None
+        return
+    told = [None if node is None else ast.unparse(node) for node in (found.factor, found.summand)]
+    assert told == [factor, summand]
