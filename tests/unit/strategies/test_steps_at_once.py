@@ -174,6 +174,16 @@ def test_not_where_a_step_needs_more_than_a_scan_gives(name, old, new, tmp_path)
     assert made(name, tmp_path, text.replace(old, new))[1] == []
 
 
+@pytest.mark.parametrize(("mask", "offered"), [("cols < D", True), ("cols + base < D", False)])
+def test_a_number_that_the_way_there_decides_may_be_negative(mask, offered, tmp_path):
+    """Steps are 16 places apart, and blocks have 32 lanes: only a mask that surely leaves the upper ones out keeps steps apart."""
+    text = GATES.replace("    mask = cols < D\n", f"    if T > 5:\n        base = -64\n    else:\n        base = 0\n    mask = {mask}\n")
+    program = program_of(text.replace("x_ptr + batch", "x_ptr + base + batch"), tmp_path)
+    tensors = dict.fromkeys(("x_ptr", "g_ptr", "y_ptr", "last_ptr"), ([2, 2048, 16], "float32"))
+    given = facts(launch(program, [1, 2, 1], {"BLOCK": 32}, {"T": 2048, "D": 16}, tensors))
+    assert bool(made_by("steps_at_once", program, given)) == offered
+
+
 @pytest.mark.parametrize(
     ("step", "factor", "summand"),
     [
