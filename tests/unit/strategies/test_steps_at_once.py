@@ -77,7 +77,82 @@ def outputs():
     for rows, n in ((3, 1200), (2, 512), (1, 1), (4, 700)):
         yield decayed(torch.randn(rows, n), torch.rand(n))
 """
-TEXTS = {"gates": GATES, "sums": SUMS, "running": SUMS.replace("total * decay + ", "total + ")}
+NAIVE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def naive_kernel(x_ptr, y_ptr, n):
+    row = tl.program_id(0)
+    m = -float("inf")
+    for i in range(n):
+        m = tl.maximum(m, tl.load(x_ptr + row * n + i))
+    s = 0.0
+    for j in range(n):
+        s += tl.exp(tl.load(x_ptr + row * n + j) - m)
+    for k in range(n):
+        tl.store(y_ptr + row * n + k, tl.exp(tl.load(x_ptr + row * n + k) - m) / s)
+
+
+def naive(x):
+    y = torch.empty_like(x)
+    naive_kernel[(x.shape[0],)](x, y, x.shape[1])
+    return y
+
+
+def outputs():
+    for rows, n in ((3, 600), (2, 256), (1, 1), (4, 333)):
+        yield naive(torch.randn(rows, n))
+"""
+ROWS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def backward_kernel(x_ptr, dy_ptr, w_ptr, dx_ptr, dw_ptr, most_ptr, M, N, each, BIASED: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    w = tl.load(w_ptr + cols, mask=mask, other=0.0)
+    dw = tl.zeros([BLOCK], dtype=tl.float32)
+    most = -1e30
+    count = 0.0
+    x_ptr += pid * each * N
+    for row in range(pid * each, min((pid + 1) * each, M)):
+        # one row
+        x = tl.load(x_ptr + cols, mask=mask, other=0.0)
+        dy = tl.load(dy_ptr + row * N + cols, mask=mask, other=0.0)
+        r = tl.rsqrt(tl.sum(x * x, axis=0) / N + 1e-5)
+        g = dy * w
+        tl.store(dx_ptr + row * N + cols, r * g - r * r * r * tl.sum(g * x) / N * x, mask=mask)
+        if BIASED:
+            dw += dy * x * r + 1.0
+        else:
+            dw += dy * x * r
+        most = tl.maximum(most, r)
+        count += 1.0
+        x_ptr += N
+    tl.store(dw_ptr + pid * N + cols, dw * count, mask=mask)
+    tl.store(most_ptr + pid, most)
+
+
+def backward(x, dy, w):
+    M, N = x.shape
+    dx, dw, most = torch.empty_like(x), torch.empty(4, N), torch.empty(4)
+    backward_kernel[(4,)](x, dy, w, dx, dw, most, M, N, triton.cdiv(M, 4), BIASED=M % 2 == 0, BLOCK=triton.next_power_of_2(N))
+    dx = dx.view(M, N)
+    return torch.cat([dx.flatten(), dw.flatten(), most])
+
+
+def outputs():
+    for M, N in ((37, 64), (50, 100), (3, 16), (16, 33)):
+        yield backward(torch.randn(M, N), torch.randn(M, N), torch.rand(N))
+"""
+TEXTS = {"gates": GATES, "sums": SUMS, "running": SUMS.replace("total * decay + ", "total + "), "naive": NAIVE, "rows": ROWS}
 
 
 def given(name, tmp_path, text=None):
@@ -85,6 +160,10 @@ def given(name, tmp_path, text=None):
     if name == "gates":
         tensors = {**dict.fromkeys(("x_ptr", "g_ptr", "y_ptr"), ([2, 2048, 1024], "float32")), "last_ptr": ([2, 1024], "float32")}
         return program, facts(launch(program, [32, 2, 1], {"BLOCK": 32}, {"T": 2048, "D": 1024}, tensors))
+    if name == "rows":
+        tensors = {**dict.fromkeys(("x_ptr", "dy_ptr", "dx_ptr"), ([4096, 512], "float32")), "w_ptr": ([512], "float32")}
+        tensors |= {"dw_ptr": ([4, 512], "float32"), "most_ptr": ([4], "float32")}
+        return program, facts(launch(program, [4, 1, 1], {"BLOCK": 512, "BIASED": True}, {"M": 4096, "N": 512, "each": 1024}, tensors))
     tensors = {"x_ptr": ([64, 8192], "float32"), "w_ptr": ([8192], "float32"), "y_ptr": ([64, 8192], "float32")}
     return program, facts(launch(program, [64, 1, 1], {}, {"n": 8192, "decay": 0.5}, tensors))
 
@@ -96,9 +175,9 @@ def made(name, tmp_path, text=None):
 
 def test_pointers_that_go_on_and_a_state_that_is_read_behind_the_loop(tmp_path):
     program, found = made("gates", tmp_path)
-    assert [p.parameters["steps"] for p in found] == [16, 32, 64, 128, 256]
+    assert [p.parameters["steps"] for p in found] == [8, 16, 32, 64, 128]
     assert {p.numerics for p in found} == {"reassociates"}
-    assert changed(program, found[0]) == [
+    assert changed(program, found[1]) == [
         "+",
         "+",
         "+@triton.jit",
@@ -134,14 +213,37 @@ def test_pointers_that_go_on_and_a_state_that_is_read_behind_the_loop(tmp_path):
 
 def test_a_number_for_each_step_and_places_by_the_loops_variable(tmp_path):
     program, found = made("sums", tmp_path)
-    assert [p.parameters["steps"] for p in found] == [1024]
-    lines = [line for line in changed(program, found[0]) if line.startswith("+")]
+    assert [p.parameters["steps"] for p in found] == [256, 1024, 4096]
+    lines = [line for line in changed(program, found[1]) if line.startswith("+")]
     assert "+    for first in tl.range(0, n, 1024):" in lines
     assert "+        t = first + rows" in lines
     assert "+        x = tl.load(x_ptr + row * n + t, mask=live, other=0)" in lines
     program, found = made("running", tmp_path)
     sum_of_all = "+        total_rows = total + tl.cumsum(tl.where(live, tl.exp(x) * w, 0.0).to(tl.float32), axis=0)"
     assert sum_of_all in changed(program, found[0])
+
+
+def test_every_loop_of_numbers_of_a_kernel(tmp_path):
+    program, found = made("naive", tmp_path)
+    text = found[0].patch.apply(program.texts)[program.kernel.place.path]
+    assert text.count("in range(0, n, 256):") == 3
+    assert "both_steps" not in text
+    assert 'm = tl.maximum(m, tl.max(tl.where(live, tl.load(x_ptr + row * n + i, mask=live, other=0), float("-inf")), axis=0))' in text
+    assert found[0].what == "The loops over i and j and k take 256 steps at once."
+
+
+def test_rows_whose_sums_nothing_reads_on_the_way(tmp_path):
+    program, found = made("rows", tmp_path)
+    assert [p.parameters["steps"] for p in found] == [2, 4, 8, 16, 32]
+    text = found[1].patch.apply(program.texts)[program.kernel.place.path]
+    for line in (
+        "    for first in range(pid * each, min((pid + 1) * each, M), 4):",
+        "        r = tl.rsqrt(tl.sum(x * x, axis=1)[:, None] / N + 1e-05)",
+        "            dw += tl.sum(tl.broadcast_to(tl.where(live, dy * x * r, 0.0), [4, BLOCK]).to(tl.float32), axis=0)",
+        '        most = tl.maximum(most, tl.max(tl.sum(tl.where(live, r, float("-inf")), axis=1), axis=0))',
+        "        x_ptr += 4 * N",
+    ):
+        assert f"\n{line}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -161,6 +263,12 @@ def test_a_number_for_each_step_and_places_by_the_loops_variable(tmp_path):
         ("gates", "dtype=tl.float32)\n    for", "dtype=tl.float16)\n    for"),
         ("gates", "tl.sigmoid(tl.load(g,", "tl.softmax(tl.load(g,"),  # lanes meet
         ("gates", "[BLOCK], dtype", "[BLOCK, 4], dtype"),
+        ("rows", "            dw += dy * x * r\n", "            dw += dy * x * r\n        dw += 1.0\n"),  # on top of either
+        ("rows", "        most = tl.maximum(most, r)", "        most = tl.maximum(most, r * most)"),
+        ("rows", "        if BIASED:", "        if row > 7:"),
+        ("rows", "tl.sum(g * x)", "tl.cumsum(g * x)"),
+        ("rows", "empty_like(x), torch", "empty_like(x)[:], torch"),  # whose memory that is isn't seen
+        ("rows", "    backward_kernel[(4,)](", "    dx = x\n    backward_kernel[(4,)]("),
         ("sums", "row * n + t, total", "row * n + t // 2, total"),
         ("sums", "row * n + t, total", "row * n, total"),  # the last step's stays
         ("sums", "for t in tl.range(n)", "for t in tl.range(0, n, 2)"),

@@ -92,13 +92,15 @@ def made_here(launch: LaunchView, parameter: str) -> bool:
     value = launch.arguments.get(parameter)
     if not isinstance(value, ast.Name) or launch.host is None:
         return False
-    bindings = launch.bindings(value.id)
+    again = any(isinstance(n, ast.For | ast.While) for n in launch.module.around(launch.call))
+    bindings = [
+        b for b in launch.bindings(value.id) if again or b.lineno <= launch.call.lineno
+    ]  # ``y = y.view(...)`` behind it is no matter
     for bound in bindings:
         given = paired(bound.targets[0], bound.value) if isinstance(bound, ast.Assign) and len(bound.targets) == 1 else ()
         made = next((v for t, v in given if isinstance(t, ast.Name) and t.id == value.id), None)
         if not isinstance(made, ast.Call) or not _makes(launch, made):
             return False
-    again = any(isinstance(n, ast.For | ast.While) for n in launch.module.around(launch.call))
     reads = [n for n in ast.walk(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
     return bool(bindings) and all(
         n is value or _harmless(launch, n) for n in reads if again or n.lineno <= (launch.call.end_lineno or launch.call.lineno)

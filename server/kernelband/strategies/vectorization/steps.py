@@ -1,13 +1,14 @@
-"""``steps_at_once``: a recurrence that goes step by step, ``h = a * h + b``, takes a block of steps at once, by a scan.
+"""``steps_at_once``: a loop that goes step by step takes a block of steps at once, of which all loads are under way together.
 
-Two steps are one: first ``a, b``, then ``c, d`` is ``a * c, b * c + d``. So the values of a block of steps come from an associative scan
-(Blelloch, https://www.cs.cmu.edu/~guyb/papers/Ble93.pdf), and the loads of all its steps are under way together.
+What steps hand on must be a total that nothing reads on the way, or linear in what it was, ``h = a * h + b``: two such steps are one, first
+``a, b``, then ``c, d`` is ``a * c, b * c + d``, so the values of a block come from an associative scan (Blelloch,
+https://www.cs.cmu.edu/~guyb/papers/Ble93.pdf).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from attrs import evolve, field, frozen
@@ -18,24 +19,24 @@ from kernelband.strategies.code import At, KernelView, Loop, Module, View
 from kernelband.strategies.code.affine import counts, own_places
 from kernelband.strategies.code.aliasing import apart
 from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
-from kernelband.strategies.code.elementwise import is_elementwise
+from kernelband.strategies.code.elementwise import compile_time, is_elementwise
 from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.names import module_alias
-from kernelband.strategies.code.shapes import Shape, Shapes, shape_of, shapes
+from kernelband.strategies.code.shapes import Shape, Shapes, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.fusion.accumulate_late import is_zero
-from kernelband.strategies.vectorization.tiles_of_steps import Coefficients, Tiled, coefficients
+from kernelband.strategies.vectorization.tiles_of_steps import LANES, State, Tiled, states_of
 
-SIZES = (16, 32, 64, 128, 256, 1024)  # steps of a block
-MOST, LEAST = 8192, 512  # elements of a block's tile
-Step = ast.Assign | ast.AugAssign
+SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096)  # steps of a block
+LEAST, MOST = 256, 16384  # elements of a block's tile
+UNKNOWN = 61  # steps, where they don't follow from what is passed
+OFFERED = 5  # sizes, the smallest first
 
 
 class StepsAtOnce:
-    """``for t in range(T)`` becomes ``for first in range(0, T, 32)``, with a scan over 32 steps inside."""
+    """``for t in range(T)`` becomes ``for first in range(0, T, 32)``, with 32 steps inside."""
 
     name = "steps_at_once"
 
@@ -46,123 +47,158 @@ class StepsAtOnce:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     walks = [w for x in view.kernel.loops() if (w := _walk(view, x)) is not None]
-    if len(walks) != 1:
+    if not walks:
         return
-    (walk,) = walks
-    steps, width = (
-        min(counts(view, walk.loop) or view.numbers(ast.unparse(walk.loop.stop)), default=0),
-        prod(max(view.sizes(n), default=1) for n in walk.shape),
-    )
-    for size in SIZES:
-        if 2 * size <= steps and LEAST <= size * width <= MOST:
-            yield at.proposal(
-                {"steps": size},
-                walk.edits(size),
-                "reassociates",
-                f"The loop over {walk.loop.variable} takes {size} steps at once: {walk.state} comes from a scan.",
-                f"Each of {steps} steps waits for loads that need nothing of the step before.",
-            )
+    steps = min(max(counts(view, w.loop) or view.numbers(ast.unparse(w.loop.stop)), default=UNKNOWN) for w in walks)
+    width = max(prod(max(view.sizes(n), default=1) for n in w.shape) for w in walks)
+    fitting = [n for n in SIZES if n < 2 * steps and LEAST <= n * width <= MOST]
+    which = " and ".join(dict.fromkeys(w.loop.variable for w in walks))
+    how = ", by a scan" if any(s.how == "scan" for w in walks for s in w.states) else ""
+    exact = all(s.how in ("max", "min") for w in walks for s in w.states) and not any(w.reduces for w in walks)
+    for size in fitting[:OFFERED]:
+        yield at.proposal(
+            {"steps": size},
+            _edits(walks, size),
+            "exact" if exact else "reassociates",
+            f"The {'loops' if len(walks) > 1 else 'loop'} over {which} {'take' if len(walks) > 1 else 'takes'} {size} steps at once{how}.",
+            f"Each {f'of {steps} steps' if steps != UNKNOWN else 'step'} waits for loads that need nothing of the step before.",
+        )
+
+
+def _edits(walks: Sequence[Walk], size: int) -> Edits | None:
+    kernel = walks[0].kernel
+    then, helper = _helper(kernel) if any(s.how == "scan" for w in walks for s in w.states) else ("", None)
+    every = [w.edits(size, str(n or ""), then) for n, w in enumerate(walks)]
+    if None in every or (then == "" and any(s.how == "scan" for w in walks for s in w.states)):
+        return None
+    edits = [e for own in every for e in own or []] + ([helper] if helper is not None else [])
+    return [(kernel.module.path, e) for e in edits]
+
+
+def _helper(kernel: KernelView) -> tuple[str, Edit | None]:
+    """The function that makes one step of two, above the kernel; no name where there is no place for it."""
+    module = kernel.module
+    triton, taken, name = module_alias(module.tree, "triton"), {*binding(module.tree), *module.imported}, "both_steps"
+    while name in taken or name != kernel.free_name(name):
+        name += "_"
+    if triton is None or module.tree.body.count(kernel.node) != 1:
+        return "", None
+    at = module.offset(min([kernel.node.lineno, *(d.lineno for d in kernel.node.decorator_list)]), 0)
+    lines = (f"@{triton}.jit", f"def {name}(a, b, c, d):", "    return a * c, b * c + d", "", "", "")
+    return name, Edit(Span(at, at), module.newline.join(lines))
 
 
 @frozen(eq=False)
 class Walk:
-    """A loop whose only value that goes on is ``state``. ``pointers``: those that go on by as much with each step, in code."""
+    """A loop whose steps can be taken together. ``shape``: of what isn't a number in a step; ``pointers``: those that go on by as much with
+    each step, in code.
+    """
 
     kernel: KernelView
     loop: Loop
-    state: str
     shape: Shape
-    made: Coefficients  # of the state's step
-    update: Step
-    pointers: dict[str, str]
+    states: tuple[State, ...]
+    pointers: Mapping[str, str]
     known: Shapes = field(repr=False)
 
     @property
-    def module(self) -> Module:
-        return self.kernel.module
+    def reduces(self) -> bool:
+        """Whether a step reduces its own elements."""
+        return any(self.kernel.tl(n) == "sum" for s in self.loop.node.body for n in ast.walk(s))
 
-    def edits(self, size: int) -> Edits | None:
-        """Those that make it take blocks of so many steps; None where a line is shared, or there is no name for triton."""
-        kernel, module, node = self.kernel, self.module, self.loop.node
-        names = {k: kernel.free_name(k) for k in ("first", "rows", "live", f"{self.state}_rows")}
-        tiled = Tiled(kernel, self.known, self.shape, self.loop.variable, self.pointers, self.state, names)
-        start = "0" if self.loop.start is None else ast.unparse(self.loop.start)
-        lane = f"{kernel.language}.arange(0, {size})" + ("[:, None]" if self.shape else "")
-        above = module.before(node, [f"{names['rows']} = {lane}"])
-        opening = [f"{names['live']} = {names['first']} + {names['rows']} < {atom(self.loop.stop)}"]
+    def edits(self, size: int, suffix: str, then: str) -> list[Edit] | None:
+        """Those that make it take blocks of so many steps; None where a line is shared."""
+        kernel, module, node = self.kernel, self.kernel.module, self.loop.node
+        words = ("first", "rows", "live", *(f"{n}_rows" for n in (*(s.name for s in self.states), *self.pointers)))
+        names = {k: kernel.free_name(f"{k}{suffix}") for k in words}
+        first, rows, live = names["first"], names["rows"], names["live"]
+        tiled = Tiled(kernel, self.known, self.shape, frozenset(self.pointers), frozenset(s.name for s in self.states if s.read), names)
+        start, stop = "0" if self.loop.start is None else ast.unparse(self.loop.start), ast.unparse(self.loop.stop)
+        above = module.before(node, [f"{rows} = {kernel.language}.arange(0, {size}){'[:, None]' if self.shape else ''}"])
+        opening = [f"{live} = {first} + {rows} < {atom(self.loop.stop)}"]
         if any(isinstance(n, ast.Name) and n.id == self.loop.variable for s in node.body for n in ast.walk(s)):
-            opening.insert(0, f"{self.loop.variable} = {names['first']} + {names['rows']}")
-        opening += [f"{kernel.free_name(f'{p}_rows')} = {p} + {names['rows']} * {by}" for p, by in self.pointers.items()]
-        then, helper = self._helper() if self.made.factor is not None else ("", None)
-        if above is None or (then == "" and self.made.factor is not None):
+            opening = [f"{self.loop.variable} = {first} + {rows}", f"{live} = {self.loop.variable} < {atom(self.loop.stop)}"]
+        opening += [f"{names[f'{p}_rows']} = {p} + {rows} * {by}" for p, by in self.pointers.items()]
+        if above is None:
             return None
-        edits = [above, module.replace(node.target, names["first"])]
-        edits.append(module.replace(self.loop.call, f"{ast.unparse(self.loop.call.func)}({start}, {ast.unparse(self.loop.stop)}, {size})"))
-        for statement in node.body:
-            rows = self._rows(statement, tiled, size, then)
+        edits = [above, module.replace(node.target, first)]
+        edits.append(module.replace(self.loop.call, f"{ast.unparse(self.loop.call.func)}({start}, {stop}, {size})"))
+        for statement in leaves(node.body):
             indent = module.indent(statement)
             if indent is None:
                 return None
-            rows = [*opening, *rows] if statement is node.body[0] else rows
-            edits.append(module.replace(statement, f"{module.newline}{indent}".join(rows)))
-        return [(module.path, e) for e in (*edits, *([helper] if helper is not None else []))]
+            edits.append(module.replace(statement, f"{module.newline}{indent}".join(self._rows(statement, tiled, size, then))))
+        opened = module.before(node.body[0], opening)
+        return None if opened is None else merged([*edits, opened])
 
     def _rows(self, statement: ast.stmt, tiled: Tiled, size: int, then: str) -> list[str]:
         """What a statement of the loop becomes."""
-        if statement is self.update:
-            return tiled.scanned(self.made, size, then)
+        state = next((s for s in self.states if s.update is statement), None)
+        if state is not None:
+            return tiled.updated(state, size, then)
         bound = bound_names(statement)
         if bound and bound[0] in self.pointers:
             return [f"{bound[0]} += {size} * {self.pointers[bound[0]]}"]
         return [tiled.code(statement)]
 
-    def _helper(self) -> tuple[str, Edit | None]:
-        """The function that makes one step of two, above the kernel."""
-        module, triton = self.module, module_alias(self.module.tree, "triton")
-        taken, name = {*binding(module.tree), *module.imported}, "both_steps"
-        while name in taken:
-            name += "_"
-        if triton is None or self.module.tree.body.count(self.kernel.node) != 1:
-            return "", None
-        first = min([self.kernel.node.lineno, *(d.lineno for d in self.kernel.node.decorator_list)])
-        at = module.offset(first, 0)
-        lines = (f"@{triton}.jit", f"def {name}(a, b, c, d):", "    return a * c, b * c + d", "", "", "")
-        return name, Edit(Span(at, at), module.newline.join(lines))
+
+def merged(edits: Sequence[Edit]) -> list[Edit]:
+    """Edits of which two may begin at one place: what is put in there and what is replaced become one."""
+    found: dict[int, Edit] = {}
+    for edit in sorted(edits, key=lambda e: e.span.end):
+        other = found.get(edit.span.start)
+        found[edit.span.start] = edit if other is None else Edit(edit.span, other.new + edit.new)
+    return list(found.values())
+
+
+def leaves(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block and of the branches in it."""
+    return [leaf for s in body for leaf in (leaves([*s.body, *s.orelse]) if isinstance(s, ast.If) else [s])]
+
+
+# ---------------------------------------------------------------- which loops
 
 
 def _walk(view: View, loop: Loop) -> Walk | None:
     kernel, node, known = view.kernel, loop.node, shapes(view.kernel)
     plain = loop.kind in ("builtin", "range") and not loop.call.keywords and loop.innermost and not node.orelse
-    if not plain or (loop.step is not None and integer(loop.step) != 1) or not all(_is_plain(s) for s in node.body):
+    if not plain or (loop.step is not None and integer(loop.step) != 1) or not _is_plain(kernel, node.body):
         return None
-    bound, block = names_bound(node.body), siblings(kernel.module, node)
+    body, bound, block = leaves(node.body), names_bound(node.body), siblings(kernel.module, node)
     behind = exposed(block[block.index(node) + 1 :]) | {n for x in kernel.loops() if x.node is not node for n in _read_around(x, node)}
-    in_order = dict.fromkeys(n for s in node.body for n in bound_names(s))
-    pointers = {n: by for n in in_order if (by := _goes_on(kernel, node.body, n)) is not None}
-    carried = (exposed(node.body) - {loop.variable}) & bound - set(pointers)
-    if len(carried) != 1 or behind & (bound | {loop.variable}) - carried or names_read(loop.stop) & bound:
+    in_order = dict.fromkeys(n for s in body for n in bound_names(s))
+    pointers = {n: by for n in in_order if (by := _goes_on(kernel, node, n)) is not None}
+    carried = [n for n in in_order if n in exposed(node.body) and n != loop.variable and n not in pointers]
+    if behind & (bound | {loop.variable}) - set(carried) or names_read(loop.stop) & bound:
         return None
-    (state,) = carried
-    steps = [s for s in node.body if state in bound_names(s)]
-    update, shape = steps[0] if len(steps) == 1 else None, known.get(state)
-    if not isinstance(update, Step) or shape is None or len(shape) > 1 or not _is_float32(kernel, node, state):
+    found = [states_of(kernel, node, body, name) for name in carried]
+    if None in found:
         return None
-    if any(state in names_read(s) for s in node.body[: node.body.index(update)]):
-        return None  # of the step before
-    made = coefficients(kernel, update, state)
-    fits = all(_fits(view, s, known, shape, bound - set(pointers)) for s in node.body) and _accesses(kernel, loop)
-    if made is None or made.summand is None or not fits or not apart(view, loop, [a for a in loop.accesses if not a.store]):
+    held = [s for own in found for s in own or []]
+    shape = _shape(view, body, known, bound - set(pointers), carried)
+    if shape is None or not _accesses(kernel, loop) or not apart(view, loop, [a for a in loop.accesses if not a.store]):
         return None
-    walk = Walk(kernel, loop, state, shape, made, update, pointers, known)
+    if not loop.accesses or any(known.get(s.name) not in ((), shape) or (s.how == "scan" and known.get(s.name) != shape) for s in held):
+        return None
+    walk = Walk(kernel, loop, shape, tuple(held), pointers, known)
     return walk if _own_places(view, walk) else None
 
 
-def _is_plain(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Assign):
-        return len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
-    return (isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)) or (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-    )
+def _is_plain(kernel: KernelView, body: Sequence[ast.stmt]) -> bool:
+    """Names are bound one by one, values stored, and which way a branch goes is known to the compiler."""
+    for statement in body:
+        if isinstance(statement, ast.If):
+            if not compile_time(kernel, statement.test) or not _is_plain(kernel, [*statement.body, *statement.orelse]):
+                return False
+        elif isinstance(statement, ast.Assign):
+            if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+                return False
+        elif isinstance(statement, ast.AugAssign):
+            if not isinstance(statement.target, ast.Name):
+                return False
+        elif not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+            return False
+    return True
 
 
 def _read_around(outer: Loop, inner: ast.For) -> set[str]:
@@ -170,61 +206,63 @@ def _read_around(outer: Loop, inner: ast.For) -> set[str]:
     return exposed(outer.node.body) if inner in set(ast.walk(outer.node)) else set()
 
 
-def _goes_on(kernel: KernelView, body: Sequence[ast.stmt], name: str) -> str | None:
-    """By how much a name goes on with each step: ``p += stride`` below all that reads it."""
-    own = [s for s in body if name in bound_names(s)]
+def _goes_on(kernel: KernelView, loop: ast.For, name: str) -> str | None:
+    """By how much an address goes on with each step: ``p += stride`` below all that reads it."""
+    own = [s for s in kernel.bindings(name) if loop in set(kernel.module.around(s))]
     step = own[0] if len(own) == 1 else None
-    if not isinstance(step, ast.AugAssign) or not isinstance(step.op, ast.Add) or names_read(step.value) & names_bound(body):
+    if step not in loop.body or not isinstance(step, ast.AugAssign) or not isinstance(step.op, ast.Add):
         return None
-    after = body[body.index(step) + 1 :]
-    begins = [b for b in kernel.bindings(name) if b is not step]
-    pointing = any(
-        t in kernel.tokens(b.value) for b in begins if isinstance(b, ast.Assign) for t in kernel.parameters if t not in kernel.constexprs
-    )
-    return atom(step.value) if pointing and not any(name in names_read(s) for s in after) and _addresses(body, name, step) else None
+    after, before = loop.body[loop.body.index(step) + 1 :], loop.body[: loop.body.index(step)]
+    begins = [b.value for b in kernel.bindings(name) if b is not step and isinstance(b, ast.Assign)]
+    addresses = set(kernel.parameters) - kernel.constexprs
+    pointing = name in addresses or any(addresses & kernel.tokens(value) for value in begins)
+    read = any(name in names_read(s) for s in before) and not any(name in names_read(s) for s in after)
+    return atom(step.value) if pointing and read and not names_read(step.value) & names_bound(loop.body) else None
 
 
-def _addresses(body: Sequence[ast.stmt], name: str, step: ast.stmt) -> bool:
-    """The name is read as an address only, or asked for its type."""
-    return any(name in names_read(s) for s in body if s is not step)
-
-
-def _is_float32(kernel: KernelView, loop: ast.For, state: str) -> bool:
-    """Zeros of float32, or what was converted to it, before the loop."""
-    begins = [b for b in kernel.bindings(state) if b.lineno < loop.lineno and b not in set(ast.walk(loop))]
-    values = [b.value for b in begins if isinstance(b, ast.Assign)]
-    return bool(values) and all(is_zero(kernel, v) or ast.unparse(v).endswith(f".to({kernel.language}.float32)") for v in values)
-
-
-def _fits(view: View, statement: ast.stmt, known: Shapes, shape: Shape, bound: set[str]) -> bool:
-    """Each call computes element by element, and all that isn't ``bound`` in the loop is a number, or has the state's shape."""
-    kernel = view.kernel
-    for node in ast.walk(statement):
+def _shape(view: View, body: Sequence[ast.stmt], known: Shapes, bound: set[str], carried: Sequence[str]) -> Shape | None:
+    """The shape of all that isn't a number in a step; None where there are several, or lanes meet other than in a reduction of all."""
+    kernel, found = view.kernel, {s for n in carried if (s := known.get(n)) is not None}
+    nodes = [n for s in body for n in ast.walk(s)]
+    for node in nodes:
         if isinstance(node, ast.Subscript | ast.IfExp | ast.BoolOp | ast.NamedExpr | ast.Tuple | ast.List):
-            return False
-        if isinstance(node, ast.Call) and kernel.tl(node) not in ("load", "store") and not is_elementwise(view, node):
-            return False
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in bound:
-            continue
-        if (kernel.bindings(node.id) or node.id in kernel.parameters) and shape_of(kernel, node, known) not in ((), shape):
-            return False
-    return True
+            return None
+        outer = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound
+        if outer and isinstance(node, ast.Name) and (kernel.bindings(node.id) or node.id in kernel.parameters):
+            own = shape_of(kernel, node, known)
+            if own is None:
+                return None
+            found.add(own)
+    shape = next(iter(found - {()}), ())
+    if len(found - {()}) > 1 or len(shape) > 1:
+        return None
+    for call in (n for n in nodes if isinstance(n, ast.Call)):
+        if kernel.tl(call) in LANES and call.args:
+            whole = shape_of(kernel, call.args[0], known) == shape and len(shape) == 1 and axis_of(call) in (0, None)
+            differs = names_read(call.args[0]) & bound or any(kernel.tl(n) == "load" for n in ast.walk(call.args[0]))
+            if not whole or not differs:
+                return None
+        elif kernel.tl(call) not in ("load", "store") and not is_elementwise(view, call):
+            return None
+    return shape
 
 
 def _accesses(kernel: KernelView, loop: Loop) -> bool:
     """Every load and store of the loop is through a pointer."""
-    calls = [n for s in loop.node.body for n in ast.walk(s) if kernel.tl(n) in ("load", "store")]
-    return len(calls) == len(loop.accesses) and all(c in {a.call for a in loop.accesses} for c in calls)
+    calls = {n for s in loop.node.body for n in ast.walk(s) if kernel.tl(n) in ("load", "store")}
+    return calls == {a.call for a in loop.accesses}
 
 
 def _own_places(view: View, walk: Walk) -> bool:
     """No two steps store to the same place: of a loop that says so with its variable, where pointers go on by themselves."""
+    if not any(a.store for a in walk.loop.accesses):
+        return True
     if not walk.pointers:
         return own_places(view, walk.loop)
-    kernel, module, node = walk.kernel, walk.module, walk.loop.node
+    kernel, module, node = walk.kernel, walk.kernel.module, walk.loop.node
     name = kernel.free_name("step_at")
     edits = [module.replace(node.target, name)]
-    for statement in node.body:
+    for statement in leaves(node.body):
         if bound_names(statement) and bound_names(statement)[0] in walk.pointers:
             edits.append(module.replace(statement, "pass"))
             continue

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
 from attrs import frozen
 
 from kernelband.strategies.code import KernelView
 from kernelband.strategies.code.blocks import names_read
+from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.shapes import Shape, Shapes
+from kernelband.strategies.fusion.accumulate_late import is_zero
+
+Step = ast.Assign | ast.AugAssign
+#: Reductions of a step's own elements.
+LANES = frozenset({"sum", "max", "min"})
+LOWEST = {"max": 'float("-inf")', "min": 'float("inf")', "sum": "0.0"}
 
 
 @frozen
@@ -19,6 +26,85 @@ class Coefficients:
 
     factor: ast.expr | None
     summand: ast.expr | None
+
+
+@frozen(eq=False)
+class State:
+    """What a loop hands on. ``how``: "sum", "max" or "min" of all steps' ``made.summand``, which none of them reads; or "scan"."""
+
+    name: str
+    how: str
+    made: Coefficients
+    update: Step
+    read: bool  # by the loop, behind the update
+
+
+def states_of(kernel: KernelView, loop: ast.For, body: Sequence[ast.stmt], name: str) -> list[State] | None:
+    """What a loop hands on by a name: one for each branch that makes it. None for what isn't of float32, is read before it is made, or is
+    made in another way. ``body``: the loop's statements, in branches too.
+    """
+    updates = [s for s in body if name in bound_names(s)]
+    apart = all(_either(kernel, one, other) for n, one in enumerate(updates) for other in updates[:n])
+    if not apart or not _is_float32(kernel, loop, name):
+        return None
+    found: list[State] = []
+    for update in updates:
+        at, rest = body.index(update), [s for s in body if s not in updates]
+        before = any(name in names_read(s) for s in rest if s in body[:at])
+        read = any(name in names_read(s) for s in rest if s in body[at:])
+        if before or not isinstance(update, Step):
+            return None  # of the step before
+        state = _state(kernel, update, name, read=read)
+        if state is None or (state.how == "scan" and len(updates) > 1):
+            return None
+        found.append(state)
+    return found if len({s.how for s in found}) == 1 else None
+
+
+def _either(kernel: KernelView, one: ast.stmt, other: ast.stmt) -> bool:
+    """Two statements in branches of which one only is gone."""
+    for branch in {n for n in kernel.module.around(one) if isinstance(n, ast.If)} & set(kernel.module.around(other)):
+        then, otherwise = ({n for s in part for n in ast.walk(s)} for part in (branch.body, branch.orelse))
+        if (one in then and other in otherwise) or (other in then and one in otherwise):
+            return True
+    return False
+
+
+def _state(kernel: KernelView, update: Step, name: str, *, read: bool) -> State | None:
+    highest = None if read else _highest(kernel, update, name)
+    if highest is not None:
+        return State(name, highest[0], Coefficients(None, highest[1]), update, read=False)
+    made = coefficients(kernel, update, name)
+    if made is None or made.summand is None:
+        return None
+    return State(name, "sum" if made.factor is None and not read else "scan", made, update, read=read)
+
+
+def _highest(kernel: KernelView, update: Step, name: str) -> tuple[str, ast.expr] | None:
+    """``m = tl.maximum(m, x)``."""
+    value = update.value
+    how = {"maximum": "max", "minimum": "min"}.get(kernel.tl(value) or "") if isinstance(update, ast.Assign) else None
+    if how is None or not isinstance(value, ast.Call) or len(value.args) != 2 or value.keywords:
+        return None
+    rest = [a for a in value.args if not (isinstance(a, ast.Name) and a.id == name)]
+    return (how, rest[0]) if len(rest) == 1 and name not in names_read(rest[0]) else None
+
+
+def _is_float32(kernel: KernelView, loop: ast.For, name: str) -> bool:
+    """A float, a block of float32, or what was converted to it, before the loop."""
+    inside = set(ast.walk(loop))
+    values = [b.value for b in kernel.bindings(name) if isinstance(b, ast.Assign) and b.lineno < loop.lineno and b not in inside]
+    return bool(values) and all(_floats(kernel, v) for v in values)
+
+
+def _floats(kernel: KernelView, node: ast.expr) -> bool:
+    called, tl = kernel.tl(node), kernel.language
+    if called in ("zeros", "full") and isinstance(node, ast.Call):
+        return ast.unparse(node).replace(" ", "").replace("dtype=", "").endswith(f",{tl}.float32)")
+    infinite = ast.unparse(node).replace("'", "").replace(" ", "") in ("float(-inf)", "-float(inf)", "float(inf)")
+    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    plain = isinstance(number, ast.Constant) and type(number.value) is float
+    return infinite or plain or is_zero(kernel, node) or ast.unparse(node).endswith(f".to({tl}.float32)")
 
 
 @frozen
@@ -30,7 +116,7 @@ class _Linear:
 ONE = ast.Constant(1.0)
 
 
-def coefficients(kernel: KernelView, step: ast.Assign | ast.AugAssign, state: str) -> Coefficients | None:
+def coefficients(kernel: KernelView, step: Step, state: str) -> Coefficients | None:
     """Of a step that is linear in the state; None for any other."""
     value = step.value
     if isinstance(step, ast.AugAssign):
@@ -85,44 +171,51 @@ def _times(node: ast.expr | None, op: ast.operator, by: ast.expr) -> ast.expr | 
 
 @frozen(eq=False)
 class Tiled:
-    """``names``: what is called first, rows, live and the state's rows there."""
+    """``names``: what the first step, the rows, those that count, and rows of states and pointers are called there. ``states``: those that
+    steps read.
+    """
 
     kernel: KernelView
     known: Shapes
     shape: Shape
-    variable: str
-    pointers: Mapping[str, str]
-    state: str
+    pointers: frozenset[str]
+    states: frozenset[str]
     names: Mapping[str, str]
 
     def code(self, node: ast.stmt | ast.expr) -> str:
         """The code for all steps of the block."""
         return ast.unparse(_Steps(self).visit(deepcopy(node)))
 
-    def scanned(self, made: Coefficients, size: int, then: str) -> list[str]:
-        """The state after each step of the block, and after its last."""
-        tl, rows = self.kernel.language, self.names["rows"]
-        after = self.names[f"{self.state}_rows"]
-        added = self._whole(made.summand, "0.0", size)
-        last = f"{self.state} = {tl}.sum({tl}.where({rows} == {size - 1}, {after}, 0.0), axis=0)"
-        if made.factor is None:
-            return [f"{after} = {self.state} + {tl}.cumsum({added}, axis=0)", last]
+    def updated(self, state: State, size: int, then: str) -> list[str]:
+        """The state after each step of the block, where steps read it, and after the last."""
+        tl = self.kernel.language
+        if state.how != "scan":
+            made = self._whole(state.made.summand, LOWEST[state.how], size, self.known.get(state.name) or ())
+            if state.how == "sum":
+                return [f"{state.name} += {tl}.sum({made}.to({tl}.float32), axis=0)"]
+            total = f"{tl}.{state.how}({made}, axis=0)"
+            return [f"{state.name} = {tl}.{'maximum' if state.how == 'max' else 'minimum'}({state.name}, {total})"]
+        after = self.names[f"{state.name}_rows"]
+        added = f"{self._whole(state.made.summand, '0.0', size, self.shape)}.to({tl}.float32)"
+        last = f"{state.name} = {tl}.sum({tl}.where({self.names['rows']} == {size - 1}, {after}, 0.0), axis=0)"
+        if state.made.factor is None:
+            return [f"{after} = {state.name} + {tl}.cumsum({added}, axis=0)", last]
         kept, more = (self.kernel.free_name(n) for n in ("kept", "more"))
         return [
-            f"{kept} = {self._whole(made.factor, '1.0', size)}",
+            f"{kept} = {self._whole(state.made.factor, '1.0', size, self.shape)}.to({tl}.float32)",
             f"{more} = {added}",
             f"{kept}, {more} = {tl}.associative_scan(({kept}, {more}), 0, {then})",
-            f"{after} = {kept} * {self.state} + {more}",
+            f"{after} = {kept} * {state.name} + {more}",
             last,
         ]
 
-    def _whole(self, node: ast.expr | None, otherwise: str, size: int) -> str:
+    def _whole(self, node: ast.expr | None, otherwise: str, size: int, shape: Shape) -> str:
+        """Of all steps that count, a side for the steps and the state's own."""
         tl = self.kernel.language
-        given = otherwise if node is None else self.code(node)
-        where = f"{tl}.where({self.names['live']}, {given}, {otherwise})"
-        if self.shape:
-            where = f"{tl}.broadcast_to({where}, [{size}, {self.shape[0]}])"
-        return f"{where}.to({tl}.float32)"
+        where = f"{tl}.where({self.names['live']}, {otherwise if node is None else self.code(node)}, {otherwise})"
+        if shape:
+            return f"{tl}.broadcast_to({where}, [{size}, {shape[0]}])"
+        return f"{tl}.sum({where}, axis=1)" if self.shape else where  # of one element
 
 
 class _Steps(ast.NodeTransformer):
@@ -130,9 +223,7 @@ class _Steps(ast.NodeTransformer):
         self.of = of
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if isinstance(node.ctx, ast.Load) and node.id in self.of.pointers:
-            return ast.Name(self.of.kernel.free_name(f"{node.id}_rows"), ast.Load())
-        if isinstance(node.ctx, ast.Load) and node.id == self.of.state:
+        if isinstance(node.ctx, ast.Load) and node.id in self.of.pointers | self.of.states:
             return ast.Name(self.of.names[f"{node.id}_rows"], ast.Load())
         return node
 
@@ -142,8 +233,10 @@ class _Steps(ast.NodeTransformer):
         return node  # the type of a pointer is that of all its steps
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        called = self.of.kernel.tl(node)
+        called, tl = self.of.kernel.tl(node), self.of.kernel.language
         self.generic_visit(node)
+        if called in LANES:
+            return ast.parse(f"{tl}.{called}({ast.unparse(node.args[0])}, axis=1)[:, None]", mode="eval").body
         if called not in ("load", "store"):
             return node
         first = 1 if called == "load" else 2

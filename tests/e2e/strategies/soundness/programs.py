@@ -39,6 +39,7 @@ OTHERS: dict[Callable[[Pick], Sample], Callable[[Pick], Sample]] = {
     rows.groups: machines.computed,
     loops.walk: places.placed,
     loops.running: recurrences.linear,
+    loops.states: recurrences.single,
 }
 
 

@@ -44,3 +44,42 @@ def linear(pick: Pick) -> Sample:
         pick.choice((((48, 40), (33, 64)), ((64, 32),), ((40, 24), (70, 33)))),
         ((1, 1), (35, 33), (16, 65), (31, 16), (0, 8), (2, 31)),
     )
+
+
+def single(pick: Pick) -> Sample:
+    """A row for each program, number by number: totals that nothing reads on the way, and near misses."""
+    draft = Draft(pick, "single_kernel", "rows, cols")
+    style = pick.of("softmax", "softmax", "sums", "branches", "branches", "read", "reset", "both")
+    draft.tensor("x_ptr", "x", "fill(rows, cols)")
+    draft.passed += [("y_ptr", "y"), ("rows", "rows"), ("cols", "cols")]
+    x = "x = tl.load(x_ptr + row * cols + i)"
+    put = "tl.store(y_ptr + row * cols + i, {})"
+    largest = ["m = -float('inf')", "for i in range(cols):", f"    {x}", "    m = tl.maximum(m, x)"]
+    summed = {
+        "softmax": ["s += tl.exp(x - m)"],
+        "sums": ["s += x * x", "m = tl.minimum(m, x)"],
+        "branches": ["if WIDE:", "    s += x", "else:", "    s += x * 0.5"],
+        "read": ["s += x", put.format("s * 0.5")],
+        "reset": ["s = x + tl.where(x > 1.0, 0.0, s)"],
+        "both": ["s += x", "m = m * 0.5 + s"],
+    }[style]
+    draft.body += [
+        "row = tl.program_id(0)",
+        *(largest if style in ("softmax", "branches") else ["m = 0.0"]),
+        "s = 0.0" if style != "branches" else "s = 1.0",
+        f"for i in {pick.of('range(cols)', 'tl.range(0, cols)')}:",
+        f"    {x}",
+        *(f"    {line}" for line in summed),
+        *(["for i in range(cols):", f"    {x}", f"    {put.format('tl.exp(x - m) / (s + 1.0)')}"] if style != "read" else []),
+    ]
+    draft.host += ["rows, cols = x.shape", pick.of("y = torch.empty_like(x)", "y = torch.empty_like(x)", "y = x")]
+    draft.blocks["WIDE"] = pick.number(0, 1)
+    draft.sides.append(("rows", None))
+    draft.result = "y"
+    return finished(
+        f"single {style}",
+        draft,
+        pick.choice((((2, 140), (1, 131)), ((2, 129),), ((1, 150), (2, 130)))),
+        ((1, 1), (1, 33), (3, 0), (1, 145)),
+        way=pick.of("direct", "direct", "alias"),
+    )
