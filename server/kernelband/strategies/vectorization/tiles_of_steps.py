@@ -242,6 +242,7 @@ class _Steps(ast.NodeTransformer):
         first = 1 if called == "load" else 2
         named = {k.arg: k.value for k in node.keywords}
         mask = named.get("mask", node.args[first] if len(node.args) > first else None)
+        mask = None if isinstance(mask, ast.Constant) and mask.value is None else mask
         live: ast.expr = ast.Name(self.of.names["live"], ast.Load())
         keywords = [ast.keyword("mask", live if mask is None else ast.BinOp(mask, ast.BitAnd(), live))]
         if called == "load":
