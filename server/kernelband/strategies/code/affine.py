@@ -71,7 +71,8 @@ class Numbers:
         loops = {n for n in around(at) if isinstance(n, ast.For | ast.While)}
         if varies or not bindings or any(loops & {b, *around(b)} for b in bindings):
             return None
-        return {f"? {name}": 1}
+        last = max((b.lineno for b in bindings if b.lineno < getattr(at, "lineno", 0)), default=0)
+        return {f"? {name} {last}": 1}
 
     def _pointer(self, name: str, at: ast.AST) -> Sum | None:
         """A tensor's address, and what statements of the kernel's own block have added to it."""

@@ -18,7 +18,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, Module, View
 from kernelband.strategies.code.affine import counts, own_places
 from kernelband.strategies.code.aliasing import apart
-from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
+from kernelband.strategies.code.blocks import exposed, names_bound, names_read
 from kernelband.strategies.code.elementwise import compile_time, is_elementwise
 from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.knob import Edits
@@ -118,7 +118,7 @@ class Walk:
         opening = [f"{live} = {first} + {rows} < {atom(self.loop.stop)}"]
         if any(isinstance(n, ast.Name) and n.id == self.loop.variable for s in node.body for n in ast.walk(s)):
             opening = [f"{self.loop.variable} = {first} + {rows}", f"{live} = {self.loop.variable} < {atom(self.loop.stop)}"]
-        opening += [f"{names[f'{p}_rows']} = {p} + {rows} * {by}" for p, by in self.pointers.items()]
+        opening += [f"{names[f'{p}_rows']} = {p} + {rows} * {self._far(p)}" for p in self.pointers]
         if above is None:
             return None
         edits = [above, module.replace(node.target, first)]
@@ -138,8 +138,13 @@ class Walk:
             return tiled.updated(state, size, then)
         bound = bound_names(statement)
         if bound and bound[0] in self.pointers:
-            return [f"{bound[0]} += {size} * {self.pointers[bound[0]]}"]
+            return [f"{bound[0]} += {size} * {self._far(bound[0])}"]
         return [tiled.code(statement)]
+
+    def _far(self, pointer: str) -> str:
+        """How far a pointer goes on with a step. A block of steps may be beyond 32 bits, though no step is."""
+        by, tl = self.pointers[pointer], self.kernel.language
+        return by if by.isdecimal() else f"{tl}.cast({by}, {tl}.int64)"
 
 
 def merged(edits: Sequence[Edit]) -> list[Edit]:
@@ -164,18 +169,17 @@ def _walk(view: View, loop: Loop) -> Walk | None:
     plain = loop.kind in ("builtin", "range") and not loop.call.keywords and loop.innermost and not node.orelse
     if not plain or (loop.step is not None and integer(loop.step) != 1) or not _is_plain(kernel, node.body):
         return None
-    body, bound, block = leaves(node.body), names_bound(node.body), siblings(kernel.module, node)
-    behind = exposed(block[block.index(node) + 1 :]) | {n for x in kernel.loops() if x.node is not node for n in _read_around(x, node)}
+    body, bound, behind = leaves(node.body), names_bound(node.body), _read_behind(kernel, node)
     in_order = dict.fromkeys(n for s in body for n in bound_names(s))
     pointers = {n: by for n in in_order if (by := _goes_on(kernel, node, n)) is not None}
     carried = [n for n in in_order if n in exposed(node.body) and n != loop.variable and n not in pointers]
-    if behind & (bound | {loop.variable}) - set(carried) or names_read(loop.stop) & bound:
+    if behind & (bound | {loop.variable}) - set(carried) or names_read(loop.stop) & (bound | {loop.variable}):
         return None
     found = [states_of(kernel, node, body, name) for name in carried]
     if None in found:
         return None
     held = [s for own in found for s in own or []]
-    shape = _shape(view, body, known, bound - set(pointers), carried)
+    shape = _shape(view, body, known, steps=bound | {loop.variable}, pointers=pointers, carried=carried)
     if shape is None or not _accesses(kernel, loop) or not apart(view, loop, [a for a in loop.accesses if not a.store]):
         return None
     if not loop.accesses or any(known.get(s.name) not in ((), shape) or (s.how == "scan" and known.get(s.name) != shape) for s in held):
@@ -201,9 +205,11 @@ def _is_plain(kernel: KernelView, body: Sequence[ast.stmt]) -> bool:
     return True
 
 
-def _read_around(outer: Loop, inner: ast.For) -> set[str]:
-    """What a loop around another one reads of the inner one's names from one of its own steps to the next."""
-    return exposed(outer.node.body) if inner in set(ast.walk(outer.node)) else set()
+def _read_behind(kernel: KernelView, loop: ast.For) -> set[str]:
+    """Names that anything below the loop reads, or a loop around it in its next step."""
+    end, around = loop.end_lineno or loop.lineno, kernel.module.around(loop)
+    below = {n.id for n in kernel.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.lineno > end}
+    return below.union(*(exposed(n.body) for n in around if isinstance(n, ast.For | ast.While)))
 
 
 def _goes_on(kernel: KernelView, loop: ast.For, name: str) -> str | None:
@@ -220,8 +226,14 @@ def _goes_on(kernel: KernelView, loop: ast.For, name: str) -> str | None:
     return atom(step.value) if pointing and read and not names_read(step.value) & names_bound(loop.body) else None
 
 
-def _shape(view: View, body: Sequence[ast.stmt], known: Shapes, bound: set[str], carried: Sequence[str]) -> Shape | None:
-    """The shape of all that isn't a number in a step; None where there are several, or lanes meet other than in a reduction of all."""
+def _shape(
+    view: View, body: Sequence[ast.stmt], known: Shapes, *, steps: set[str], pointers: Mapping[str, str], carried: Sequence[str]
+) -> Shape | None:
+    """The shape of all that isn't a number in a step; None where there are several, or lanes meet other than in a reduction of all.
+
+    ``steps``: the names that differ from step to step.
+    """
+    bound = steps - set(pointers)
     kernel, found = view.kernel, {s for n in carried if (s := known.get(n)) is not None}
     nodes = [n for s in body for n in ast.walk(s)]
     for node in nodes:
@@ -242,7 +254,10 @@ def _shape(view: View, body: Sequence[ast.stmt], known: Shapes, bound: set[str],
             differs = names_read(call.args[0]) & bound or any(kernel.tl(n) == "load" for n in ast.walk(call.args[0]))
             if not whole or not differs:
                 return None
-        elif kernel.tl(call) not in ("load", "store") and not is_elementwise(view, call):
+        elif kernel.tl(call) in ("load", "store"):
+            if not call.args or not names_read(call.args[0]) & steps:
+                return None  # the same place in each step
+        elif not is_elementwise(view, call):
             return None
     return shape
 
@@ -260,7 +275,7 @@ def _own_places(view: View, walk: Walk) -> bool:
     if not walk.pointers:
         return own_places(view, walk.loop)
     kernel, module, node = walk.kernel, walk.kernel.module, walk.loop.node
-    name = kernel.free_name("step_at")
+    name, start = kernel.free_name("step_at"), "0" if walk.loop.start is None else ast.unparse(walk.loop.start)
     edits = [module.replace(node.target, name)]
     for statement in leaves(node.body):
         if bound_names(statement) and bound_names(statement)[0] in walk.pointers:
@@ -268,7 +283,7 @@ def _own_places(view: View, walk: Walk) -> bool:
             continue
         for n in ast.walk(statement):
             if isinstance(n, ast.Name) and n.id in walk.pointers and isinstance(n.ctx, ast.Load):
-                edits.append(module.replace(n, f"({n.id} + {name} * {walk.pointers[n.id]})"))
+                edits.append(module.replace(n, f"({n.id} + ({name} - ({start})) * {walk.pointers[n.id]})"))
             elif isinstance(n, ast.Name) and n.id == walk.loop.variable:
                 edits.append(module.replace(n, name))
     text = module.text

@@ -55,8 +55,8 @@ def states_of(kernel: KernelView, loop: ast.For, body: Sequence[ast.stmt], name:
         if before or not isinstance(update, Step):
             return None  # of the step before
         state = _state(kernel, update, name, read=read)
-        if state is None or (state.how == "scan" and len(updates) > 1):
-            return None
+        if state is None or (state.how == "scan" and update not in loop.body):
+            return None  # not in every step
         found.append(state)
     return found if len({s.how for s in found}) == 1 else None
 
@@ -93,8 +93,9 @@ def _highest(kernel: KernelView, update: Step, name: str) -> tuple[str, ast.expr
 def _is_float32(kernel: KernelView, loop: ast.For, name: str) -> bool:
     """A float, a block of float32, or what was converted to it, before the loop."""
     inside = set(ast.walk(loop))
-    values = [b.value for b in kernel.bindings(name) if isinstance(b, ast.Assign) and b.lineno < loop.lineno and b not in inside]
-    return bool(values) and all(_floats(kernel, v) for v in values)
+    before = [b for b in kernel.bindings(name) if b.lineno < loop.lineno and b not in inside]
+    values = [b.value for b in before if isinstance(b, ast.Assign | ast.AugAssign)]
+    return len(values) == len(before) > 0 and isinstance(before[0], ast.Assign) and all(_floats(kernel, v) for v in values)
 
 
 def _floats(kernel: KernelView, node: ast.expr) -> bool:
@@ -103,7 +104,7 @@ def _floats(kernel: KernelView, node: ast.expr) -> bool:
         return ast.unparse(node).replace(" ", "").replace("dtype=", "").endswith(f",{tl}.float32)")
     infinite = ast.unparse(node).replace("'", "").replace(" ", "") in ("float(-inf)", "-float(inf)", "float(inf)")
     number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    plain = isinstance(number, ast.Constant) and type(number.value) is float
+    plain = isinstance(number, ast.Constant) and type(number.value) is float and (number.value == 0.0 or 1e-37 < number.value < 3e38)
     return infinite or plain or is_zero(kernel, node) or ast.unparse(node).endswith(f".to({tl}.float32)")
 
 
@@ -121,52 +122,71 @@ def coefficients(kernel: KernelView, step: Step, state: str) -> Coefficients | N
     value = step.value
     if isinstance(step, ast.AugAssign):
         value = ast.BinOp(ast.Name(state, ast.Load()), step.op, value)
-    found = _linear(kernel, value, state)
+    found = _Linearity(kernel, state, set()).of(value)
     if found is None or found.factor is None:
         return None
     return Coefficients(None if found.factor is ONE else found.factor, found.summand)
 
 
-def _linear(kernel: KernelView, node: ast.expr, state: str) -> _Linear | None:
-    if state not in names_read(node):
-        return _Linear(None, node)
-    match node:
-        case ast.Name():
-            return _Linear(ONE, None)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            found = _linear(kernel, operand, state)
-            return None if found is None else _Linear(_negative(found.factor), _negative(found.summand))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            one, other = _linear(kernel, left, state), _linear(kernel, right, state)
-            if one is None or other is None or (one.factor is not None and other.factor is not None):
+@frozen(eq=False)
+class _Linearity:
+    """``made``: ids of nodes that were put together here, of float32 as the state is; whatever type their parts had of their own."""
+
+    kernel: KernelView
+    state: str
+    made: set[int]
+
+    def of(self, node: ast.expr) -> _Linear | None:
+        """The expression as a multiple of the state, and what is added to it."""
+        if self.state not in names_read(node):
+            return _Linear(None, node)
+        match node:
+            case ast.Name():
+                return _Linear(ONE, None)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                found = self.of(operand)
+                return None if found is None else _Linear(self._negative(found.factor), self._negative(found.summand))
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+                one, other = self.of(left), self.of(right)
+                if one is None or other is None or (one.factor is not None and other.factor is not None):
+                    return None
+                minus = isinstance(op, ast.Sub)
+                factor = one.factor if one.factor is not None else self._negative(other.factor) if minus else other.factor
+                if one.summand is None or other.summand is None:
+                    rest = one.summand if other.summand is None else self._negative(other.summand) if minus else other.summand
+                else:
+                    rest = self._put(ast.BinOp(self._float(one.summand), op, self._float(other.summand)))
+                return _Linear(factor, rest)
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
+                inside, by = (left, right) if self.state in names_read(left) else (right, left)
+                if self.state in names_read(by) or (isinstance(op, ast.Div) and inside is right):
+                    return None
+                found = self.of(inside)
+                return None if found is None else _Linear(self._times(found.factor, op, by), self._times(found.summand, op, by))
+            case ast.Call(func=ast.Attribute(value=value, attr="to"), args=[kind]) if (
+                ast.unparse(kind) == f"{self.kernel.language}.float32"
+            ):
+                return self.of(value)
+            case _:
                 return None
-            minus = isinstance(op, ast.Sub)
-            factor = one.factor if one.factor is not None else _negative(other.factor) if minus else other.factor
-            if one.summand is None or other.summand is None:
-                rest = one.summand if other.summand is None else _negative(other.summand) if minus else other.summand
-            else:
-                rest = ast.BinOp(one.summand, op, other.summand)
-            return _Linear(factor, rest)
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
-            inside, by = (left, right) if state in names_read(left) else (right, left)
-            if state in names_read(by) or (isinstance(op, ast.Div) and inside is right):
-                return None
-            found = _linear(kernel, inside, state)
-            return None if found is None else _Linear(_times(found.factor, op, by), _times(found.summand, op, by))
-        case ast.Call(func=ast.Attribute(value=value, attr="to"), args=[kind]) if ast.unparse(kind) == f"{kernel.language}.float32":
-            return _linear(kernel, value, state)
-        case _:
-            return None
 
+    def _put(self, node: ast.expr) -> ast.expr:
+        self.made.add(id(node))
+        return node
 
-def _negative(node: ast.expr | None) -> ast.expr | None:
-    return None if node is None else ast.UnaryOp(ast.USub(), node)
+    def _float(self, node: ast.expr) -> ast.expr:
+        """What it is where it meets the state: of float32."""
+        if id(node) in self.made or isinstance(node, ast.Constant):
+            return node
+        return ast.parse(f"{self.kernel.language}.cast({ast.unparse(node)}, {self.kernel.language}.float32)", mode="eval").body
 
+    def _negative(self, node: ast.expr | None) -> ast.expr | None:
+        return None if node is None else self._put(ast.UnaryOp(ast.USub(), self._float(node)))
 
-def _times(node: ast.expr | None, op: ast.operator, by: ast.expr) -> ast.expr | None:
-    if node is ONE and isinstance(op, ast.Mult):
-        return by
-    return None if node is None else ast.BinOp(node, op, by)
+    def _times(self, node: ast.expr | None, op: ast.operator, by: ast.expr) -> ast.expr | None:
+        if node is ONE and isinstance(op, ast.Mult):
+            return by
+        return None if node is None else self._put(ast.BinOp(self._float(node), op, self._float(by)))
 
 
 @frozen(eq=False)
