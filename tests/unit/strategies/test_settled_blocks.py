@@ -137,7 +137,9 @@ def double(x):
 """
 
 
-@pytest.mark.parametrize(("total", "same"), [("rows * columns", True), ("rows * 2", False), ("rows + columns", False)])
+@pytest.mark.parametrize(
+    ("total", "same"), [("rows * columns", True), ("rows * 2", False), ("rows * rows", False), ("rows", False), ("rows + columns", False)]
+)
 def test_a_grid_of_a_product_has_a_name(total, same, tmp_path):
     program = program_of(WRAPPED.replace("rows * columns\n    rows_kernel", f"{total}\n    rows_kernel"), tmp_path)
     one = launch(program, [16384, 1, 1], {"BLOCK": 1024}, {"rows": 4096, "columns": 4096}, dict.fromkeys("xy", ([4096, 4096], "float32")))

@@ -268,6 +268,7 @@ def test_rows_whose_sums_nothing_reads_on_the_way(tmp_path):
         ("gates", "    h = tl.zeros([BLOCK], dtype=tl.float32)\n", "    h = tl.zeros([BLOCK], dtype=tl.float32)\n    h += tl.load(x)\n"),
         ("gates", "    tl.store(last_ptr + batch", "    if T > 3:\n        tl.store(y, h)\n    tl.store(last_ptr + batch"),
         ("gates", "        h = gate * h + (1 - gate) * value", "        if BLOCK > 16:\n            h = gate * h + value"),
+        ("sums", "def decayed(x, w):\n    y =", "def decayed(x, w, y=None):\n    if x.shape[0] > 4:\n        y ="),  # or the caller's
         ("sums", "        w = tl.load(w_ptr + t)", "        w = tl.load(w_ptr)"),  # one for all steps
         ("sums", "    for t in tl.range(n):", "    for n in tl.range(n):"),
         ("rows", "            dw += dy * x * r\n", "            dw += dy * x * r\n        dw += 1.0\n"),  # on top of either

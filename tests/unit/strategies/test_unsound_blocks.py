@@ -217,6 +217,15 @@ def test_a_block_keeps_its_size_where_it_is_loaded_through_a_block_pointer_and_i
         ("if pid == 0:\n        tl.store(z_ptr, n)", True),  # there is always a first
         ("if pid == 1:\n        tl.store(z_ptr, n)", False),
         ("if pid > n:\n        x = x * 2", False),
+        ("if pid == 0:\n        x = x * 2", False),  # the first block's elements
+        ("if pid == 0:\n        return", False),
+        ("if pid % 2 == 0:\n        tl.store(z_ptr, n)", False),
+        ("x = x * tl.where(pid == 0, 2.0, 1.0)", False),
+        ("x = x * tl.load(y_ptr + offs // BLOCK)", False),  # a scale for each block
+        ("for k in range(pid, 8):\n        x = x * 2", False),
+        ("tl.atomic_add(z_ptr, tl.max(x, axis=0))", False),
+        ("tl.atomic_add(z_ptr, 1.0)", False),
+        ("tl.atomic_max(z_ptr, tl.max(x, axis=0))", True),
         ("if pid >= tl.cdiv(n, BLOCK):\n        return", True),
         ("tl.assume(pid >= 0)", True),
         ("for other in range(pid):\n        x = x * 2", False),

@@ -92,10 +92,15 @@ def made_here(launch: LaunchView, parameter: str) -> bool:
     value = launch.arguments.get(parameter)
     if not isinstance(value, ast.Name) or launch.host is None:
         return False
-    again = any(isinstance(n, ast.For | ast.While) for n in launch.module.around(launch.call))
-    bindings = [
-        b for b in launch.bindings(value.id) if again or b.lineno <= launch.call.lineno
-    ]  # ``y = y.view(...)`` behind it is no matter
+    # What stands behind the launch, such as ``y = y.view(...)``, is no matter, but where a loop or a function inside comes back to it.
+    host = launch.host
+    around = [n for n in launch.module.around(launch.call) if n is not host and n in set(ast.walk(host))]
+    again = any(isinstance(n, ast.For | ast.While | ast.Lambda | ast.FunctionDef) for n in around)
+    bindings = [b for b in launch.bindings(value.id) if again or b.lineno <= launch.call.lineno]
+    if any(isinstance(n, ast.NamedExpr) and n.target.id == value.id for n in ast.walk(host)):
+        return False
+    if value.id in launch.host_parameters and not any(b in host.body for b in bindings):
+        return False  # a caller's, where the way there doesn't bind it
     for bound in bindings:
         given = paired(bound.targets[0], bound.value) if isinstance(bound, ast.Assign) and len(bound.targets) == 1 else ()
         made = next((v for t, v in given if isinstance(t, ast.Name) and t.id == value.id), None)
@@ -120,4 +125,6 @@ def _harmless(launch: LaunchView, name: ast.Name) -> bool:
     if isinstance(around, ast.Attribute):
         return around.attr in LAYOUT
     call = launch.module.parents.get(around) if isinstance(around, ast.keyword) else around
-    return isinstance(call, ast.Call) and call is not launch.call and isinstance(call.func, ast.Subscript)
+    if not isinstance(call, ast.Call) or call is launch.call or not isinstance(call.func, ast.Subscript):
+        return False
+    return isinstance(launch.module.parents.get(call), ast.Expr)

@@ -21,7 +21,20 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     pairs = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None and ast.unparse(p[1]) in words]
     lengths = {spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments}
     lengths |= {f"{launch.meta}['{name}']" for name in ends}
+    token, nodes = f"#{block}", view.kernel.nodes
+    wraps = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) and token in view.kernel.tokens(n.left) for n in nodes)
+    if wraps and not any(isinstance(n, ast.Compare) and token in view.kernel.tokens(n.left) for n in nodes):
+        every = sorted(spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments)
+        return any(launch.unchanged(n) and _factors(launch, n) == every for n, _ in pairs)  # indices that go round: one for each place
     return bool(pairs) and any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs)
+
+
+def _factors(launch: LaunchView, node: ast.expr) -> list[str]:
+    """Of a product, each spelled in one way."""
+    node = (_alone(launch, node) or node) if isinstance(node, ast.Name) else node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return sorted([*_factors(launch, node.left), *_factors(launch, node.right)])
+    return [spelled(launch, node)]
 
 
 def _made_of(launch: LaunchView, node: ast.expr, lengths: set[str]) -> bool:

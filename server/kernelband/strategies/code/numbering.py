@@ -105,11 +105,29 @@ class _Numbers:
             if self._places(above) or (isinstance(above, ast.Call) and self.kernel.tl(above) in SAYING_NOTHING):
                 return True
             if isinstance(above, ast.Compare):
-                return all(self._is_bound(side) for side in (above.left, *above.comparators))
+                return self._tells_ends(above)
             if isinstance(above, ast.stmt):
                 return self._binds(above)
             node, above = above, parents.get(above)
         return False
+
+    def _tells_ends(self, compare: ast.Compare) -> bool:
+        """A program behind the last returns, the first one does something that isn't of its block; or another number is made."""
+        sides, parents = (compare.left, *compare.comparators), self.kernel.module.parents
+        statement = next((n for n in self.kernel.module.around(compare) if isinstance(n, ast.stmt)), None)
+        if self.kernel.tl(parents.get(compare, compare)) in SAYING_NOTHING:
+            return True
+        if not all(self._is_bound(side) for side in sides):
+            return False
+        if isinstance(statement, ast.If) and parents.get(compare) is statement:
+            inside = [n for s in (*statement.body, *statement.orelse) for n in ast.walk(s)]
+            first = any(isinstance(side, ast.Constant) for side in sides)
+            if not first:
+                return not statement.orelse and all(isinstance(s, ast.Return) for s in statement.body)
+            alone = any(self._is_whole(side) for side in sides) and isinstance(compare.ops[0], ast.Eq)
+            of_block = any(isinstance(n, ast.expr) and f"#{self.block}" in self.kernel.tokens(n) for n in inside)
+            return alone and not of_block and not any(isinstance(n, ast.Return) for n in inside)
+        return isinstance(statement, ast.Assign) and self._binds(statement)
 
     def _is_bound(self, node: ast.expr) -> bool:
         """A number, a number of blocks, or 0."""
@@ -124,7 +142,7 @@ class _Numbers:
         """It makes another number, or a digit, or walks over numbers."""
         if isinstance(statement, ast.For):
             first, *more = statement.iter.args if isinstance(statement.iter, ast.Call) and statement.iter.args else (statement.iter,)
-            return bool(more) and self._is_arithmetic(first) and not any(self.is_read(n) for a in more for n in ast.walk(a))
+            return len(more) == 2 and self._is_arithmetic(first) and not any(self.is_read(n) for a in more for n in ast.walk(a))
         if isinstance(statement, ast.AugAssign):
             return self._is_arithmetic(statement.value) and isinstance(statement.target, ast.Name)
         if not isinstance(statement, ast.Assign):

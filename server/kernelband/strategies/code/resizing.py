@@ -25,6 +25,8 @@ from kernelband.strategies.code.view import View
 
 #: What a total is combined with, by what a block is reduced with.
 TOTALS = {"sum": "add", "dot": "add", "dot_scaled": "add", "max": "maximum", "min": "minimum"}
+#: Reductions whose results atomics may put together.
+ATOMIC_TOTALS = {"atomic_add": ("sum", "dot", "dot_scaled"), "atomic_max": ("max",), "atomic_min": ("min",)}
 #: Where the language's products take their right operand and their accumulator.
 PRODUCTS = {"dot": (1, 2), "dot_scaled": (3, 6)}
 Step = ast.Assign | ast.AugAssign
@@ -118,9 +120,11 @@ class Dealt:
         """Programs along the block's axis of the grid store their own elements, and nothing that they have made of all of these."""
         kernel = self.kernel
         axes = {t for n in kernel.nodes if _scaled(n, self.block) for t in kernel.tokens(n) if t.startswith("@")}
-        if numbered(kernel, self.block, axes):
+        if not axes or numbered(kernel, self.block, axes) or self._grouped():
             return False
         tainted = self.made(kernel.nodes)
+        if not all(self._totals(c, tainted) for c in kernel.calls(set(ATOMIC_TOTALS))):
+            return False
         for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
             pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()
             if any(self.reduces(n) for a in call.args for n in ast.walk(a)) or any(reads(a, tainted) for a in call.args):
@@ -128,6 +132,20 @@ class Dealt:
             if axes & pointer and f"#{self.block}" not in pointer:
                 return False  # one for each program
         return True
+
+    def _grouped(self) -> bool:
+        """Elements are told by the block that they are in: ``index // BLOCK``."""
+        divided = [n for n in self.kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
+        return any(reads(n.right, {self.block}) and f"#{self.block}" in self.kernel.tokens(n.left) for n in divided)
+
+    def _totals(self, call: ast.Call, tainted: set[str]) -> bool:
+        """An atomic puts elements into a total, or their reduction of the same kind."""
+        value = self._value(call.args[1], self.kernel.nodes) if len(call.args) > 1 else None
+        if value is None or f"#{self.block}" not in self.kernel.tokens(value):
+            return False  # once for each program
+        if (how := self.reduces(value)) is not None:
+            return how in ATOMIC_TOTALS[self.kernel.tl(call) or ""]
+        return not reads(value, tainted) and not any(self.reduces(n) for n in ast.walk(value))
 
     # ------------------------------------------------------------ iterations
 

@@ -8,6 +8,7 @@ from copy import deepcopy
 
 from attrs import frozen
 
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies.code import KernelView
 from kernelband.strategies.code.blocks import names_read
 from kernelband.strategies.code.kernel import bound_names
@@ -178,7 +179,7 @@ class _Linearity:
         """What it is where it meets the state: of float32."""
         if id(node) in self.made or isinstance(node, ast.Constant):
             return node
-        return ast.parse(f"{self.kernel.language}.cast({ast.unparse(node)}, {self.kernel.language}.float32)", mode="eval").body
+        return expression_tree(f"{self.kernel.language}.cast({ast.unparse(node)}, {self.kernel.language}.float32)").body
 
     def _negative(self, node: ast.expr | None) -> ast.expr | None:
         return None if node is None else self._put(ast.UnaryOp(ast.USub(), self._float(node)))
@@ -256,7 +257,7 @@ class _Steps(ast.NodeTransformer):
         called, tl = self.of.kernel.tl(node), self.of.kernel.language
         self.generic_visit(node)
         if called in LANES:
-            return ast.parse(f"{tl}.{called}({ast.unparse(node.args[0])}, axis=1)[:, None]", mode="eval").body
+            return expression_tree(f"{tl}.{called}({ast.unparse(node.args[0])}, axis=1)[:, None]").body
         if called not in ("load", "store"):
             return node
         first = 1 if called == "load" else 2
