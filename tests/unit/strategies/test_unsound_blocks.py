@@ -219,6 +219,8 @@ def test_a_block_keeps_its_size_where_it_is_loaded_through_a_block_pointer_and_i
         ("if pid > n:\n        x = x * 2", False),
         ("if pid == 0:\n        x = x * 2", False),  # the first block's elements
         ("if pid == 0:\n        return", False),
+        ("x = x - tl.load(x_ptr + (pid - 1) * BLOCK + tl.arange(0, BLOCK), mask=offs >= BLOCK, other=0.0)", False),
+        ("x = x - tl.load(x_ptr + (pid % 8) * BLOCK + tl.arange(0, BLOCK))", False),
         ("if pid % 2 == 0:\n        tl.store(z_ptr, n)", False),
         ("x = x * tl.where(pid == 0, 2.0, 1.0)", False),
         ("x = x * tl.load(y_ptr + offs // BLOCK)", False),  # a scale for each block

@@ -102,7 +102,9 @@ class _Numbers:
         parents = self.kernel.module.parents
         above = parents.get(node)
         while above is not None:
-            if self._places(above) or (isinstance(above, ast.Call) and self.kernel.tl(above) in SAYING_NOTHING):
+            if self._places(above):
+                return self._is_whole_place(node, above)
+            if isinstance(above, ast.Call) and self.kernel.tl(above) in SAYING_NOTHING:
                 return True
             if isinstance(above, ast.Compare):
                 return self._tells_ends(above)
@@ -110,6 +112,22 @@ class _Numbers:
                 return self._binds(above)
             node, above = above, parents.get(above)
         return False
+
+    def _is_whole_place(self, side: ast.AST, place: ast.AST) -> bool:
+        """``pid * BLOCK`` and not ``(pid - 1) * BLOCK``; ``(pid + 1) * BLOCK`` where something ends there."""
+        if not isinstance(side, ast.expr):
+            return False
+        side = _converted(side)
+        if isinstance(side, ast.Name | ast.Call):
+            return True
+        if not isinstance(side, ast.BinOp):
+            return False
+        if isinstance(side.op, ast.FloorDiv | ast.Mod):
+            return self._counts(side.right) is not None and self._is_whole(side.left)
+        next_one = isinstance(side.op, ast.Add) and isinstance(side.right, ast.Constant) and side.right.value == 1
+        around = [place, *self.kernel.module.around(place)]
+        ends = [n for n in around if isinstance(n, ast.Compare | ast.For) or self.kernel.tl(n) in ("minimum", "range") or _is_min(n)]
+        return next_one and bool(ends)
 
     def _tells_ends(self, compare: ast.Compare) -> bool:
         """A program behind the last returns, the first one does something that isn't of its block; or another number is made."""
@@ -168,3 +186,7 @@ def _converted(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
         node = node.func.value
     return node
+
+
+def _is_min(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "range")
