@@ -13,8 +13,8 @@ import pytest
 
 from tests.e2e.strategies.comparing import differences
 from tests.e2e.strategies.test_equal_results import NAMES, ROWS, chosen
+from tests.unit.strategies import step_samples
 from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
-from tests.unit.strategies import test_steps_at_once as steps_at_once
 from tests.unit.strategies.samples import example, example_facts, facts, launch, made_by, program_of
 
 pytestmark = [
@@ -51,9 +51,9 @@ def test_blocks_that_a_heuristic_computes(tmp_path):
     assert not unequal("", program, proposals)
 
 
-@pytest.mark.parametrize("name", sorted(steps_at_once.TEXTS))
+@pytest.mark.parametrize("name", sorted(step_samples.TEXTS))
 def test_many_steps_of_a_recurrence_at_once(name, tmp_path):
-    program, given = steps_at_once.given(name, tmp_path)
+    program, given = step_samples.given(name, tmp_path)
     proposals = {p.key: p for p in made_by("steps_at_once", program, given)}
     assert proposals
     assert not unequal("", program, proposals)

@@ -9,8 +9,8 @@ import pytest
 
 from kernelband.strategies import STRATEGIES
 from tests.e2e.strategies.comparing import differences
+from tests.unit.strategies import step_samples
 from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
-from tests.unit.strategies import test_steps_at_once as steps_at_once
 from tests.unit.strategies.row_samples import CONSTANTS, NORM, RUNNING, SCALARS, TENSORS
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
 
@@ -209,11 +209,11 @@ def test_a_number_in_place_of_what_a_heuristic_computes(tmp_path):
     assert caught is not None
 
 
-@pytest.mark.parametrize("name", sorted(steps_at_once.TEXTS))
+@pytest.mark.parametrize("name", sorted(step_samples.TEXTS))
 def test_many_steps_of_a_recurrence_at_once(name, tmp_path):
-    program, given = steps_at_once.given(name, tmp_path)
+    program, given = step_samples.given(name, tmp_path)
     proposals = {p.key: p for p in made_by("steps_at_once", program, given)}
-    path, text = program.kernel.place.path, steps_at_once.TEXTS[name]
+    path, text = program.kernel.place.path, step_samples.TEXTS[name]
     texts = [p.patch.apply(program.texts)[path] for p in (*proposals.values(),)]
     told = differences([text, *texts, re.sub(r"(live = .*) <", r"\1 + 1 <", texts[0])])
     assert {k: r for k, r in zip(["original", *proposals], told[:-1], strict=True) if r is not None} == {}

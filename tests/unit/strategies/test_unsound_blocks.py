@@ -223,7 +223,8 @@ def test_a_block_keeps_its_size_where_it_is_loaded_through_a_block_pointer_and_i
         ("x = x - tl.load(x_ptr + (pid % 8) * BLOCK + tl.arange(0, BLOCK))", False),
         ("if pid % 2 == 0:\n        tl.store(z_ptr, n)", False),
         ("x = x * tl.where(pid == 0, 2.0, 1.0)", False),
-        ("x = x * tl.load(y_ptr + offs // BLOCK)", False),  # a scale for each block
+        ("x = x * tl.load(y_ptr + offs // BLOCK, mask=offs < n)", False),  # a scale for each block
+        ("x = x * tl.load(x_ptr + (pid + 1) * BLOCK)", False),
         ("for k in range(pid, 8):\n        x = x * 2", False),
         ("tl.atomic_add(z_ptr, tl.max(x, axis=0))", False),
         ("tl.atomic_add(z_ptr, 1.0)", False),
@@ -239,3 +240,14 @@ def test_a_block_keeps_its_size_where_its_number_counts(lines, same, tmp_path):
     tensors = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), ([1 << 20], "float32"))
     given = facts(launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20}, tensors))
     assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, given)) == same
+
+
+def test_a_block_keeps_its_size_where_programs_begin_at_several_of_them(tmp_path):
+    """``pid * (BLOCK * 2)``: which axis it goes along isn't seen, and so not whether its number counts."""
+    text = PARTS.replace("pid * BLOCK", "pid * (BLOCK * 2)").replace(
+        "STORE", "tl.store(y_ptr + offs, x * tl.load(y_ptr + pid), mask=offs < n)"
+    )
+    program = program_of(text.replace("triton.cdiv(x.numel(), 256)", "triton.cdiv(triton.cdiv(x.numel(), 256), 2)"), tmp_path)
+    tensors = dict.fromkeys(("x_ptr", "y_ptr"), ([1 << 20], "float32"))
+    given = facts(launch(program, [2048, 1, 1], {"BLOCK": 256}, {"n": 1 << 20}, tensors))
+    assert all(p.parameters.get("BLOCK", 256) == 256 for p in made_by("tiles", program, given))

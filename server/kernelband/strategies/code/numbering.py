@@ -31,6 +31,13 @@ def numbered(kernel: KernelView, block: str, axes: Set[str]) -> bool:
     return any(not numbers.is_place(n) for n in kernel.nodes if numbers.is_read(n))
 
 
+def other_side(kernel: KernelView, node: ast.expr) -> bool:
+    """``pid // cdiv(D, BLOCK)``, the program's place along another side of the grid: the same for blocks of any size."""
+    node, numbers = _converted(node), _Numbers(kernel, "", frozenset(), frozenset())
+    divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod)
+    return divided and isinstance(node, ast.BinOp) and numbers.is_whole(node.left) and numbers.counts(node.right) is not None
+
+
 @frozen(eq=False)
 class _Numbers:
     kernel: KernelView
@@ -44,8 +51,8 @@ class _Numbers:
         if not self._is_arithmetic(node) or not any(self.is_read(n) for n in ast.walk(node)):
             return False
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
-            counted = self._counts(node.right)
-            if counted is not None and self._is_whole(node.left):
+            counted = self.counts(node.right)
+            if counted is not None and self.is_whole(node.left):
                 return counted != isinstance(node.op, ast.FloorDiv)
         return True
 
@@ -55,21 +62,21 @@ class _Numbers:
             return isinstance(node.ctx, ast.Load) and node.id in self.names
         return isinstance(node, ast.Call) and self.kernel.is_id(node) and bool(self.axes & self.kernel.tokens(node))
 
-    def _is_whole(self, node: ast.expr) -> bool:
+    def is_whole(self, node: ast.expr) -> bool:
         """The program's own number, not yet taken apart."""
         bound = self.kernel.bindings(node.id) if isinstance(node, ast.Name) else []
         pairs = [p for b in bound if isinstance(b, ast.Assign) for p in paired(b.targets[0], b.value)] if len(bound) == 1 else []
         values = [v for t, v in pairs if isinstance(t, ast.Name) and isinstance(node, ast.Name) and t.id == node.id]
         return self.kernel.is_id(_converted(values[0] if len(values) == 1 else node))
 
-    def _counts(self, node: ast.expr) -> bool | None:
+    def counts(self, node: ast.expr) -> bool | None:
         """Whether a number of blocks, or a product of such, follows from this block's size; None for what isn't such a number."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            sides = [self._counts(n) for n in (node.left, node.right)]
+            sides = [self.counts(n) for n in (node.left, node.right)]
             return None if None in sides else any(sides)
         if isinstance(node, ast.Name):
             values = [v for name, v in _bound(self.kernel) if name == node.id]
-            return self._counts(values[0]) if len(values) == 1 and not isinstance(values[0], ast.Name) else None
+            return self.counts(values[0]) if len(values) == 1 and not isinstance(values[0], ast.Name) else None
         return reads(node, {self.block}) if isinstance(node, ast.Call) and self.kernel.tl(node) == "cdiv" else None
 
     def _is_arithmetic(self, node: ast.expr) -> bool:
@@ -123,7 +130,7 @@ class _Numbers:
         if not isinstance(side, ast.BinOp):
             return False
         if isinstance(side.op, ast.FloorDiv | ast.Mod):
-            return self._counts(side.right) is not None and self._is_whole(side.left)
+            return self.counts(side.right) is not None and self.is_whole(side.left)
         next_one = isinstance(side.op, ast.Add) and isinstance(side.right, ast.Constant) and side.right.value == 1
         around = [place, *self.kernel.module.around(place)]
         ends = [n for n in around if isinstance(n, ast.Compare | ast.For) or self.kernel.tl(n) in ("minimum", "range") or _is_min(n)]
@@ -142,7 +149,7 @@ class _Numbers:
             first = any(isinstance(side, ast.Constant) for side in sides)
             if not first:
                 return not statement.orelse and all(isinstance(s, ast.Return) for s in statement.body)
-            alone = any(self._is_whole(side) for side in sides) and isinstance(compare.ops[0], ast.Eq)
+            alone = any(self.is_whole(side) for side in sides) and isinstance(compare.ops[0], ast.Eq)
             of_block = any(isinstance(n, ast.expr) and f"#{self.block}" in self.kernel.tokens(n) for n in inside)
             return alone and not of_block and not any(isinstance(n, ast.Return) for n in inside)
         return isinstance(statement, ast.Assign) and self._binds(statement)
@@ -154,7 +161,7 @@ class _Numbers:
             node = values[0] if len(values) == 1 else node
         named = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
         first = isinstance(node, ast.Constant) and node.value == 0
-        return first or named == "num_programs" or self._counts(node) is not None or self.is_one(node)
+        return first or named == "num_programs" or self.counts(node) is not None or self.is_one(node)
 
     def _binds(self, statement: ast.stmt) -> bool:
         """It makes another number, or a digit, or walks over numbers."""

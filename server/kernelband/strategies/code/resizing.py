@@ -19,7 +19,7 @@ from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, KernelView, Loop, bound_names, paired, target_names
-from kernelband.strategies.code.numbering import numbered
+from kernelband.strategies.code.numbering import numbered, other_side
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import View
 
@@ -168,21 +168,8 @@ class Dealt:
             names = {n.id for n in inside if isinstance(n, ast.Name)} - seen
             seen |= names
             bound = [p for n in names for b in self.kernel.bindings(n) if isinstance(b, ast.Assign) for p in paired(b.targets[0], b.value)]
-            queue += [value for target, value in bound if names & set(target_names(target)) and not self._of_program(value)]
+            queue += [value for target, value in bound if names & set(target_names(target)) and not other_side(self.kernel, value)]
         return False
-
-    def _of_program(self, node: ast.expr) -> bool:
-        """``pid // cdiv(D, BLOCK)``, the program's place along another side of the grid: the same for blocks of any size."""
-        node = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to" else node
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv | ast.Mod):
-            return False
-        left, right = (self._once(n) for n in (node.left, node.right))
-        return self.kernel.is_id(left) and self.kernel.tl(right) == "cdiv"
-
-    def _once(self, node: ast.expr) -> ast.expr:
-        """What a name stands for throughout the kernel, or the code itself."""
-        bound = self.kernel.bindings(node.id) if isinstance(node, ast.Name) else []
-        return bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else node
 
     def to_iterations(self, loop: Loop) -> bool:
         """Iterations store their own elements; what they make of whole blocks goes into totals that are read behind the loop."""

@@ -13,7 +13,6 @@ from kernelband.strategies.code import KernelView
 from kernelband.strategies.code.blocks import names_read
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.shapes import Shape, Shapes
-from kernelband.strategies.fusion.accumulate_late import is_zero
 
 Step = ast.Assign | ast.AugAssign
 #: Reductions of a step's own elements.
@@ -106,7 +105,7 @@ def _floats(kernel: KernelView, node: ast.expr) -> bool:
     infinite = ast.unparse(node).replace("'", "").replace(" ", "") in ("float(-inf)", "-float(inf)", "float(inf)")
     number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     plain = isinstance(number, ast.Constant) and type(number.value) is float and (number.value == 0.0 or 1e-37 < number.value < 3e38)
-    return infinite or plain or is_zero(kernel, node) or ast.unparse(node).endswith(f".to({tl}.float32)")
+    return infinite or plain or ast.unparse(node).endswith(f".to({tl}.float32)")
 
 
 @frozen
