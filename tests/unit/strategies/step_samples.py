@@ -42,6 +42,48 @@ def gates(x, g):
 def outputs():
     for B, T, D in ((2, 70, 40), (1, 16, 32), (3, 1, 5), (1, 33, 7)):
         yield gates(torch.randn(B, T, D), torch.randn(B, T, D))
+    for odd in (float("inf"), -float("inf"), float("nan")):
+        x, g = torch.randn(1, 70, 8), torch.randn(1, 70, 8) * 40
+        for values in (x, g):
+            values.view(-1)[torch.randperm(560)[:6]] = odd
+        yield gates(x, g)
+"""
+GROWING = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def growing_kernel(x_ptr, f_ptr, y_ptr, T, D, BLOCK: tl.constexpr):
+    batch = tl.program_id(1)
+    cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = cols < D
+    h = tl.zeros([BLOCK], dtype=tl.float32)
+    for t in range(0, T):
+        at = (batch * T + t) * D + cols
+        h = tl.load(f_ptr + at, mask=mask, other=0.0) * h + tl.load(x_ptr + at, mask=mask, other=0.0)
+        tl.store(y_ptr + at, h, mask=mask)
+
+
+def grown(x, f):
+    B, T, D = x.shape
+    y = torch.empty_like(x)
+    growing_kernel[(triton.cdiv(D, 32), B)](x, f, y, T, D, BLOCK=32)
+    return y
+
+
+def outputs():
+    '''Factors of any size and sign, 0 and infinity among them; much of x is 0.'''
+    for odd in (0.0, float("inf")):
+        x, f = torch.randn(2, 70, 8), torch.randn(2, 70, 8)
+        x[0, :60, :4] = 0.0
+        f[0, :, :2] *= 1e3
+        f[1] *= 1e-9
+        f[1, 60:, :4] *= -1e18
+        for values in (x, f):
+            values.view(-1)[torch.randperm(1120)[:6]] = odd
+        yield grown(x, f)
 """
 SUMS = """
 import torch
@@ -145,13 +187,23 @@ def outputs():
     for M, N in ((37, 64), (50, 100), (3, 16), (16, 33)):
         yield backward(torch.randn(M, N), torch.randn(M, N), torch.rand(N))
 """
-TEXTS = {"gates": GATES, "sums": SUMS, "running": SUMS.replace("total * decay + ", "total + "), "naive": NAIVE, "rows": ROWS}
+TEXTS = {
+    "gates": GATES,
+    "growing": GROWING,
+    "sums": SUMS,
+    "running": SUMS.replace("total * decay + ", "total + "),
+    "naive": NAIVE,
+    "rows": ROWS,
+}
 
 
 def given(name, tmp_path, text=None):
     program = program_of(text or TEXTS[name], tmp_path, f"{name}.py")
     if name == "gates":
         tensors = {**dict.fromkeys(("x_ptr", "g_ptr", "y_ptr"), ([2, 2048, 1024], "float32")), "last_ptr": ([2, 1024], "float32")}
+        return program, facts(launch(program, [32, 2, 1], {"BLOCK": 32}, {"T": 2048, "D": 1024}, tensors))
+    if name == "growing":
+        tensors = dict.fromkeys(("x_ptr", "f_ptr", "y_ptr"), ([2, 2048, 1024], "float32"))
         return program, facts(launch(program, [32, 2, 1], {"BLOCK": 32}, {"T": 2048, "D": 1024}, tensors))
     if name == "rows":
         tensors = {**dict.fromkeys(("x_ptr", "dy_ptr", "dx_ptr"), ([4096, 512], "float32")), "w_ptr": ([512], "float32")}

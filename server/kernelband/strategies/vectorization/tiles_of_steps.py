@@ -220,12 +220,17 @@ class Tiled:
         last = f"{state.name} = {tl}.sum({tl}.where({self.names['rows']} == {size - 1}, {after}, 0.0), axis=0)"
         if state.made.factor is None:
             return [f"{after} = {state.name} + {tl}.cumsum({added}, axis=0)", last]
-        kept, more = (self.kernel.free_name(n) for n in ("kept", "more"))
+        kept, more, factor, summand, step = (self.kernel.free_name(n) for n in ("kept", "more", "factor", "summand", "step"))
         return [
             f"{kept} = {self._whole(state.made.factor, '1.0', size, self.shape)}.to({tl}.float32)",
             f"{more} = {added}",
-            f"{kept}, {more} = {tl}.associative_scan(({kept}, {more}), 0, {then})",
-            f"{after} = {kept} * {state.name} + {more}",
+            f"{factor}, {summand} = {tl}.associative_scan(({kept}, {more}), 0, {then})",
+            f"{after} = {factor} * {state.name} + {summand}",
+            # the scan multiplies factors before they meet the state: 0 * infinity and its like come out otherwise
+            f"if {tl}.max({tl}.where({tl}.abs({after}) <= 3.4e38, 0, 1)) > 0:  # not finite: one by one",
+            f"    for {step} in range({size}):",
+            f"        {state.name} = {tl}.sum({tl}.where({self.names['rows']} == {step}, {kept} * {state.name} + {more}, 0.0), axis=0)",
+            f"        {after} = {tl}.where({self.names['rows']} == {step}, {state.name}, {after})",
             last,
         ]
 
