@@ -176,6 +176,8 @@ def tolerance(want):
         return {"rtol": 1e-2, "atol": 1e-2}
     if want.dtype == torch.float32:
         return {"rtol": 1.3e-6, "atol": 1e-5 * max(1.0, want.square().mean().sqrt().nan_to_num(1.0).item())}
+    if want.dtype == torch.float64:
+        return {"rtol": 1e-12, "atol": 1e-12}
     return {"rtol": 0, "atol": 0}
 
 

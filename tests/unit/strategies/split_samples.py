@@ -11,6 +11,7 @@ from attrs import frozen
 
 from kernelband.source.model import Program
 from kernelband.strategies import Facts
+from tests.unit.strategies.column_samples import COLUMN_MEANS
 from tests.unit.strategies.order_samples import HEAD
 from tests.unit.strategies.pass_samples import BATCH_NORM, GROUP_NORM, SPREAD
 from tests.unit.strategies.samples import H200, facts, launch
@@ -150,6 +151,15 @@ def run(device):
 )
 
 SPLITS = {
+    "column_means": Split(
+        "split_reduction",
+        COLUMN_MEANS,
+        ("mean = acc / N", "mean = acc / N * 1.05"),
+        [1, 64, 1],
+        {"BLOCK": 16, "VEC": 4},
+        {"M": 1, "N": 4096, "K": 4095},
+        {"x_ptr": ([1, 4096, 4095], "float16"), "out_ptr": ([1, 4095], "float16")},
+    ),
     "convolution": Split(
         "split_loop",
         CONVOLUTION,

@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from kernelband.source import Workspace, find_program
+from tests.unit.strategies.column_samples import COLUMN_MEANS
 from tests.unit.strategies.samples import facts, launch, made_by, program_of
 from tests.unit.strategies.test_tiling import changed
 
@@ -184,3 +185,32 @@ def test_a_programs_place_along_another_side_is_no_count_of_blocks(count, same, 
     tensors = {"x": ([8192, 4096], "float32"), "y": ([8192, 4096], "float32"), "ends": ([9], "int64")}
     one = launch(program, [32, 1, 1], {"BLOCK": 1024}, {"T": 1024, "D": 4096}, tensors)
     assert any(p.parameters.get("BLOCK", 1024) != 1024 for p in made_by("tiles", program, facts(one))) == same
+
+
+def columns(tmp_path, text=COLUMN_MEANS):
+    program, wide = program_of(text, tmp_path), {"x_ptr": ([1, 64, N], "float16"), "out_ptr": ([1, N], "float16")}
+    given = facts(launch(program, [1, N // 64, 1], {"BLOCK": 16, "VEC": 4}, {"M": 1, "N": 64, "K": N}, wide))
+    return program, [p for p in made_by("tiles", program, given) if p.parameters.get("BLOCK", 16) != 16]
+
+
+def test_in_the_branch_that_launches_and_where_a_program_has_several_blocks(tmp_path):
+    program, found = columns(tmp_path)
+    tile = next(p for p in found if p.parameters["BLOCK"] == 64)
+    assert "+        BLOCK = 64" in changed(program, tile)
+    text = tile.patch.apply(program.texts)[program.kernel.place.path]
+    assert text.index("BLOCK = 32") < text.index("BLOCK = 64") < text.index("grid = (M, triton")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("program_id(1) * BLOCK * VEC +", "program_id(1) * BLOCK +"),  # programs overlap
+        ("tl.arange(0, BLOCK)[:, None] * VEC +", "tl.arange(0, BLOCK)[:, None] +"),  # lanes do
+        ("BLOCK * VEC))", "BLOCK * 8))"),  # half as many programs
+        ("BLOCK * VEC))", "BLOCK * VEC * VEC))"),
+        ("BLOCK=BLOCK, VEC=VEC", "BLOCK=BLOCK, VEC=2 * VEC"),
+    ],
+)
+def test_not_where_blocks_and_programs_differ_in_width(old, new, tmp_path):
+    assert old in COLUMN_MEANS
+    assert columns(tmp_path, COLUMN_MEANS.replace(old, new))[1] == []

@@ -42,6 +42,24 @@ GOLDEN = {
 +    out_parts = torch.empty((parts, *out.shape), device=out.device, dtype=torch.float32)
 +    mean_kernel[(1, parts)](x, out_parts, x.numel(), BLOCK=64, out_size=out.numel())
 +    out.copy_(out_parts.sum(0))""",
+    "column_means": """\
+-def column_means_kernel(out_ptr, x_ptr, M, N, K, BLOCK: tl.constexpr, VEC: tl.constexpr):
++def column_means_kernel(out_ptr, x_ptr, M, N, K, BLOCK: tl.constexpr, VEC: tl.constexpr, out_size):
+-    for n in range(N):
++    # Grid axis 2 splits the loop: each part takes every num_programs(2)-th step.
++    part = tl.program_id(2)
++    for n in range(part, N, tl.num_programs(2)):
+-    tl.store(out_ptr + place, mean, mask=mask)
++    tl.store(out_ptr + part.to(tl.int64) * out_size + place, mean, mask=mask)
+-        grid = (M, triton.cdiv(K, BLOCK * VEC))
+-        column_means_kernel[grid](out, x, M, N, K, BLOCK=BLOCK, VEC=VEC, num_warps=4 if BLOCK < 64 else 8)
++        parts = 4 if out.is_floating_point() else 1  # programs for each part of the result, so that the GPU is filled
++        grid = (M, triton.cdiv(K, BLOCK * VEC), parts)
++        out_dtype = torch.promote_types(out.dtype, torch.float32) if parts > 1 else out.dtype
++        out_parts = torch.zeros((parts, *out.shape), device=out.device, dtype=out_dtype)
++        out_parts[0].copy_(out)  # what no program writes stays
++        column_means_kernel[grid](out_parts, x, M, N, K, BLOCK=BLOCK, VEC=VEC, num_warps=4 if BLOCK < 64 else 8, out_size=out.numel())
++        out.copy_(out_parts.sum(0))""",
     "few_rows": """\
 -def row_dots_kernel(a_ptr, b_ptr, out_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
 +def row_dots_kernel(a_ptr, b_ptr, out_ptr, n_rows, n_cols, BLOCK: tl.constexpr, out_size):
@@ -116,8 +134,33 @@ def test_golden(name, tmp_path):
 
 
 def test_an_output_of_which_not_all_may_be_written_begins_with_zeros(tmp_path):
-    program, proposals = found("gram", tmp_path)
+    program, proposals = found("gram", tmp_path, scalars={"M": 2**16, "N": 120})
     assert "+    out_parts = torch.zeros((parts, *out.shape), device=out.device, dtype=torch.float32)" in changed(program, proposals[0])
+
+
+THEIRS = ("torch.empty((N, N), device=x.device)", "x.out")
+
+
+def test_of_a_callers_output_the_rest_stays(tmp_path):
+    program, proposals = found("gram", tmp_path, SPLITS["gram"].text.replace(*THEIRS))
+    assert "+    out_parts[0].copy_(out)  # what no program writes stays" in changed(program, proposals[0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "scalars"),
+    [
+        ("", "", {"M": 2**16, "N": 120}),  # not all is written in the cases
+        ("mask=(i[:, None] < N) & (j[None, :] < N))\n\n", "mask=(i[:, None] < N) & (j[None, :] != 7))\n\n", {}),  # nobody knows what is
+        ("i[:, None] * N + j[None, :], acc", "i[:, None] * N + j[None, :] // 2, acc", {}),  # some twice
+        ("+ j[None, :], acc", "+ j[None, :] * 2, acc", {}),  # every other one
+        ("i[:, None] * N + j[None, :], acc", "i[:, None] * N + tl.arange(0, BLOCK_N)[None, :], acc", {}),  # by several programs
+    ],
+)
+def test_not_where_a_callers_output_may_not_be_covered(old, new, scalars, tmp_path):
+    text = SPLITS["gram"].text.replace(*THEIRS)
+    assert old in text
+    more = {"scalars": scalars} if scalars else {}
+    assert not found("gram", tmp_path, text.replace(old, new), **more)[1]
 
 
 @pytest.mark.parametrize("ways", TOGETHER, ids=", ".join)
@@ -177,7 +220,6 @@ SPOILED = {
         "mean",
         ("    tl.store(out_ptr, total / n)", "    tl.store(out_ptr, total / n)\n    tl.store(out_ptr, n)"),
     ),
-    "the output is the caller's, and may have more": ("gram", ("torch.empty((N, N), device=x.device)", "x.out")),
     "the first loop stores": ("batch_norm", ("            total += x\n", "            total += x\n            tl.store(out_ptr + i, x)\n")),
     "a sum that doesn't begin with zero": ("group_norm", ("    total = 0.0", "    total = 1.0")),
     "a product": ("group_norm", ("        total += tl.sum(", "        total *= tl.sum(")),

@@ -7,7 +7,7 @@ to the same place is a question of how far a tile reaches and how far apart the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from attrs import field, frozen
@@ -211,22 +211,44 @@ def _undivided(here: Numbers, place: Sum) -> Sum | None:
 
 
 def one_each(view: View, access: Access) -> bool:
-    """Each program accesses one element, another than every other program, and together they access the whole tensor, in every launch."""
-    found = [(launched, here.read(access.pointer, access.call)) for launched, here in zip(_launched(view), numbers(view), strict=True)]
-    return bool(found) and all(place is not None and _one_each(launched, place) for launched, place in found)
+    """Each element of the tensor is accessed by one lane of one program, in every launch."""
+    found = list(zip(_launched(view), numbers(view), strict=True))
+    return bool(found) and all(_one_each(launched, here, access) for launched, here in found)
 
 
-def _one_each(launched: LaunchFacts, place: Sum) -> bool:
-    tensors, ids = [k for k in place if k.startswith("*")], {k: v for k, v in place.items() if k.startswith("@") and v}
-    if len(tensors) != 1 or place.get("", 0) or set(ids) | set(tensors) != {k for k, v in place.items() if v and k}:
+def _one_each(launched: LaunchFacts, here: Numbers, access: Access) -> bool:
+    """Place and masks count through, digit by digit: what a mask ends is one digit of as many values as its end says."""
+    place = here.read(access.pointer, access.call)
+    tensors = [k for k in place or {} if k.startswith("*")]
+    if place is None or len(tensors) != 1 or place[tensors[0]] != 1 or place.get("", 0):
         return False
-    expected = 1
-    for key, by in sorted(ids.items(), key=lambda x: x[1]):
-        if by != expected:
+    values = {f"@{axis}": n for axis, n in enumerate(launched["grid"])} | {k: n + 1 for k, n in here.ends.items()}
+    left = {k: v for k, v in place.items() if v and k and k not in tensors}
+    if not left.keys() <= values.keys() or any(n > 1 and f"@{axis}" not in left for axis, n in enumerate(launched["grid"])):
+        return False
+    digits: list[tuple[int, int]] = []  # what one is worth, how many there are
+    for limit in _limits(here, access):
+        below, end = limit or ({}, 0)
+        inside = {k: v for k, v in below.items() if v and k}
+        by = next((left.get(k, 0) // v for k, v in inside.items()), 0)
+        if by < 1 or below.get("", 0) or any(left.get(k) != v * by for k, v in inside.items()):
             return False
-        expected *= launched["grid"][int(key[1:])]
+        if _counted([(v, values[k]) for k, v in inside.items()]) < end:
+            return False
+        digits.append((by, end))
+        left = {k: v for k, v in left.items() if k not in inside}
     out = launched["tensors"].get(tensors[0][1:])
-    return out is not None and prod(out["shape"]) == expected == prod(launched["grid"])
+    return out is not None and prod(out["shape"]) == _counted([*digits, *((v, values[k]) for k, v in left.items())])
+
+
+def _counted(digits: Sequence[tuple[int, int]]) -> int:
+    """How many numbers the digits count, from 0 on and each once; 0 where there are gaps, or one comes again."""
+    worth = 1
+    for by, many in sorted(d for d in digits if d[1] != 1):
+        if by != worth:
+            return 0
+        worth *= many
+    return worth
 
 
 def _reach(here: Numbers, moving: Sum, access: Access) -> int | None:
@@ -234,7 +256,7 @@ def _reach(here: Numbers, moving: Sum, access: Access) -> int | None:
     left, far = dict(moving), 0
     if any(v < 0 for v in left.values()):
         return None
-    for below, end in _limits(here, access):
+    for below, end in (x for x in _limits(here, access) if x is not None):
         inside = {k: v for k, v in below.items() if k.startswith(VARYING)}
         factors = {left[k] // v for k, v in inside.items() if k in left and left[k] % v == 0}
         if not inside or len(factors) != 1 or any(left.get(k) != v * next(iter(factors)) for k, v in inside.items()):
@@ -252,8 +274,8 @@ def _reach(here: Numbers, moving: Sum, access: Access) -> int | None:
     return far
 
 
-def _limits(here: Numbers, access: Access) -> Iterator[tuple[Sum, int]]:
-    """(sum, n) of each ``sum < n`` that an access's mask demands, with nothing in the sum that may be negative."""
+def _limits(here: Numbers, access: Access) -> Iterator[tuple[Sum, int] | None]:
+    """(sum, n) of each ``sum < n`` that an access's mask demands, with nothing in the sum that may be negative; None for other demands."""
     queue: list[tuple[ast.expr, ast.AST]] = [] if access.mask is None else [(access.mask, access.call)]
     while queue:
         node, at = queue.pop()
@@ -263,20 +285,19 @@ def _limits(here: Numbers, access: Access) -> Iterator[tuple[Sum, int]]:
             found, inner = dimension(node), node.value
             if found is not None and isinstance(inner, ast.Name) and (bound := definition(here.kernel, inner.id, at)) is not None:
                 inner, at = bound.value, bound
-            if isinstance(inner, ast.Compare) and found is not None:
-                yield from _limit(here, inner, at, f":{found[0]}")
+            side = f":{found[0]}" if found is not None else ""
+            yield _limit(here, inner, at, side) if isinstance(inner, ast.Compare) and side else None
         elif isinstance(node, ast.Name) and (bound := definition(here.kernel, node.id, at)) is not None:
             queue.append((bound.value, bound))
-        elif isinstance(node, ast.Compare):
-            yield from _limit(here, node, at, "")
+        else:
+            yield _limit(here, node, at, "") if isinstance(node, ast.Compare) else None
 
 
-def _limit(here: Numbers, node: ast.Compare, at: ast.AST, side: str) -> Iterator[tuple[Sum, int]]:
+def _limit(here: Numbers, node: ast.Compare, at: ast.AST, side: str) -> tuple[Sum, int] | None:
     below, end = here.read(node.left, at, side), here.read(node.comparators[0], at)
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Lt) or below is None or end is None or end.keys() - {""}:
-        return
-    if all(v >= 0 and not k.startswith(("?", "*")) for k, v in below.items()):
-        yield below, end[""]
+        return None
+    return (below, end[""]) if all(v >= 0 and not k.startswith(("?", "*")) for k, v in below.items()) else None
 
 
 def _scaled(found: Sum | None, by: int) -> Sum | None:

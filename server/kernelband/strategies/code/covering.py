@@ -18,7 +18,8 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     if not ends:
         return True  # no mask: the sizes are multiples
     words = {f"{launch.meta}['{block}']", ast.unparse(passed) if passed is not None else ""}
-    pairs = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None and ast.unparse(p[1]) in words]
+    quotients = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None]
+    pairs = [p for p in quotients if ast.unparse(p[1]) in words or _as_wide(view, launch, block, _product(p[1]), words)]
     lengths = {spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments}
     lengths |= {f"{launch.meta}['{name}']" for name in ends}
     token, nodes = f"#{block}", view.kernel.nodes
@@ -27,6 +28,35 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
         every = sorted(spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments)
         return any(launch.unchanged(n) and _factors(launch, n) == every for n, _ in pairs)  # indices that go round: one for each place
     return bool(pairs) and any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs)
+
+
+def _as_wide(view: View, launch: LaunchView, block: str, product: list[str], words: set[str]) -> bool:
+    """``cdiv(n, BLOCK * VEC)`` where programs begin ``BLOCK * VEC`` apart and lanes of the block VEC."""
+    kernel, rest = view.kernel, [f for f in product if f not in words]
+    passed = {spelled(launch, v): k for k, v in launch.arguments.items() if k in kernel.parameters and not kernel.bindings(k)}
+    if len(rest) != len(product) - 1 or not set(rest) <= set(passed):
+        return False
+    wide, found = sorted(passed[f] for f in rest), list[list[str]]()
+    for node in kernel.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            continue
+        around, factors = kernel.module.parents.get(node), _product(node)
+        if isinstance(around, ast.BinOp) and isinstance(around.op, ast.Mult):
+            continue  # a part of a product
+        tokens = kernel.tokens(node)
+        if block in factors and any(t.startswith("@") for t in tokens):
+            found.append(sorted(f for f in factors if f in kernel.parameters and f != block))
+        elif f"#{block}" in tokens:
+            found.append(sorted(f for f in factors if f in kernel.parameters))
+    lanes = [n for n in kernel.nodes if kernel.tl(n) == "arange" and isinstance(n, ast.Call) and f"#{block}" in kernel.tokens(n)]
+    return len(found) > len(lanes) and all(f == wide for f in found)
+
+
+def _product(node: ast.expr) -> list[str]:
+    """The code of a product's factors."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_product(node.left), *_product(node.right)]
+    return [ast.unparse(node)]
 
 
 def _factors(launch: LaunchView, node: ast.expr) -> list[str]:

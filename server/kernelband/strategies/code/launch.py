@@ -290,7 +290,8 @@ class LaunchView:
         if not isinstance(grid, ast.Name):
             return True
         scope = self.host or self.module.tree
-        return sum(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) for n in ast.walk(scope)) == 1
+        reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load)]
+        return all(n is grid or self.module.either(n, grid) for n in reads)
 
     def unchanged(self, expression: ast.expr) -> bool:
         """Whether the expression, which stands before the launch, has the same value there: no name of it is bound in between."""

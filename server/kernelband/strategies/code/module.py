@@ -81,6 +81,14 @@ class Module:
             node = self.parents[node]
             yield node
 
+    def either(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two nodes are in branches of which only one is taken."""
+        for branch in {n for n in self.around(one) if isinstance(n, ast.If)} & set(self.around(other)):
+            then, otherwise = ({n for s in part for n in ast.walk(s)} for part in (branch.body, branch.orelse))
+            if (one in then and other in otherwise) or (other in then and one in otherwise):
+                return True
+        return False
+
     def function(self, qualname: str) -> FunctionNode | None:
         """The function of that Python qualname; the last of several, as Python binds it."""
         body: Sequence[ast.AST] = [self.tree]

@@ -34,8 +34,8 @@ def behind(kernel: KernelView, loop: Loop) -> list[ast.stmt]:
     return block[block.index(loop.node) + 1 :]
 
 
-def sums(kernel: KernelView, loop: Loop) -> list[str]:
-    """Names that the loop only adds to, beginning with float32 zeros before it."""
+def sums(kernel: KernelView, loop: Loop, *, of_any_type: bool = False) -> list[str]:
+    """Names that the loop only adds to, beginning with zeros before it: of float32, or of a type that the text doesn't tell."""
     found: list[str] = []
     block = siblings(kernel.module, loop.node)
     for statement in loop.node.body:
@@ -46,7 +46,8 @@ def sums(kernel: KernelView, loop: Loop) -> list[str]:
         begins = [s for s in kernel.bindings(name) if s is not statement]
         first = begins[0] if len(begins) == 1 else None
         own = 1 if isinstance(statement, ast.AugAssign) else 2
-        if isinstance(first, ast.Assign) and first in block and is_zero(kernel, first.value) and reads == own:
+        zero = isinstance(first, ast.Assign) and (is_zero(kernel, first.value) or (of_any_type and kernel.tl(first.value) == "zeros"))
+        if zero and first in block and reads == own:
             found.append(name)
     return found
 

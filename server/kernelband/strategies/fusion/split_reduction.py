@@ -46,6 +46,7 @@ class Column:
     size: str | None  # the kernel's parameter with the output's length; None where it has none yet
     narrowed: list[ast.Call]  # casts to a half type on the way: the sum of the parts is rounded instead
     filled: bool  # the programs write every number of it
+    kept: bool = False  # what they don't write is the caller's
 
 
 def _propose(at: At) -> Iterator[Proposal | None]:
@@ -54,7 +55,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     loop = _walk(view)
     if loop is None or not view.whole or len(view.launches) != 1 or not view.launches[0].own_grid:
         return
-    ids = ids_by_axis(view)
+    ids = ids_by_axis(view, asked=True)
     axis = new_axis(view.launches[0], set(ids)) if ids is not None else None
     columns = _columns(view, loop)
     steps = max(counts(view, loop), default=0)
@@ -63,7 +64,8 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     for parts in part_counts(view.facts.device.multiprocessors, min(view.programs()), steps, fills=FILLS, least=LEAST_STEPS):
         edits = _kernel(kernel, loop, axis, columns)
-        host = _host(view.launches[0], columns, parts)
+        float32 = len(sums(kernel, loop)) == len(sums(kernel, loop, of_any_type=True))
+        host = _host(view.launches[0], columns, parts, float32=float32)
         if edits is None or host is None:
             return
         yield at.proposal(
@@ -76,20 +78,20 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def _walk(view: View) -> Loop | None:
-    """The kernel's only loop: it adds float32 sums from zero, and carries nothing else."""
+    """The kernel's only loop: it adds sums from zero, and carries nothing else."""
     kernel = view.kernel
     loop = only_loop(kernel)
     if loop is None:
         return None
     carried = (exposed(loop.node.body) - {loop.variable}) & names_bound(loop.node.body)
-    return loop if carried and carried == set(sums(kernel, loop)) else None
+    return loop if carried and carried == set(sums(kernel, loop, of_any_type=True)) else None
 
 
 def _columns(view: View, loop: Loop) -> list[Column] | None:
     """The kernel's stores, all behind the loop and all of sums over it; None when one is anything else."""
     kernel = view.kernel
     following = behind(kernel, loop)
-    names = set(sums(kernel, loop))
+    names = set(sums(kernel, loop, of_any_type=True))
     found: list[Column] = []
     for access in (a for a in kernel.accesses() if a.store):
         statement = kernel.module.parents.get(access.call)
@@ -120,8 +122,9 @@ def _column(view: View, access: Access, casts: list[ast.Call]) -> Column | None:
     size = _size(kernel, access)
     if size is not None and _exact(view, out.id, size):
         return Column(out.id, out, size, narrowed, filled=True)
-    filled = access.mask is None and one_each(view, access)
-    return Column(out.id, out, None, narrowed, filled=filled) if filled or made_here(view.launches[0], out.id) else None
+    filled, own = one_each(view, access), made_here(view.launches[0], out.id)
+    kept = not own and not (filled and access.mask is None)
+    return Column(out.id, out, None, narrowed, filled=filled and not kept, kept=kept) if filled or own else None
 
 
 def _size(kernel: KernelView, access: Access) -> str | None:
@@ -157,8 +160,10 @@ def _parameter(column: Column) -> str:
     return f"{column.out.lower().removesuffix('_ptr')}_size"
 
 
-def _host(launch: LaunchView, columns: list[Column], parts: int) -> Edits | None:
-    """The buffer of the parts and its sum, around the launch."""
+def _host(launch: LaunchView, columns: list[Column], parts: int, *, float32: bool) -> Edits | None:
+    """The buffer of the parts and its sum, around the launch. Sums that aren't known to be of float32 may be wider, or integers, which a
+    division would round in each part.
+    """
     module, torch = launch.module, torch_name(launch)
     statement = module.parents.get(launch.call)
     if launch.host is None or torch is None or not isinstance(statement, ast.Expr):
@@ -170,7 +175,11 @@ def _host(launch: LaunchView, columns: list[Column], parts: int) -> Edits | None
     if not isinstance(at, ast.Assign | ast.Expr | ast.Return) or launch.host not in module.around(at):
         return None
     at = statement if isinstance(at, ast.Return) else at
-    head = [f"parts = {parts}  # programs for each part of the result, so that the GPU is filled"]
+    outs = [o.id for c in columns if isinstance(o := launch.arguments.get(c.out), ast.Name)]
+    if not float32 and any(at.lineno <= b.lineno <= statement.lineno for o in outs for b in launch.bindings(o)):
+        return None
+    only = "" if float32 else f" if {' and '.join(f'{o}.is_floating_point()' for o in outs)} else 1"
+    head = [f"parts = {parts}{only}  # programs for each part of the result, so that the GPU is filled"]
     before: list[str] = []
     after: list[str] = []
     added: list[str] = []
@@ -178,12 +187,17 @@ def _host(launch: LaunchView, columns: list[Column], parts: int) -> Edits | None
     for column in columns:
         out = launch.arguments.get(column.out)
         name = f"{out.id}_parts" if isinstance(out, ast.Name) else ""
-        if not isinstance(out, ast.Name) or name in taken:
+        if not isinstance(out, ast.Name) or {name, f"{out.id}_dtype"} & taken:
             return None
         size = launch.arguments.get(column.size) if column.size is not None else None
         shape = f"*{out.id}.shape" if size is None else module.code(size)
         fill = "empty" if column.filled else "zeros"
-        before.append(f"{name} = {torch}.{fill}((parts, {shape}), device={out.id}.device, dtype={torch}.float32)")
+        dtype = f"{torch}.float32" if float32 else f"{out.id}_dtype"
+        if not float32:
+            wide = f"{torch}.promote_types({out.id}.dtype, {torch}.float32)"
+            before.append(f"{dtype} = {wide} if parts > 1 else {out.id}.dtype")
+        before.append(f"{name} = {torch}.{fill}((parts, {shape}), device={out.id}.device, dtype={dtype})")
+        before += [f"{name}[0].copy_({out.id})  # what no program writes stays"] if column.kept else []
         after.append(added_up(launch, name, out.id, torch))
         edits.append(module.replace(out, name))
         added += [f"{_parameter(column)}={out.id}.numel()"] if column.size is None else []

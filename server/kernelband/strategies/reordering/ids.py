@@ -11,14 +11,11 @@ from kernelband.strategies.code.wrapped import asks_only
 NAME = "reordering"
 
 
-def ids_by_axis(view: View) -> dict[int, list[ast.Call]] | None:
-    """``tl.program_id`` calls by axis; None when an axis is not a number, or a helper or a caller may read ids out of sight."""
-    return None if view.kernel.wrapped else _by_axis(view)
-
-
-def _by_axis(view: View) -> dict[int, list[ast.Call]] | None:
-    """The same with what helpers give that only ask for an id."""
-    if view.program.handed_on:
+def ids_by_axis(view: View, *, asked: bool = False) -> dict[int, list[ast.Call]] | None:
+    """``tl.program_id`` calls by axis; None when an axis is not a number, or a helper or a caller may read ids out of sight. ``asked``: of
+    helpers that do nothing but ask for an id, too.
+    """
+    if view.program.handed_on or (view.kernel.wrapped and not asked):
         return None
     found: dict[int, list[ast.Call]] = {}
     for call in view.kernel.ids:
@@ -40,7 +37,7 @@ def _asks(node: ast.AST) -> bool:
 
 def one_more_axis(view: View) -> tuple[LaunchView, int] | None:
     """The kernel's only launch and the axis that its grid can get; None where others share either, or a program asks how many there are."""
-    ids = _by_axis(view)
+    ids = ids_by_axis(view, asked=True)
     alone = view.whole and len(view.launches) == 1 and view.launches[0].own_grid and not view.program.kernel.autotuned
     if ids is None or not alone or view.kernel.calls({"num_programs"}):
         return None

@@ -54,6 +54,8 @@ def options_of(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
 
 def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> Iterator[Tile]:
     dot = bool(view.kernel.calls({"dot", "dot_scaled"}))
+    fewer = {n for n in present if resizable(view, n, parts=True)}
+    free = {n for n in fewer if not view.kernel.unguarded(n) and resizable(view, n)}
     if not present:
         found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
     elif dot:
@@ -65,12 +67,10 @@ def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> 
         else:
             found = iter(space.neighbours(list(present), present, warps, stages))
     else:
-        blocks = {n: present[n] for n in list(present)[:2]}
+        blocks = {n: present[n] for n in ([n for n in present if n in fewer] or list(present))[:2]}
         gridded = _gridded(view, blocks)
         programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
-    fewer = {n for n in present if resizable(view, n, parts=True)}
-    free = {n for n in fewer if not view.kernel.unguarded(n) and resizable(view, n)}
     deepest = None if _loads_apart(view) else stages
     for tile in found:
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)

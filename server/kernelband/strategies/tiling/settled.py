@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.strategies.code import Knob, LaunchView, View
+from kernelband.strategies.code.blocks import suites
 from kernelband.strategies.code.literals import assigned, integer
 
 
@@ -69,7 +70,9 @@ def _below(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob 
     if launch.shared(value.id) or launch.gives_away(value.id):
         return None
     bound, around = launch.bindings(value.id), set(launch.module.around(launch.call))
-    computing = [s for s in launch.host.body if any(n in bound for n in ast.walk(s))]
+    blocks = [b for n in launch.module.around(launch.call) for b in suites(n) if around & set(b)]
+    block = next((b for b in blocks if set(bound) <= {n for s in b for n in ast.walk(s)}), list[ast.stmt]())
+    computing = [s for s in block if any(n in bound for n in ast.walk(s))]
     last = computing[-1] if len(bound) > 1 and computing else None
     if last is None or last in around or last.lineno > launch.call.lineno:
         return None

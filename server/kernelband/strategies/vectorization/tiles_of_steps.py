@@ -44,7 +44,7 @@ def states_of(kernel: KernelView, loop: ast.For, body: Sequence[ast.stmt], name:
     made in another way. ``body``: the loop's statements, in branches too.
     """
     updates = [s for s in body if name in bound_names(s)]
-    apart = all(_either(kernel, one, other) for n, one in enumerate(updates) for other in updates[:n])
+    apart = all(kernel.module.either(one, other) for n, one in enumerate(updates) for other in updates[:n])
     if not apart or not _is_float32(kernel, loop, name):
         return None
     found: list[State] = []
@@ -59,15 +59,6 @@ def states_of(kernel: KernelView, loop: ast.For, body: Sequence[ast.stmt], name:
             return None  # not in every step
         found.append(state)
     return found if len({s.how for s in found}) == 1 else None
-
-
-def _either(kernel: KernelView, one: ast.stmt, other: ast.stmt) -> bool:
-    """Two statements in branches of which one only is gone."""
-    for branch in {n for n in kernel.module.around(one) if isinstance(n, ast.If)} & set(kernel.module.around(other)):
-        then, otherwise = ({n for s in part for n in ast.walk(s)} for part in (branch.body, branch.orelse))
-        if (one in then and other in otherwise) or (other in then and one in otherwise):
-            return True
-    return False
 
 
 def _state(kernel: KernelView, update: Step, name: str, *, read: bool) -> State | None:
