@@ -29,6 +29,7 @@ OPERATIONS: Mapping[str, str] = {
     "session/open": "kernelband_worker.session:open_session",
     "capture": "kernelband_worker.cases.capture:capture",
     "variant/load": "kernelband_worker.session:load_variant",
+    "import": "kernelband_worker.session:import_modules",
     "specialise": "kernelband_worker.compiler.specialise:specialise",
     "compile": "kernelband_worker.compiler.compile:compile_launch",
     "traffic": "kernelband_worker.cases.traffic:traffic",

@@ -1,4 +1,4 @@
-"""Operations session/open and variant/load: make an executor able to import the user's code and its variants."""
+"""Operations session/open, variant/load and import: make an executor able to import the user's code and its variants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kernelband_worker.compiler.settings import settle
 from kernelband_worker.environment import require
 from kernelband_worker.errors import OperationFailed
 from kernelband_worker.state import State
-from kernelband_worker.wire import SessionParams, VariantFiles
+from kernelband_worker.wire import ImportParams, SessionParams, VariantFiles
 
 
 def open_session(state: State, params: SessionParams) -> Dict[str, Any]:
@@ -58,4 +58,15 @@ def load_variant(state: State, params: VariantFiles) -> Dict[str, Any]:
         OperationFailed: no session is open.
     """
     state.opened.register(params)
+    return {}
+
+
+def import_modules(state: State, params: ImportParams) -> Dict[str, Any]:
+    """Import the originals of modules, so long as nobody waits for them.
+
+    Raises:
+        OperationFailed: no session is open, or importing one fails.
+    """
+    for module in params["modules"]:
+        state.opened.original(module)
     return {}

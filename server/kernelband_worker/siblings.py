@@ -107,11 +107,12 @@ class Siblings:
         What the module hands on comes from where it is made. What it makes itself is the original's where that neither hangs on an edit nor
         can be changed by what does.
         """
-        original = self._ordinary(name)
+        original, child = self._ordinary(name), self.reach.submodule(name, attribute)
+        if child in self._modules and not hasattr(original, attribute):  # one that only the variant has
+            return _Holder(self._modules[child]), "value"
         if not hasattr(original, attribute) and (name in self._modules or (attribute[:2] != "__" and self.reach.name(name, attribute))):
             return self.get(name), attribute  # bound later, or only where the edit lets it be
         value = getattr(original, attribute)
-        child = self.reach.submodule(name, attribute)
         if child is not None and isinstance(value, ModuleType):
             return _Holder(self.seen(child)), "value"
         binding = self.reach.handed_on(name, attribute)
@@ -186,7 +187,10 @@ class Siblings:
             if item == "*":
                 if isinstance(module, View):
                     module.materialise()
-            elif not isinstance(module, View) and hasattr(module, "__path__") and self.file(child) is not None:
+            elif isinstance(module, View):
+                if self.file(child) is not None and not hasattr(self._ordinary(absolute), item):
+                    self.seen(child)  # nobody has imported it yet
+            elif hasattr(module, "__path__") and self.file(child) is not None:
                 # The package may have bound it itself, or call a function as the module that it comes from: then the function is meant.
                 bound = getattr(module, item, None)
                 if bound is None or isinstance(bound, ModuleType):

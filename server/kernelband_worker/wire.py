@@ -25,6 +25,7 @@ Operations of an executor (``CallParams.operation``), each in a file of its own:
     session/open      SessionParams -> {}
     capture           CaptureParams -> CaptureResult
     variant/load      VariantFiles -> {}
+    import            ImportParams -> {}
     specialise        SpecialiseParams -> SpecialiseResult
     compile           CompileParams -> CompileFacts
     traffic           TrafficParams -> TrafficResult
@@ -203,6 +204,12 @@ class SessionParams(_SessionParamsMore):
 
     id: str
     top_level: List[str]  # first components of module names that the workspace serves
+
+
+class ImportParams(TypedDict):
+    """Modules of the user's that are imported ahead of the operation that needs them."""
+
+    modules: List[str]
 
 
 class Function(TypedDict):

@@ -168,10 +168,13 @@ class _Final:
             return
         tuned = [self.originals[0], *(f.rooms[0] for f in self.finalists)] if is_autotuned(self.judge.task) else []
         first, wait = (*tuned, *(f.checks for f in self.finalists)), [f.proof for f in self.finalists if must_prove(self.judge, f)]
-        self.crew.together([partial(self._warm, room) for room in first])  # all others start beside the checks
+        rooms = [room for house in self.houses for room in house]
+        # All others start beside the checks; or at once, where tuners need the GPU to themselves before these.
+        early = dict.fromkeys((*first, *rooms, *self.originals) if tuned else first)
+        self.crew.together([*(partial(self._warm, room) for room in early), *(room.warm for room in wait if tuned)])
         if tuned:
             self._tune()
-        others = [partial(self._warm, room) for house in self.houses for room in house]
+        others = [partial(self._warm, room) for room in rooms]
         own = [partial(self._prepare_original, r) for r in self.originals]
         checks = [partial(self._check, f) for f in self._left()]
         self.crew.together([*checks, partial(self._hide, alone=False), *own, *others, *(room.warm for room in wait)])

@@ -59,6 +59,10 @@ class Lab(Protocol):
         """
         ...
 
+    def import_ahead(self, modules: Sequence[str]) -> None:
+        """Have those that compile import modules in the background, if there is a GPU and they were started ahead."""
+        ...
+
     def fresh(self, name: str) -> Executor:
         """An executor of its own, with the session open: the final's ``MakeExecutor``."""
         ...

@@ -59,7 +59,9 @@ class Preparation:
             KernelBandError: it makes none, or others than before.
         """
         setup, journal, lab = self.setup, self.journal, self.setup.lab
-        begin = time.monotonic()
+        begin, places = time.monotonic(), [setup.program.kernel.place, *(h.place for h in setup.program.hosts if h.kind != "module")]
+        setup.workspace.search_beside(setup.choice.entry["path"], script=setup.choice.entry["kind"] == "script")
+        lab.import_ahead(list(dict.fromkeys(setup.workspace.module_name(p.path) for p in places)))
         with journal.during("capture"):
             captured = capture_first(
                 lab.measuring(),

@@ -64,6 +64,7 @@ class WorkerLab:
         self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
         self._counted_s = 0.0  # what counting the original took
+        self._warm = False
         self._environment: Environment | None = None
         self._device: Device | None = None
         self.gpu: Gpu | None = None
@@ -94,10 +95,9 @@ class WorkerLab:
         lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed, counts=counts)
         try:
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
-            if warm and lab.measured and lab._pool is not None:  # without a GPU the cores are busy interpreting
-                lab._pool.warm()
-                if lab._counters is not None:
-                    lab._counters.warm()
+            lab._warm = warm and lab.measured  # without a GPU the cores are busy interpreting
+            for pool in lab._pools() if lab._warm else ():
+                pool.warm()
         except BaseException:
             lab.close()
             raise
@@ -189,6 +189,13 @@ class WorkerLab:
 
         if self.measured:
             threading.Thread(target=import_program, daemon=True, name="import the program").start()
+
+    def import_ahead(self, modules: Sequence[str]) -> None:
+        """While the entry runs. They did it once the first variants were to be compiled, and the original waited for the first of them:
+        flash-linear-attention's took 11 s each time, beside one another (16 cores, H200).
+        """
+        for pool in self._pools() if self._warm else ():
+            pool.import_ahead(modules)
 
     def fresh(self, name: str) -> Executor:
         """An executor of its own, started by its first call, in which all configurations of an autotuned variant compete: for the final.

@@ -71,7 +71,7 @@ class Executor:
                 has_program = self._session is not None and bool(self._session.get("top_level"))
                 limit = deadline_s + (PROGRAM_S if has_program and not self._imported else 0.0)
                 result = self._worker.call(self.name, operation, params, limit, lock, shared=shared)
-                self._imported = self._imported or bool(params.get("cases") or params.get("case"))
+                self._imported = self._imported or any(params.get(k) for k in ("cases", "case", "modules"))
                 return result
             except ExecutorFault:
                 self._running = False

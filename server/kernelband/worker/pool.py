@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
@@ -23,6 +23,7 @@ START_S = 120.0  # importing torch, many times at once
 MOST_WARM = 16  # each takes some 350 MB
 DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
 
+IMPORT = "import"
 #: The turn of a job for which somebody waits.
 NOW = 0
 
@@ -125,6 +126,14 @@ class CompilePool:
 
         self.submit({}, operation="environment", deadline_s=START_S).add_done_callback(others)
 
+    def import_ahead(self, modules: Sequence[str]) -> None:
+        """Have executors import modules of the user's in the background: a large project takes 10 s and more, and all do it at once. Where
+        it fails, a job will say why, in a fresh process: what is half imported may fail in another way.
+        """
+        with contextlib.suppress(WorkerError):  # closed meanwhile
+            for _ in range(min(self.size, MOST_WARM)):
+                self.submit({"modules": list(modules)}, operation=IMPORT, deadline_s=START_S)
+
     def close(self) -> None:
         """Cancel what waits, kill what runs."""
         with self._lock:
@@ -155,4 +164,6 @@ def _outcome(executor: Executor, job: _Job) -> Callable[[], None]:
     try:
         return partial(job.future.set_result, executor.call(job.operation, job.params, job.deadline_s))
     except BaseException as error:  # noqa: BLE001  # belongs to the one who waits
+        if job.operation == IMPORT:
+            executor.restart()
         return partial(job.future.set_exception, error)

@@ -34,6 +34,7 @@ class Alarm:
         self._first = min(seconds, seconds if enough_s is None else enough_s)
         self._seen, self._busy = seen, busy
         self._importing = False
+        self.rang = False
 
     @contextlib.contextmanager
     def importing(self) -> Iterator[None]:
@@ -65,5 +66,6 @@ class Alarm:
     def _ring(self, *_: Any) -> None:
         left = (self._last if self._importing else self._end) - time.monotonic()
         if not self._busy() and not held.language and (left <= 0 or self._seen()):
+            self.rang = True
             raise StopCapture("time")
         signal.setitimer(signal.ITIMER_REAL, _LOOK_S if left <= 0 else min(left, _LOOK_S))

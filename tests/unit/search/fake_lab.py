@@ -211,6 +211,7 @@ class FakeLab:
         self.builders = 1
         self.compiling = True
         self.opened: list[str] = []
+        self.modules: tuple[str, ...] = ()
         self.stragglers: list[tuple[Future[Built], Built]] | None = []  # None: they take no longer than others
         self._waking = threading.Lock()
 
@@ -254,6 +255,10 @@ class FakeLab:
     def open_ahead(self, case: Any) -> None:
         """Nothing is imported here."""
         self.opened.append(case["id"])
+
+    def import_ahead(self, modules: Sequence[str]) -> None:
+        """Nothing is imported here."""
+        self.modules = tuple(modules)
 
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""

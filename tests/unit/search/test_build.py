@@ -139,6 +139,16 @@ def test_the_program_is_imported_ahead_where_there_is_a_gpu(lab):
     assert lab.worker.calls[-1] == ("main", "prepare", {"open": "c"}, "GPU-1", True)
 
 
+def test_compilers_that_were_started_ahead_import_it_while_the_entry_runs(lab, monkeypatch):
+    asked = []
+    monkeypatch.setattr(lab.compilers, "import_ahead", asked.append, raising=False)
+    lab.import_ahead(["p.kernels"])
+    assert not asked
+    lab._warm = True
+    lab.import_ahead(["p.kernels"])
+    assert asked == [["p.kernels"]]
+
+
 def test_that_it_cannot_be_imported_is_said_by_who_needs_it(lab, monkeypatch):
     asked = threading.Event()
 

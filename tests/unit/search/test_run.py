@@ -39,6 +39,7 @@ def test_finds_verifies_and_writes_down(world: World) -> None:
         assert trials.arms(store, ended.run)
     assert world.labs[0].closed.is_set()
     assert len(world.labs[0].opened) == 1  # while the original was compiled
+    assert world.labs[0].modules  # before that, while the entry ran
     (base,) = world.named("baseline_known")
     assert base.noise.keys() == base.device_us.keys()
     assert all(0 <= noise < 0.01 for noise in base.noise.values())  # it is timed against itself

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import Queue
 from typing import Any
 
+from kernelband.errors import WorkloadError
 from kernelband.worker import NOW, CompilePool
 
 PATIENCE_S = 120.0  # only a failure waits so long
@@ -81,6 +82,38 @@ def test_a_cold_pool_starts_as_jobs_come() -> None:
         assert notebook.started == []
         pool.submit({}).result(PATIENCE_S)
         assert notebook.started == ["compile-0"]
+
+
+def wait_for(there: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_modules_are_imported_ahead_by_all_that_compile() -> None:
+    notebook = Notebook(together=3)
+    with CompilePool(notebook, None) as pool:  # type: ignore[arg-type]
+        pool.import_ahead(["p.kernels"])
+        wait_for(lambda: len(notebook.calls) == 3)
+        assert sorted(notebook.calls) == [(f"compile-{n}", "import") for n in range(3)]
+    pool.import_ahead(["p.kernels"])  # nobody is there any more, and nobody waits for it
+
+
+def test_what_can_not_be_imported_costs_its_process() -> None:
+    class Failing(Notebook):
+        def call(self, name: str, operation: str, *rest: Any, **more: Any) -> dict[str, Any]:
+            super().call(name, operation, *rest, **more)
+            if operation == "import":
+                raise WorkloadError("It can't be imported.")
+            return {}
+
+    notebook = Failing()
+    with CompilePool(notebook, None, size=1) as pool:  # type: ignore[arg-type]
+        pool.import_ahead(["p.kernels"])
+        wait_for(lambda: bool(notebook.calls))
+        pool.submit({}).result(PATIENCE_S)
+        assert notebook.started == ["compile-0", "compile-0"]
 
 
 def test_jobs_of_one_turn_go_before_those_of_later_ones() -> None:

@@ -30,10 +30,21 @@ def test_it():
 """
 
 
+LOST = """
+def test_it():
+    try:
+        {ring}
+        time.sleep(20)
+    except BaseException:
+        pass
+    raise TypeError("expected a sequence of integers")  # as numpy does where what it calls back is stopped
+"""
+
+
 @pytest.mark.parametrize(
     "text",
-    [f"{HEAD}{RING}{WAIT}def test_it():\n    pass\n", HEAD + WRAPPED.format(ring=RING.strip())],
-    ids=["during its import", "made another error"],
+    [f"{HEAD}{RING}{WAIT}def test_it():\n    pass\n", *(HEAD + text.format(ring=RING.strip()) for text in (WRAPPED, LOST))],
+    ids=["during its import", "made another error", "made an error that knows nothing of it"],
 )
 def test_it_is_told_as_time(make, text):
     result = make({"slow_one.py": text}).run_entry("slow_one", "test_it")

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import inspect
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from kernelband_worker.errors import OperationFailed
+from kernelband_worker.session import import_modules
 from kernelband_worker.sources import real_path
 
 
@@ -160,3 +162,12 @@ def test_real_path_takes_the_mark_off():
 def test_importlib_find_spec_answers_none_for_what_is_not_there(load):
     _, loader = load({"pkg_n/__init__.py": "import importlib.util\nHAS = importlib.util.find_spec('pkg_n.nothing') is not None\n"})
     assert loader.original("pkg_n").HAS is False
+
+
+def test_modules_are_imported_ahead(load):
+    _, loader = load({"ahead_a/__init__.py": "", "ahead_a/k.py": "X = 1\n", "ahead_a/no.py": "import nothing_of_that_name\n"})
+    state = SimpleNamespace(opened=loader)
+    assert import_modules(state, {"modules": ["ahead_a.k"]}) == {}
+    assert sys.modules["ahead_a.k"].X == 1
+    with pytest.raises(OperationFailed, match="nothing_of_that_name"):
+        import_modules(state, {"modules": ["ahead_a.no"]})

@@ -254,3 +254,37 @@ def test_a_variant_may_add_a_module(load):
     loader.register(files)
     assert loader.resolve(ID, served.function("add_a.host", "host"))() == 3
     assert loader.resolve(None, served.function("add_a.host", "host"))() == "original"
+
+
+#: Ways in which a variant's text asks for a module that the original hasn't imported.
+ASKING = {
+    "at the top": "from . import helper\ndef k():\n    return helper.X\n",
+    "by name": "from vp import helper as h\ndef k():\n    return h.X\n",
+    "inside": "def k():\n    from . import helper\n    return helper.X\n",
+    "guarded": "try:\n    from . import helper\nexcept ImportError:\n    helper = None\ndef k():\n    return helper.X\n",
+    "below": "from .sub import deep\ndef k():\n    return deep.X\n",
+}
+
+
+@pytest.mark.parametrize("added", [False, True], ids=["there", "added"])
+@pytest.mark.parametrize("way", ASKING)
+def test_a_variant_imports_what_the_original_has_not(load, way, added):
+    name = "vp/sub/deep.py" if way == "below" else "vp/helper.py"
+    own = {} if added else {name: "X = 7\n"}
+    served, loader = load({**PACKAGE, "vp/sub/__init__.py": "", **own, "vp/launcher.py": IMPORTERS["from_package"]})
+    function = served.function("vp.launcher", "host")
+    assert loader.resolve(None, function)()[0] == "original"
+    files = served.variant(ID, vp__kernels=ASKING[way])
+    module = name.removesuffix(".py").replace("/", ".")
+    files["files"] += [{"module": module, "path": served.path(name), "sha256": served.put("X = 7\n")}] if added else []
+    loader.register(files)
+    assert loader.resolve(ID, function)() == 7
+    assert loader.resolve(None, function)()[0] == "original"
+
+
+def test_an_edited_module_that_nobody_has_imported_yet(load):
+    served, loader = load({**PACKAGE, "vp/launcher.py": "def host():\n    from . import kernels\n    return kernels.k()\n"})
+    loader.register(served.variant(ID, vp__kernels=PACKAGE["vp/kernels.py"].replace("original", "variant")))
+    function = served.function("vp.launcher", "host")
+    assert loader.resolve(ID, function)() == ("variant", 1)
+    assert loader.resolve(None, function)() == ("original", 1)
