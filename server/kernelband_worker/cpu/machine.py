@@ -90,13 +90,13 @@ class Machine:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         with self._lock:
+            held.language = True  # first of all and to the last, for a stop between two lines would leave the thread there
             self._thread = threading.get_ident()
-            held.language = True
             try:
                 yield
             finally:
-                held.language = False
                 self._thread = 0
+                held.language = False
 
     def _launch(self, kernel: JITFunction[Any], arguments: Dict[str, Any], grid: Tuple[int, int, int], programs: int) -> Traffic:
         total = grid[0] * grid[1] * grid[2]
@@ -161,8 +161,8 @@ class Machine:
 
 
 def _run(body: Callable[..., Any], values: Dict[str, Any]) -> None:
-    held.language = False  # the program's own code: the stop may come
     try:
+        held.language = False  # the program's own code: the stop may come
         body(**values)
     finally:
         held.language = True
