@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.fx.experimental.symbolic_shapes  # what torch imports later: an import that is stopped halfway spoils the process for others
 
 from kernelband_worker.cases import alarm, entry, keeping
 from kernelband_worker.cases.store import Store
