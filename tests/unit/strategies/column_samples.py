@@ -51,5 +51,11 @@ def run(device):
     given = torch.arange(100.0, device=device).view(2, 50)
     yield column_means(torch.randn(1, 9, 40, device=device), given.view(-1)[:40].view(1, 40))
     yield given
+    apart = torch.arange(150.0, device=device).view(3, 50)
+    column_means(torch.randn(2, 9, 40, device=device), apart[:2, :40])  # which writes where it lies
+    yield apart
+    wide = torch.arange(40.0, device=device, dtype=torch.float64).view(1, 40) / 3
+    yield column_means(torch.randn(1, 9, 32, device=device), wide)
+    yield column_means(torch.randn(1, 9, 40, device=device), torch.nn.Parameter(torch.zeros(1, 40, device=device))).detach()
 """
 )

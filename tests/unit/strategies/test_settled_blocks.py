@@ -214,3 +214,93 @@ def test_in_the_branch_that_launches_and_where_a_program_has_several_blocks(tmp_
 def test_not_where_blocks_and_programs_differ_in_width(old, new, tmp_path):
     assert old in COLUMN_MEANS
     assert columns(tmp_path, COLUMN_MEANS.replace(old, new))[1] == []
+
+
+SHARED = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total_kernel(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
+    cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for row in range(M):
+        acc += tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(out_ptr + cols, acc, mask=cols < N)
+
+
+def total(x):
+    M, N = x.shape
+    out = torch.zeros(N, device=x.device)
+    BLOCK = 64
+    grid = (triton.cdiv(N, BLOCK),)
+    if x.is_contiguous():
+        total_kernel[grid](x, out, M, N, BLOCK=BLOCK)
+    else:
+        strided_kernel[grid](x, out, M, N, *x.stride(), BLOCK=64)
+    return out
+
+
+@triton.jit
+def strided_kernel(x_ptr, out_ptr, M, N, stride_m, stride_n, BLOCK: tl.constexpr):
+    cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for row in range(M):
+        tl.atomic_add(out_ptr + cols, tl.load(x_ptr + row * stride_m + cols * stride_n, mask=cols < N), mask=cols < N)
+"""
+CONTIGUOUS, GRID = "    if x.is_contiguous():\n", "    grid = (triton.cdiv(N, BLOCK),)\n"
+MOVED = (GRID + CONTIGUOUS, f"{CONTIGUOUS}    {GRID}")
+ELSE = ("    else:\n", "    else:\n        grid = (triton.cdiv(N, 64),)\n")
+
+
+def of_shared(tmp_path, text):
+    path = tmp_path / "shared.py"
+    path.write_text(text)
+    program = find_program(Workspace.for_file(str(path)), str(path), "total_kernel")
+    tensors = {"x_ptr": ([4096, 4096], "float32"), "out_ptr": ([4096], "float32")}
+    given = facts(launch(program, [64, 1, 1], {"BLOCK": 64}, {"M": 4096, "N": 4096}, tensors))
+    blocks = [p for p in made_by("tiles", program, given) if p.parameters.get("BLOCK", 64) != 64]
+    return blocks, made_by("split_reduction", program, given)
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_a_grid_that_another_kernel_takes_stays(literal, tmp_path):
+    text = SHARED.replace("    BLOCK = 64\n", "").replace("BLOCK=BLOCK", "BLOCK=64").replace("N, BLOCK)", "N, 64)") if literal else SHARED
+    assert of_shared(tmp_path, text) == ([], [])
+    own = SHARED.replace(*MOVED).replace(*ELSE)
+    assert all(of_shared(tmp_path, own))  # in a branch of its own
+
+
+EVEN = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x, y, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(y + i, 2.0 * tl.load(x + i))
+    else:
+        tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def double(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    if n >= 4096:
+        BLOCK = 1024
+        EVEN = n % 1024 == 0
+    else:
+        BLOCK = 64
+        EVEN = n % 64 == 0
+    double_kernel[(triton.cdiv(n, BLOCK),)](x, y, n, EVEN=EVEN, BLOCK=BLOCK)
+    return y
+"""
+
+
+def test_a_block_that_divides_something_in_each_branch_stays(tmp_path):
+    program = program_of(EVEN, tmp_path)
+    tensors = dict.fromkeys(("x", "y"), ([N], "float32"))
+    given = facts(launch(program, [N // 1024, 1, 1], {"BLOCK": 1024, "EVEN": True}, {"n": N}, tensors))
+    assert [p for p in made_by("tiles", program, given) if p.parameters.get("BLOCK", 1024) != 1024] == []

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kernelband.source.model import Launch
 from kernelband.strategies.code.callee import stands_for
@@ -285,13 +285,22 @@ class LaunchView:
 
     @property
     def own_grid(self) -> bool:
-        """No other launch takes the same grid from the same variable."""
+        """No other launch takes the same grid from the same variable: none reads it, or only in a branch where this one isn't bound."""
         grid = self.call.func.slice if isinstance(self.call.func, ast.Subscript) else None
         if not isinstance(grid, ast.Name):
             return True
         scope = self.host or self.module.tree
         reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load)]
-        return all(n is grid or self.module.either(n, grid) for n in reads)
+        return all(n is grid or self.module.either(n, self.grid) for n in reads)
+
+    @property
+    def lends_grid(self) -> bool:
+        """Another kernel is launched over the same variable's grid, whatever its blocks are."""
+        calls = [n for n in ast.walk(self.host or self.module.tree) if isinstance(n, ast.Call)]
+        own = ast.unparse(self.call.func.value) if isinstance(self.call.func, ast.Subscript) else ""
+        others = [(n, n.func.slice) for n in calls if isinstance(n.func, ast.Subscript) and ast.unparse(n.func.value) != own]
+        grids = [evolve(self, call=n).follow_grid(grid)[0] for n, grid in others if isinstance(grid, ast.Name)]
+        return any(g is self.grid or isinstance(g, ast.Name) for g in grids)
 
     def unchanged(self, expression: ast.expr) -> bool:
         """Whether the expression, which stands before the launch, has the same value there: no name of it is bound in between."""

@@ -35,7 +35,7 @@ def behind(kernel: KernelView, loop: Loop) -> list[ast.stmt]:
 
 
 def sums(kernel: KernelView, loop: Loop, *, of_any_type: bool = False) -> list[str]:
-    """Names that the loop only adds to, beginning with zeros before it: of float32, or of a type that the text doesn't tell."""
+    """Names that the loop only adds to, beginning with zeros before it: of float32, or ``of_any_type`` that an argument's elements have."""
     found: list[str] = []
     block = siblings(kernel.module, loop.node)
     for statement in loop.node.body:
@@ -46,10 +46,32 @@ def sums(kernel: KernelView, loop: Loop, *, of_any_type: bool = False) -> list[s
         begins = [s for s in kernel.bindings(name) if s is not statement]
         first = begins[0] if len(begins) == 1 else None
         own = 1 if isinstance(statement, ast.AugAssign) else 2
-        zero = isinstance(first, ast.Assign) and (is_zero(kernel, first.value) or (of_any_type and kernel.tl(first.value) == "zeros"))
+        begin = first.value if isinstance(first, ast.Assign) else None
+        zero = begin is not None and (is_zero(kernel, begin) or (of_any_type and types_of(kernel, begin) is not None))
         if zero and first in block and reads == own:
             found.append(name)
     return found
+
+
+def types_of(kernel: KernelView, zeros: ast.expr) -> set[str] | None:
+    """Pointers whose elements' type ``tl.zeros(shape, dtype=kind)`` may have, if not float32; None where it may be another."""
+    if kernel.tl(zeros) != "zeros" or not isinstance(zeros, ast.Call):
+        return None
+    kinds = [*zeros.args[1:2], *(k.value for k in zeros.keywords if k.arg == "dtype")]
+    return _pointers(kernel, kinds[0], frozenset()) if len(kinds) == 1 else None
+
+
+def _pointers(kernel: KernelView, kind: ast.expr, seen: frozenset[str]) -> set[str] | None:
+    match kind:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="dtype"), attr="element_ty"):
+            return {name} if name in kernel.parameters and name not in kernel.constexprs else None
+        case ast.Name(id=name) if name not in seen and (bound := kernel.bindings(name)) and name not in kernel.parameters:
+            found = [_pointers(kernel, b.value, seen | {name}) if isinstance(b, ast.Assign) else None for b in bound]
+        case ast.IfExp(body=body, orelse=orelse):
+            found = [_pointers(kernel, k, seen) for k in (body, orelse)]
+        case _:
+            return set() if kernel.tl(kind) == "float32" or ast.unparse(kind) == f"{kernel.language}.float32" else None
+    return None if None in found else {n for one in found for n in one or ()}
 
 
 def added_to(kernel: KernelView, statement: ast.stmt) -> str | None:

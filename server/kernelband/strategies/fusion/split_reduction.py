@@ -12,16 +12,17 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program
+from kernelband.source.syntax import expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, Loop, View
 from kernelband.strategies.code.affine import counts, one_each
-from kernelband.strategies.code.aliasing import made_here
-from kernelband.strategies.code.blocks import exposed, names_bound
+from kernelband.strategies.code.aliasing import FRESH, made_here
+from kernelband.strategies.code.blocks import exposed, names_bound, names_read
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.parts import in_parts, new_axis, part_counts, with_side
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.contiguous_copy import contiguous
-from kernelband.strategies.fusion.partial_sums import added_up, behind, linear, only_loop, sums, torch_name
+from kernelband.strategies.fusion.partial_sums import added_up, behind, linear, only_loop, sums, torch_name, types_of
 from kernelband.strategies.reordering.ids import ids_by_axis
 
 FILLS = (2, 4, 1)  # programs for each multiprocessor
@@ -46,7 +47,7 @@ class Column:
     size: str | None  # the kernel's parameter with the output's length; None where it has none yet
     narrowed: list[ast.Call]  # casts to a half type on the way: the sum of the parts is rounded instead
     filled: bool  # the programs write every number of it
-    kept: bool = False  # what they don't write is the caller's
+    kept: bool = False  # what they don't write was there before
 
 
 def _propose(at: At) -> Iterator[Proposal | None]:
@@ -64,8 +65,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     for parts in part_counts(view.facts.device.multiprocessors, min(view.programs()), steps, fills=FILLS, least=LEAST_STEPS):
         edits = _kernel(kernel, loop, axis, columns)
-        float32 = len(sums(kernel, loop)) == len(sums(kernel, loop, of_any_type=True))
-        host = _host(view.launches[0], columns, parts, float32=float32)
+        host = _host(view.launches[0], columns, parts, _of_types(kernel, loop))
         if edits is None or host is None:
             return
         yield at.proposal(
@@ -119,12 +119,21 @@ def _column(view: View, access: Access, casts: list[ast.Call]) -> Column | None:
     if others or out.id not in kernel.parameters or not _dense(view, out.id):
         return None
     narrowed = [c for c in casts if ast.unparse(c.args[0]) != f"{out.id}.dtype.element_ty"]
-    size = _size(kernel, access)
-    if size is not None and _exact(view, out.id, size):
-        return Column(out.id, out, size, narrowed, filled=True)
-    filled, own = one_each(view, access), made_here(view.launches[0], out.id)
-    kept = not own and not (filled and access.mask is None)
-    return Column(out.id, out, None, narrowed, filled=filled and not kept, kept=kept) if filled or own else None
+    size, own, made = _size(kernel, access), made_here(view.launches[0], out.id), _makers(view.launches[0], out.id)
+    exact = size is not None and _exact(view, out.id, size)
+    if not own and not exact and not one_each(view, access):
+        return None
+    filled = own and made == {"empty"} and (exact or one_each(view, access))
+    return Column(out.id, out, size if exact and own else None, narrowed, filled=filled, kept=not own)
+
+
+def _makers(launch: LaunchView, parameter: str) -> set[str]:
+    """What the host function's tensor comes from: "empty" for ``torch.empty_like(x)``."""
+    passed = launch.arguments.get(parameter)
+    bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
+    calls = [n for b in bound if isinstance(b, ast.Assign) and b.lineno <= launch.call.lineno for n in ast.walk(b.value)]
+    names = [n.func.attr for n in calls if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    return {n.removeprefix("new_").removesuffix("_like") for n in names if n in FRESH}
 
 
 def _size(kernel: KernelView, access: Access) -> str | None:
@@ -160,10 +169,32 @@ def _parameter(column: Column) -> str:
     return f"{column.out.lower().removesuffix('_ptr')}_size"
 
 
-def _host(launch: LaunchView, columns: list[Column], parts: int, *, float32: bool) -> Edits | None:
-    """The buffer of the parts and its sum, around the launch. Sums that aren't known to be of float32 may be wider, or integers, which a
-    division would round in each part.
+def _of_types(kernel: KernelView, loop: Loop) -> set[str]:
+    """Pointers whose elements' type the sums have, where they aren't of float32."""
+    names = set(sums(kernel, loop, of_any_type=True)) - set(sums(kernel, loop))
+    begins = [b.value for n in names for b in kernel.bindings(n) if isinstance(b, ast.Assign)]
+    return {p for value in begins for p in types_of(kernel, value) or ()}
+
+
+def _guard(launch: LaunchView, columns: list[Column], types: set[str], torch: str) -> str | None:
+    """When the parts may be of float32 and an output a copy of their sum: not for wider sums, or integers, which a division would round in
+    each part; nor where a caller's memory lies in another way, or keeps wider numbers. "" for always; None where it can't be asked.
     """
+    kept = {c.out for c in columns if c.kept}
+    outs = {c.out for c in columns} if types else kept
+    passed = [launch.arguments.get(p) for p in (*sorted(outs), *sorted(types - outs))]
+    if not passed:
+        return ""
+    names = [p.id for p in passed if isinstance(p, ast.Name)]
+    if len(names) != len(passed):
+        return None
+    theirs = [p.id for c in columns if c.kept and isinstance(p := launch.arguments[c.out], ast.Name)]
+    asked = [f"{{{', '.join(f'{n}.dtype' for n in names)}}} <= {{{torch}.float16, {torch}.bfloat16, {torch}.float32}}"]
+    return " and ".join([*asked, *(f"{n}.is_contiguous() and not {n}.requires_grad" for n in theirs)])
+
+
+def _host(launch: LaunchView, columns: list[Column], parts: int, types: set[str]) -> Edits | None:
+    """The buffer of the parts and its sum, around the launch. ``types``: pointers of whose elements' type the sums are."""
     module, torch = launch.module, torch_name(launch)
     statement = module.parents.get(launch.call)
     if launch.host is None or torch is None or not isinstance(statement, ast.Expr):
@@ -175,11 +206,12 @@ def _host(launch: LaunchView, columns: list[Column], parts: int, *, float32: boo
     if not isinstance(at, ast.Assign | ast.Expr | ast.Return) or launch.host not in module.around(at):
         return None
     at = statement if isinstance(at, ast.Return) else at
-    outs = [o.id for c in columns if isinstance(o := launch.arguments.get(c.out), ast.Name)]
-    if not float32 and any(at.lineno <= b.lineno <= statement.lineno for o in outs for b in launch.bindings(o)):
+    guard = _guard(launch, columns, types, torch)
+    if guard is None or (guard and any(at.lineno <= b.lineno <= statement.lineno for b in _bound(launch, guard))):
         return None
-    only = "" if float32 else f" if {' and '.join(f'{o}.is_floating_point()' for o in outs)} else 1"
+    only, indent = f" if {guard} else 1" if guard else "", f"if parts > 1:{module.newline}{module.indent(statement) or ''}{module.unit}"
     head = [f"parts = {parts}{only}  # programs for each part of the result, so that the GPU is filled"]
+    indent = indent if guard else ""
     before: list[str] = []
     after: list[str] = []
     added: list[str] = []
@@ -187,18 +219,15 @@ def _host(launch: LaunchView, columns: list[Column], parts: int, *, float32: boo
     for column in columns:
         out = launch.arguments.get(column.out)
         name = f"{out.id}_parts" if isinstance(out, ast.Name) else ""
-        if not isinstance(out, ast.Name) or {name, f"{out.id}_dtype"} & taken:
+        if not isinstance(out, ast.Name) or name in taken:
             return None
         size = launch.arguments.get(column.size) if column.size is not None else None
         shape = f"*{out.id}.shape" if size is None else module.code(size)
         fill = "empty" if column.filled else "zeros"
-        dtype = f"{torch}.float32" if float32 else f"{out.id}_dtype"
-        if not float32:
-            wide = f"{torch}.promote_types({out.id}.dtype, {torch}.float32)"
-            before.append(f"{dtype} = {wide} if parts > 1 else {out.id}.dtype")
-        before.append(f"{name} = {torch}.{fill}((parts, {shape}), device={out.id}.device, dtype={dtype})")
-        before += [f"{name}[0].copy_({out.id})  # what no program writes stays"] if column.kept else []
-        after.append(added_up(launch, name, out.id, torch))
+        otherwise = f" if parts > 1 else {out.id}" if guard else ""
+        before.append(f"{name} = {torch}.{fill}((parts, {shape}), device={out.id}.device, dtype={torch}.float32){otherwise}")
+        before += [f"{indent}{name}[0].copy_({out.id})  # what no program writes stays"] if column.kept else []
+        after.append(f"{indent}{added_up(launch, name, out.id, torch)}")
         edits.append(module.replace(out, name))
         added += [f"{_parameter(column)}={out.id}.numel()"] if column.size is None else []
     placed = [module.before(statement, head + before)] if at is statement else [module.before(at, head), module.before(statement, before)]
@@ -207,6 +236,10 @@ def _host(launch: LaunchView, columns: list[Column], parts: int, *, float32: boo
     if any(e is None for e in placed) or more is None:
         return None
     return [*((module.path, e) for e in [*edits, *placed] if e is not None), *more]
+
+
+def _bound(launch: LaunchView, guard: str) -> list[ast.stmt]:
+    return [b for n in names_read(expression_tree(guard)) for b in launch.bindings(n)]
 
 
 def _dense(view: View, out: str) -> bool:

@@ -19,7 +19,8 @@ def block_knob(view: View, launch: LaunchView, name: str) -> Knob | None:
     """The number of a block as it is written, or a place for one where it is the same in all cases."""
     if name in view.kernel.model.heuristics:
         return None
-    return launch.knob(name) or settled(view, launch, name)
+    knob = launch.knob(name) or settled(view, launch, name)
+    return None if knob is not None and knob.in_grid and launch.lends_grid else knob
 
 
 def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
@@ -29,6 +30,8 @@ def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
         return None
     if value is None:
         return _default(view, launch, name, numbers[0])
+    if isinstance(value, ast.Name) and len(launch.bindings(value.id)) > 1 and view.kernel.unguarded(name):
+        return None  # of one branch it may be a divisor, and of another not
     made = _made(launch, value)
     if made is not None and any(n is not made and isinstance(n, ast.expr) and same(n, made) for n in launch.grid_nodes()):
         return None  # ``block = self.block`` beside a grid of ``self.block``, which wouldn't follow
