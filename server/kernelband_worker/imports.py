@@ -35,6 +35,7 @@ class Use(NamedTuple):
 OWN = Binding("own")
 VALUE = Binding("value")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_CHANGING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 
 
 def resolve(name: str, package: str, level: int) -> Optional[str]:
@@ -76,13 +77,17 @@ def bindings(text: str, package: str) -> Bound:
             made, targets = {Binding("name", item=name) for name in _read(statement)}, _changed(statement)
         else:
             brought = {name for node in ast.walk(statement) for name in _brought(node)}
-            made, targets = {OWN, *(Binding("name", item=name) for name in brought)}, _stored(statement)
+            inside = {name for node in ast.walk(statement) if isinstance(node, _CHANGING) for name in _changed(node)}
+            made, targets = {OWN, *(Binding("name", item=name) for name in brought)}, _stored(statement) | inside
         for name in targets:
             itself = {Binding("name", item=name), Binding("decided", item=name)}
             value = {VALUE} if made <= itself and isinstance(statement, ast.Assign) else set()
             names.setdefault(name, set()).update((made | decided | value) - itself)
     for name in (name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names):
         names.setdefault(name, set()).add(OWN)
+    for name in (name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS) for name in _filled(node)):
+        if name in names:  # a table that decorators or calls fill
+            names[name].add(OWN)
     return Bound({name: frozenset(found) for name, found in names.items()}, frozenset(stars))
 
 
@@ -176,6 +181,18 @@ def _changed(statement: ast.stmt) -> Set[str]:
         return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)} if isinstance(statement.value, ast.Call) else set()
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     return {n.id for target in targets if target is not None for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _filled(function: ast.AST) -> Set[str]:
+    """Names in whose values a function puts something: ``TABLE[key] = value``, ``TABLE.append(value)``."""
+    found: Set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            found.add(_chain(node.value.func)[0])
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {n.id for t in targets if not isinstance(t, ast.Name) for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return found
 
 
 def _chain(node: ast.expr) -> Tuple[str, Tuple[str, ...]]:

@@ -288,3 +288,24 @@ def test_an_edited_module_that_nobody_has_imported_yet(load):
     function = served.function("vp.launcher", "host")
     assert loader.resolve(ID, function)() == ("variant", 1)
     assert loader.resolve(None, function)() == ("original", 1)
+
+
+#: Ways in which a module that isn't edited fills a table with what is.
+TABLES = {
+    "in a loop": "TABLE = {}\nfor f in (k,):\n    TABLE['k'] = f\n",
+    "appended in a loop": "TABLE = []\nfor f in (k,):\n    TABLE.append(f)\nTABLE = dict(zip('k', TABLE))\n",
+    "by a decorator": "TABLE = {}\ndef register(f):\n    TABLE['k'] = f\n    return f\n@register\ndef op():\n    return k()\n",
+    "by a call": "TABLE = {}\ndef fill():\n    TABLE['k'] = k\nfill()\n",
+    "by a call that hands it on": "TABLE = {}\ndef fill(f):\n    TABLE.setdefault('k', f)\nfill(k)\n",
+}
+
+
+@pytest.mark.parametrize("way", TABLES)
+def test_a_table_that_is_filled_with_what_is_edited(load, way):
+    ops, use = f"from .kernels import k\n{TABLES[way]}", "from .ops import TABLE\ndef host():\n    return TABLE['k']()\n"
+    served, loader = load({**PACKAGE, "vp/ops.py": ops, "vp/launcher.py": use})
+    loader.register(served.variant(ID, vp__kernels=PACKAGE["vp/kernels.py"].replace("original", "variant")))
+    function = served.function("vp.launcher", "host")
+    assert loader.resolve(None, function)()[0] == "original"
+    assert loader.resolve(ID, function)()[0] == "variant"
+    assert loader.resolve(None, function)()[0] == "original"
