@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from statistics import fmean, median
 from typing import Any, cast
 
 from attrs import define, evolve, field, frozen
 
-from kernelband.errors import ExecutorFault, KernelBandError, WorkloadError
+from kernelband.errors import ExecutorFault, KernelBandError, SourceError, WorkloadError
 from kernelband.hardware import Device
 from kernelband.hardware.work import works
 from kernelband.history import kernel_key, runs, trials
@@ -35,7 +36,7 @@ from kernelband.search.trial import facts_rows, measurement_rows, original_row
 from kernelband.source import Workspace, find_program, form
 from kernelband.source.model import Program
 from kernelband.strategies import Facts, fixed_blocks
-from kernelband.workload import capture_first, choose_proof
+from kernelband.workload import capture_first, choose_proof, modules_of
 from kernelband.workload.capture import within
 from kernelband_worker.wire import Case
 
@@ -59,9 +60,9 @@ class Preparation:
             KernelBandError: it makes none, or others than before.
         """
         setup, journal, lab = self.setup, self.journal, self.setup.lab
-        begin, places = time.monotonic(), [setup.program.kernel.place, *(h.place for h in setup.program.hosts if h.kind != "module")]
-        setup.workspace.search_beside(setup.choice.entry["path"], script=setup.choice.entry["kind"] == "script")
-        lab.import_ahead(list(dict.fromkeys(setup.workspace.module_name(p.path) for p in places)))
+        begin = time.monotonic()
+        with suppress(SourceError):  # what can't be imported the capture will say
+            lab.import_ahead(modules_of(setup.workspace, setup.program, setup.choice.entry))
         with journal.during("capture"):
             captured = capture_first(
                 lab.measuring(),

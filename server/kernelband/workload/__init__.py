@@ -13,6 +13,7 @@ configuration_of   what the repository around a file says about its runs
 from kernelband.workload.capture import Captured as Captured
 from kernelband.workload.capture import Executor as Executor
 from kernelband.workload.capture import capture_cases as capture_cases
+from kernelband.workload.capture import modules_of as modules_of
 from kernelband.workload.choose import Choice as Choice
 from kernelband.workload.choose import choose as choose
 from kernelband.workload.choose import choose_entry as choose_entry

@@ -39,6 +39,17 @@ def within(budget_s: float | None) -> float:
     return WITHIN_S if budget_s is None else min(WITHIN_S, SHARE * budget_s)
 
 
+def modules_of(workspace: Workspace, program: Program, entry: Entry) -> list[str]:
+    """What the kernel's and its host functions' modules are called where the entry runs.
+
+    Raises:
+        SourceError: one can't be imported.
+    """
+    workspace.search_beside(entry["path"], script=entry["kind"] == "script")
+    places = [program.kernel.place, *(h.place for h in program.hosts if h.kind != "module")]
+    return list(dict.fromkeys(workspace.module_name(p.path) for p in places))
+
+
 def capture_cases(
     executor: Executor,
     workspace: Workspace,

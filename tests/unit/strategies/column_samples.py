@@ -51,6 +51,9 @@ def run(device):
     given = torch.arange(100.0, device=device).view(2, 50)
     yield column_means(torch.randn(1, 9, 40, device=device), given.view(-1)[:40].view(1, 40))
     yield given
+    longer = torch.arange(50.0, device=device).view(1, 50)
+    column_means(torch.randn(1, 9, 40, device=device), longer)  # of which the rest stays
+    yield longer
     apart = torch.arange(150.0, device=device).view(3, 50)
     column_means(torch.randn(2, 9, 40, device=device), apart[:2, :40])  # which writes where it lies
     yield apart

@@ -140,6 +140,11 @@ def test_an_output_of_which_not_all_may_be_written_begins_with_zeros(tmp_path):
     assert "+    out_parts = torch.zeros((parts, *out.shape), device=out.device, dtype=torch.float32)" in changed(program, proposals[0])
 
 
+def test_zeros_of_the_hosts_own_stay_zeros(tmp_path):
+    program, proposals = found("gram", tmp_path, SPLITS["gram"].text.replace("torch.empty((N, N)", "torch.zeros((N, N)"))
+    assert "+    out_parts = torch.zeros((parts, *out.shape), device=out.device, dtype=torch.float32)" in changed(program, proposals[0])
+
+
 THEIRS = ("torch.empty((N, N), device=x.device)", "x.out")
 
 
@@ -217,6 +222,10 @@ SPOILED = {
     "the grid has three axes": ("convolution", ("cdiv(D, 64))]", "cdiv(D, 64), 1)]")),
     "the number of programs is read": ("convolution", ("    mask = d < D", "    mask = d < D * tl.num_programs(1)")),
     "the sum is wider than its parts would be": ("few_rows", ("dtype=tl.float32", "dtype=tl.float64")),
+    "the output is known after the grid": (
+        "column_means",
+        ("        column_means_kernel[grid]", "        out = out.view(M, K)\n        column_means_kernel[grid]"),
+    ),
     "the sum may be of integers": ("column_means", ("ACC = x_ptr.dtype.element_ty", "ACC = tl.int32")),
     "nobody knows of what type the sum is": ("column_means", ("dtype=ACC)", "dtype=VEC)")),
     "the root of the sum is taken": ("mean", ("total / n", "tl.sqrt(total)")),
