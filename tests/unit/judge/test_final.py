@@ -252,6 +252,9 @@ def test_tuners_choose_alone_and_that_of_the_original_last():
         (name, operation, params.get("variant")) for name, operation, params in pool.calls if operation != "prepare" or params["cases"]
     ]
     assert worked[:3] == [("final-0-0", "prepare", "a"), ("final-1-0", "prepare", "b"), ("original-0", "prepare", None)]
+    first = next(n for n, (_, operation, params) in enumerate(pool.calls) if operation == "prepare" and params["cases"])
+    begun = {name for name, _, params in pool.calls[:first] if "open" in params}
+    assert begun == {n for n in pool.made if not n.startswith(("proof", "original-hidden"))}  # all import at once, before anybody tunes
     for name, _, _ in worked[:3]:
         executor = pool.made[name]
         calls = zip(executor.calls, executor.shared, strict=True)
