@@ -105,7 +105,7 @@ def keep_what_failed(workbenches: Mapping[str, Workbench], test: str) -> None:
         print(f"Pictures and logs: {folder}")
         try:
             for said in workbench.keep(folder):
-                print(f"A notification said: {said}")
+                print(said)
         except PlaywrightError as error:  # what failed may be the browser: it is ended all the same
             print(f"They are not complete: {error.message.splitlines()[0]}")
 

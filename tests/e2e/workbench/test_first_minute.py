@@ -58,9 +58,9 @@ def line(screen: Screen, label: str) -> str:
 
 
 def line_of(screen: Screen, label: str) -> Locator:
-    """By its label; an icon may stand before it."""
+    """By its label; an icon may stand before it. A list that was closed keeps its lines until the next one is opened."""
     name = screen.page.locator(".label-name", has_text=re.compile(rf"^\W*{label}$"))
-    return screen.page.locator(".quick-input-widget .monaco-list-row").filter(has=name).first
+    return screen.page.locator(".quick-input-widget:visible .monaco-list-row").filter(has=name).first
 
 
 def runs(screen: Screen) -> list[str]:

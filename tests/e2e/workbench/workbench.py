@@ -179,7 +179,7 @@ class Workbench:
     def keep(self, folder: Path) -> list[str]:
         """The logs, then pictures of all windows and of their notifications: for the person who looks why a test failed.
 
-        Returns what the notifications say, for whoever has the test's output alone.
+        Returns what notifications, the open list and the open dialog say, for whoever has the test's output alone.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in self.logs().items():
@@ -189,11 +189,13 @@ class Workbench:
         said: list[str] = []
         for number, page in enumerate(self.pages, 1):
             page.screenshot(path=folder / f"window{number}.png", timeout=10_000)
+            said += [f"Open: {text}" for text in page.locator(":is(.quick-input-widget, .monaco-dialog-box):visible").all_inner_texts()]
             if (bell := page.locator('.statusbar-item[id="status.notifications"] a')).is_visible():
                 bell.dispatch_event("click")
                 page.wait_for_timeout(500)
                 page.screenshot(path=folder / f"window{number}-notifications.png", timeout=10_000)
-                said += page.locator(".notifications-center .notification-list-item-message").all_inner_texts()
+                messages = page.locator(".notifications-center .notification-list-item-message")
+                said += [f"Notification: {text}" for text in messages.all_inner_texts()]
         return said
 
     @property
