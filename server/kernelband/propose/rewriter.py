@@ -6,6 +6,7 @@ from collections.abc import Set
 
 from kernelband.propose._base import Draft
 from kernelband.propose.boundary import unseen_host
+from kernelband.propose.untaken import is_inside, untaken
 from kernelband.source.model import Program, text_hash
 from kernelband.strategies import Facts, Proposal
 from kernelband.strategies import strategy as find_strategy
@@ -24,8 +25,11 @@ class Rewriter:
         proposals: list[Proposal] = []
         refused: list[str] = []
         exhausted = True
+        dropped = untaken(program, facts.constants)
         for proposal in find_strategy(strategy).propose(program, facts):
             if proposal.key in keys or unseen_host(program, proposal.patch, facts.cases):
+                continue
+            if is_inside(proposal.patch, program.kernel.place.path, dropped):
                 continue
             if len(proposals) >= limit:
                 exhausted = False

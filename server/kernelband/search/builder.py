@@ -18,7 +18,7 @@ from kernelband.propose import Author, Informed, Story, Tried
 from kernelband.search._lab import Built, Lab
 from kernelband.search.profile import Profiler, Traffic
 from kernelband.search.programs import Programs
-from kernelband.search.trial import Trial, chain_of
+from kernelband.search.trial import Trial, chain_of, constants_of
 from kernelband.source import compose
 from kernelband.strategies import Facts, Proposal
 from kernelband_worker.wire import Case
@@ -128,6 +128,7 @@ class Builder:
             return outcome
         trial.built = job.result()
         trial.facts = trial.built.facts
+        trial.constants = constants_of(trial.launches, self.programs.base.kernel)
         trial.identity = identity(trial.built.specialised, trial.facts, self.programs.base.kernel_names)
         if trial.identity in self._known:
             self.tell(trial, "duplicate")

@@ -32,7 +32,7 @@ from kernelband.search.profile import Profiler, expected_seconds
 from kernelband.search.programs import Programs
 from kernelband.search.session import Journal, Session
 from kernelband.search.start import Setup, entry_file
-from kernelband.search.trial import facts_rows, measurement_rows, original_row
+from kernelband.search.trial import constants_of, facts_rows, measurement_rows, original_row
 from kernelband.source import Workspace, find_program, form
 from kernelband.source.model import Program
 from kernelband.strategies import Facts, fixed_blocks
@@ -110,16 +110,17 @@ class Preparation:
         about = forecast_cases(cases, measured=lab.measured)
         task = Task(cases, setup.options.objective, self.setup.proof)
         judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: journal.emit(Noted(text)))
-        programs = Programs(setup.program, self._find, compiled.built.facts)
+        launches = tuple(compiled.built.specialised["launches"])
+        programs = Programs(setup.program, self._find, compiled.built.facts, constants_of(launches, setup.program.kernel))
         triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
         def facts(parent: int) -> Facts:
-            return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, frozenset(setup.options.allowed))
+            allowed = frozenset(setup.options.allowed)
+            return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, allowed, programs.constants(parent))
 
         builder = Builder(lab, setup.author, programs, cases=about, profiler=compiled.profiler, facts=facts)
         builder.know(compiled.identity)
         preparer = Preparer(builder, lambda: setup.budget.left)
-        launches = tuple(compiled.built.specialised["launches"])
         return Session(setup.options, journal, judge, setup.policy, preparer, cases=cases, launches=launches), compiled
 
     def measure(self, session: Session, compiled: Compiled) -> Baseline:

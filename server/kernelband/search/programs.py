@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import define, field
 
 from kernelband.errors import SourceError
-from kernelband.search.trial import Trial
+from kernelband.search.trial import Constants, Trial
 from kernelband.source import form
 from kernelband.source.model import Patch, Program
 from kernelband_worker.wire import CompileFacts
@@ -18,12 +18,13 @@ Finder = Callable[[dict[str, str]], Program]
 @define
 class Programs:
     """``find`` reads a program from the texts of its files; those of variants are read when first asked for. ``original``: compile facts of
-    ``base``, by launch key. ``trials``: what was executed, by number.
+    ``base``, by launch key, and ``given`` its constexprs. ``trials``: what was executed, by number.
     """
 
     base: Program
     find: Finder
     original: dict[str, CompileFacts]
+    given: Constants = ()
     trials: dict[int, Trial] = field(factory=dict[int, Trial])
     _read: dict[int, Program] = field(factory=dict[int, Program])
 
@@ -54,3 +55,7 @@ class Programs:
     def facts(self, variant: int) -> dict[str, CompileFacts]:
         """Compile facts by launch key; empty when unknown."""
         return self.trials[variant].facts if variant else self.original
+
+    def constants(self, variant: int) -> Constants:
+        """Constexprs that its kernel is launched with; empty when unknown."""
+        return self.trials[variant].constants if variant else self.given

@@ -19,11 +19,14 @@ from kernelband.propose import is_model
 from kernelband.search._base import Member, Pull
 from kernelband.search._lab import Built
 from kernelband.source import patch_from_json, patch_to_json
+from kernelband.source.model import Kernel
 from kernelband.strategies import Proposal
 from kernelband_worker.wire import CompileFacts, LaunchSpec, VariantFiles
 
 #: Facts that became better, and facts that became worse; the largest first.
 Moved = tuple[tuple[str, ...], tuple[str, ...]]
+#: Constexprs of a kernel's launches, each set of them once.
+Constants = tuple[dict[str, Any], ...]
 
 
 @define(eq=False)
@@ -44,6 +47,7 @@ class Trial:
 
     built: Built | None = field(default=None, repr=False)
     facts: dict[str, CompileFacts] = field(factory=dict[str, CompileFacts], repr=False)  # what compiling said, by LaunchSpec key
+    constants: Constants = ()  # that its kernel is launched with
     identity: str = ""  # a name for its program (``judge.identity``)
     forecast: Forecast | None = None
     problem: str = ""  # the compiler's sentence when it did not compile
@@ -242,3 +246,9 @@ def _ratios(result: Mapping[str, Any], objective: str) -> dict[str, Ratio]:
     """Of a result as its row has it: the ratio in the objective by timing case, but for those whose spread is unknown."""
     found = {c["case"]: c[objective] for c in result["cases"]}
     return {case: Ratio(**r) for case, r in found.items() if None not in r.values() and r["low"] > 0}
+
+
+def constants_of(launches: Iterable[LaunchSpec], kernel: Kernel) -> Constants:
+    """Those of the launches that start ``kernel``."""
+    own = [x["constants"] for x in launches if (x["kernel"]["path"], x["kernel"]["qualname"]) == (kernel.place.path, kernel.place.qualname)]
+    return tuple(given for i, given in enumerate(own) if given not in own[:i])

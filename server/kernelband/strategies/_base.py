@@ -35,7 +35,8 @@ class Card:
 class Facts:
     """What preconditions may read. Everything is of the program at hand (the parent), not of the original.
 
-    ``compiled`` holds the facts of the program's own launches on ``device``, by LaunchSpec key; it may be empty when nothing is known yet.
+    ``compiled`` holds the facts of the program's own launches on ``device``, ``constants`` the constexprs that they give the kernel, each
+    set of them once. They may be empty when nothing is known yet.
     """
 
     device: Device
@@ -43,6 +44,7 @@ class Facts:
     compiled: tuple[CompileFacts, ...] = ()
     triton: tuple[int, int] = (3, 6)
     allowed: frozenset[Numerics] = frozenset({"exact", "reassociates"})
+    constants: tuple[dict[str, Any], ...] = ()
 
 
 @frozen
