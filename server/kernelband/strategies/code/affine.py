@@ -152,9 +152,15 @@ def _launched(view: View) -> list[LaunchFacts]:
 
 def numbers(view: View) -> Iterator[Numbers]:
     """The kernel in each launch of the cases."""
+    for known in known_in(view):
+        yield Numbers(view.kernel, known)
+
+
+def known_in(view: View) -> Iterator[dict[str, int]]:
+    """The parameters that are numbers, in each launch of the cases."""
     for launched in view.target_launches:
         for launch in view.launches:
-            yield Numbers(view.kernel, passed(launch, launched, set(view.kernel.parameters) - set(launched["tensors"])))
+            yield passed(launch, launched, set(view.kernel.parameters) - set(launched["tensors"]))
 
 
 def counts(view: View, loop: Loop) -> list[int]:

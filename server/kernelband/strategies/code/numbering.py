@@ -17,7 +17,7 @@ from kernelband.strategies.code.kernel import KernelView, paired, target_names
 #: What numbers of programs are computed with.
 ARITHMETIC = frozenset({"num_programs", "cdiv", "minimum", "maximum", "where", "cast", "swizzle2d", "min", "max"})
 PLAIN = ast.BinOp | ast.UnaryOp | ast.Name | ast.Constant | ast.Attribute | ast.IfExp | ast.Compare
-SAYING_NOTHING = frozenset({"assume", "multiple_of", "device_assert", "device_print"})
+SAYING_NOTHING = frozenset({"assume", "multiple_of", "static_assert", "device_assert", "static_print", "device_print"})
 
 
 def numbered(kernel: KernelView, block: str, axes: Set[str]) -> bool:

@@ -19,6 +19,7 @@ from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, KernelView, Loop, bound_names, paired, target_names
+from kernelband.strategies.code.lanes import laned
 from kernelband.strategies.code.numbering import numbered, other_side
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import View
@@ -29,6 +30,8 @@ TOTALS = {"sum": "add", "dot": "add", "dot_scaled": "add", "max": "maximum", "mi
 ATOMIC_TOTALS = {"atomic_add": ("sum", "dot", "dot_scaled"), "atomic_max": ("max",), "atomic_min": ("min",)}
 #: Where the language's products take their right operand and their accumulator.
 PRODUCTS = {"dot": (1, 2), "dot_scaled": (3, 6)}
+#: What gives an element the value of another one in its block.
+MOVING = frozenset({"flip", "gather"})
 Step = ast.Assign | ast.AugAssign
 DEEP = 6  # names behind names
 
@@ -47,6 +50,8 @@ def resizable(view: View, block: str, *, parts: bool = False) -> bool:
     if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):
         return False
     walks = dealt.walks()
+    if (gridded or walks) and laned(view, block, dealt.axes):
+        return False
     return all(dealt.to_iterations(x) and own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
 
 
@@ -68,7 +73,7 @@ class Dealt:
         method = self.kernel.tl(node) is None
         name = self.kernel.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
         token = f"#{self.block}"
-        if name not in REDUCTIONS or token not in self.kernel.tokens(node):
+        if name not in REDUCTIONS | MOVING or token not in self.kernel.tokens(node):
             return None
         if name in PRODUCTS:
             operands = [node.args[0], *node.args[PRODUCTS[name][0] : PRODUCTS[name][0] + 1]] if node.args else []
@@ -116,10 +121,15 @@ class Dealt:
 
     # ------------------------------------------------------------ programs
 
+    @property
+    def axes(self) -> set[str]:
+        """Those of the grid along which it is dealt out."""
+        return {t for n in self.kernel.nodes if _scaled(n, self.block) for t in self.kernel.tokens(n) if t.startswith("@")}
+
     def to_programs(self) -> bool:
         """Programs along the block's axis of the grid store their own elements, and nothing that they have made of all of these."""
         kernel = self.kernel
-        axes = {t for n in kernel.nodes if _scaled(n, self.block) for t in kernel.tokens(n) if t.startswith("@")}
+        axes = self.axes
         if not axes or numbered(kernel, self.block, axes) or self._grouped():
             return False
         tainted = self.made(kernel.nodes)

@@ -6,6 +6,12 @@ from tests.e2e.strategies.soundness.pieces import WAYS, Draft, Pick, Sample, fin
 
 LINES = (((96,), (200,)), ((128,), (256,), (64,)), ((40,), (24,)), ((131,), (257,)), ((192,),))
 LINE_STRESS = ((1,), (2,), (31,), (97,), (127,), (129,), (401,), (0,))
+#: What is multiplied with an element. The first two say where it lies, whatever the size of its block.
+TOLD = (
+    *("(1 + offs)", "tl.where(offs < 3, 2.0, 1.0)", "(1 + tl.arange(0, BLOCK))", "(1 + pid * BLOCK)", "BLOCK", "tl.num_programs(0)"),
+    *("tl.where(tl.arange(0, BLOCK) < 3, 2.0, 1.0)", "tl.where(offs >= BLOCK, 2.0, 1.0)", "tl.load(x_ptr + pid * BLOCK)"),
+    *("tl.where(tl.arange(0, BLOCK) == n - 1 - pid * BLOCK, 2.0, 1.0)", "(1 + offs // BLOCK)"),
+)
 
 
 def line(pick: Pick) -> Sample:
@@ -54,6 +60,8 @@ def line(pick: Pick) -> Sample:
         draft.tensor("g_ptr", "g", "fill(n)")
         draft.blocks["GROUP"] = 8
         draft.body.append("r = r * tl.load(g_ptr + offs // GROUP, mask=mask, other=0.0)")
+    if pick.yes(0.15):  # says where an element lies in its block
+        draft.body.append(pick.of(*(f"r = r * {told}" for told in TOLD)))
     if pick.yes(0.3):
         draft.tensor("b_ptr", "b", f"None if n % 3 == 0 else {made}")
         draft.body += ["if b_ptr is not None:", "    r = r + tl.load(b_ptr + offs, mask=mask)"]

@@ -1,0 +1,109 @@
+"""Blocks whose lanes, beginnings, size or number say more than where an element lies: with another size they would say something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelband.strategies.code import View
+from kernelband.strategies.code.lanes import laned
+from tests.unit.strategies.samples import facts, launch, made_by, program_of
+from tests.unit.strategies.test_unsound_blocks import KEPT, PARTS, STORED, WALK, resized
+
+NEXT = "tl.load(x_ptr + {0}, mask={0} < n, other=0.0)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "same"),
+    [
+        ("x = x * 2", True),
+        ("x = x * tl.load(y_ptr + tl.arange(0, BLOCK))", False),  # a weight for each lane
+        ("lanes = tl.arange(0, BLOCK)\n    x = x * tl.load(y_ptr + lanes)", False),
+        ("x = x * tl.arange(0, BLOCK)", False),
+        ("x = x * offs", True),
+        ("x = x * BLOCK", False),
+        ("size = BLOCK\n    x = x * size", False),
+        ("x = x + tl.full((BLOCK,), BLOCK, tl.float32)", False),
+        ("x = x + tl.zeros((BLOCK,), tl.float32)", True),
+        ("x = x + tl.full((BLOCK,), n, tl.float32)", True),
+        ("x = x + tl.num_programs(0)", False),
+        ("x = x + tl.num_programs(1)", True),
+        ("x = tl.flip(x, 0)", False),
+        ("x = tl.reshape(tl.flip(tl.reshape(x, (2, BLOCK // 2)), 0), (BLOCK,))", False),
+        ("x = tl.load(x_ptr + pid * BLOCK + (BLOCK - 1 - tl.arange(0, BLOCK)), mask=offs < n)", False),
+        ("x = tl.where(tl.arange(0, BLOCK) < 3, 0.0, x)", False),
+        ("x = tl.where(tl.arange(0, BLOCK) == BLOCK - 1, 0.0, x)", False),
+        ("x = tl.where(offs < 3, 0.0, x)", True),
+        ("half = pid * 2\n    x = x * tl.load(y_ptr + half)", False),
+        (f"half = pid * 2\n    x = x - {NEXT.format('half * BLOCK + tl.arange(0, BLOCK)')}", False),
+        (f"x = x - {NEXT.format('offs + BLOCK')}", False),
+        (f"x = x - {NEXT.format('offs + 1')}", True),
+        ("x = x * tl.load(y_ptr + pid * BLOCK)", False),  # a scale for each block
+        ("start = pid * BLOCK\n    x = x * tl.load(y_ptr + start)", False),
+        ("start = pid * BLOCK\n    x = x * start", False),
+        ("start = pid * BLOCK\n    x, z = x * start, x", False),
+        ("if pid * BLOCK < 4096:\n        x = x * 2", False),
+        ("lanes = tl.arange(0, BLOCK)\n    x = x + tl.load(y_ptr + pid * BLOCK + lanes, mask=pid * BLOCK + lanes < n)", True),
+        ("lanes = tl.arange(0, BLOCK)\n    x = x + tl.load(y_ptr + pid * BLOCK + lanes, mask=lanes < n - pid * BLOCK)", True),
+        ("x = x * tl.rand(7, tl.arange(0, BLOCK))", False),
+        ("x = x * tl.rand(7, offs)", True),
+        ("x = x * tl.load(y_ptr + offs % BLOCK)", False),
+        ("x = x * tl.load(y_ptr + (offs - pid * BLOCK))", False),
+        ("x = x * tl.load(y_ptr + offs // 4, mask=offs < n)", True),
+    ],
+)
+def test_a_block_that_is_dealt_out_to_programs(lines: str, same: bool, tmp_path: Path) -> None:
+    text = PARTS.replace("STORE", f"{lines}\n    tl.store(y_ptr + offs, x, mask=offs < n)")
+    program = program_of(text, tmp_path)
+    tensors = dict.fromkeys(("x_ptr", "y_ptr"), ([1 << 20], "float32"))
+    given = facts(launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20}, tensors))
+    assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, given)) == same
+
+
+@pytest.mark.parametrize(
+    ("steps", "after", "same"),
+    [
+        ([STORED.format("x * cols")], "pass", True),
+        ([STORED.format("x * tl.arange(0, BLOCK)")], "pass", False),
+        ([STORED.format("x * off")], "pass", False),
+        ([STORED.format("x * BLOCK")], "pass", False),
+        ([STORED.format("x * tl.load(x_ptr + off)")], "pass", False),
+        ([STORED.format("x * tl.load(x_ptr + tl.arange(0, BLOCK))")], "pass", False),
+        ([STORED.format("tl.flip(x, 0)")], "pass", False),
+        ([STORED.format("tl.where(off > 512, 0.0, x)")], "pass", False),
+        ([STORED.format("tl.where(cols > 512, 0.0, x)")], "pass", True),
+        (["if off > 512:\n            x = x * 2", STORED.format("x")], "pass", False),
+        ([f"z = {NEXT.format('row * n + cols + BLOCK')}", STORED.format("x + z")], "pass", False),
+        ([f"z = {NEXT.format('row * n + cols + 1')}", STORED.format("x + z")], "pass", True),
+        (["t += tl.sum(x * cols, axis=0)"], KEPT, True),
+        (["t += tl.sum(x * tl.arange(0, BLOCK), axis=0)"], KEPT, False),
+        (["t += tl.sum(x, axis=0) * off"], KEPT, False),
+    ],
+)
+def test_a_block_that_a_loop_steps_by(steps: list[str], after: str, same: bool, tmp_path: Path) -> None:
+    assert resized(WALK.replace("STEP", "\n        ".join(steps)).replace("AFTER", after), tmp_path) == same
+
+
+def test_a_place_in_a_grid_that_is_numbered_in_groups(tmp_path: Path) -> None:
+    """What a name that is bound twice makes of the program's number is one number, too."""
+    numbered = "which = tl.program_id(0)\n    per = 8\n    per = min(per, n)\n    pid = which // per * per + which % per\n"
+    text = PARTS.replace("pid = tl.program_id(0)\n", numbered).replace("STORE", "tl.store(y_ptr + offs, x, mask=offs < n)")
+    program = program_of(text, tmp_path)
+    tensors = dict.fromkeys(("x_ptr", "y_ptr"), ([1 << 20], "float32"))
+    given = facts(launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20}, tensors))
+    view = View.read(program, given)
+    assert view is not None
+    assert not laned(view, "BLOCK", {"@0"})
+    other = View.read(program_of(text.replace("x, mask=offs", "x * BLOCK, mask=offs"), tmp_path), given)
+    assert other is not None
+    assert laned(other, "BLOCK", {"@0"})
+
+
+def test_a_tail_that_a_helper_says_the_beginning_of(tmp_path: Path) -> None:
+    """Where whole blocks end follows from their size."""
+    helper = "@triton.jit\ndef last(n, size: tl.constexpr):\n    return (n - 1) // size * size\n\n\n"
+    loop = "for off in range(0, n, BLOCK):"
+    tail = WALK.replace("@triton.jit", f"{helper}@triton.jit", 1).replace(loop, f"whole = last(n, BLOCK)\n    {loop}")
+    more = "z = tl.load(x_ptr + row * n + whole + tl.arange(0, BLOCK), mask=whole + tl.arange(0, BLOCK) < n, other=0.0)"
+    assert resized(tail.replace("STEP", STORED.format("x")).replace("AFTER", more), tmp_path)
