@@ -253,10 +253,16 @@ class Screen(Window):
         """
         bulbs = self.page.locator(f"{within} .lightBulbWidget")
         self.eventually(lambda: [box for bulb in bulbs.all() if (box := bulb.bounding_box()) and abs(box["y"] - y) < 40])
-        self.press("Control+.")
         rows = self.page.locator(".action-widget .monaco-list-row.action")
-        rows.first.wait_for()
-        return [text.strip() for text in rows.all_inner_texts()]
+
+        def opened() -> list[str]:
+            self.press("Control+.")  # again, as a person does where an answer that came late has closed the list
+            end = time.monotonic() + 10
+            while not rows.first.is_visible() and time.monotonic() < end:
+                self.page.wait_for_timeout(50)
+            return [text.strip() for text in rows.all_inner_texts()]
+
+        return self.eventually(opened)
 
     def act(self, title: str | re.Pattern[str]) -> None:
         """Choose from the open list, by keys."""
