@@ -57,6 +57,12 @@ def said(text: str, tmp_path: Path) -> tuple[str, ...]:
             "BLOCK=block, m=m, c=c",
             "block, which is set more than once",
         ),
+        (
+            "block = 32\n        block *= 2\n        m = block",
+            "(triton.cdiv(n, block),)",
+            "BLOCK=block, m=m",
+            "block, which is set more than once",
+        ),
         ("for block in cfg: m = block", "(triton.cdiv(n, block),)", "BLOCK=block, m=m", "block, which a loop sets"),
     ],
 )
@@ -76,7 +82,6 @@ def test_a_block_that_can_not_be_moved_is_named(before: str, grid: str, passed: 
         ("block, warps = self.sizes()", "(triton.cdiv(n, block),)", "BLOCK=block"),
         ("block = 64 if n > 9 else 32", "(triton.cdiv(n, block),)", "BLOCK=block"),
         ("block = 32\n        block *= 2", "(triton.cdiv(n, block),)", "BLOCK=block"),
-        ("block = 32\n        block *= 2\n        m = block", "(triton.cdiv(n, block),)", "BLOCK=block, m=m"),
         ("pass", "(7,)", "BLOCK=self.block"),  # neither the grid nor a loop goes on where the block ends: it is no choice
     ],
 )

@@ -20,14 +20,23 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     words = {f"{launch.meta}['{block}']", ast.unparse(passed) if passed is not None else ""}
     quotients = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None]
     pairs = [p for p in quotients if ast.unparse(p[1]) in words or _as_wide(view, launch, block, _product(p[1]), words)]
-    lengths = {spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments}
-    lengths |= {f"{launch.meta}['{name}']" for name in ends}
+    sizes = ends | _factors_of_ends(view, block)
+    lengths = {spelled(launch, launch.arguments[name]) for name in sizes if name in launch.arguments}
+    lengths |= {f"{launch.meta}['{name}']" for name in sizes}
     token, nodes = f"#{block}", view.kernel.nodes
     wraps = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) and token in view.kernel.tokens(n.left) for n in nodes)
     if wraps and not any(isinstance(n, ast.Compare) and token in view.kernel.tokens(n.left) for n in nodes):
         every = sorted(spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments)
         return any(launch.unchanged(n) and _factors(launch, n) == every for n, _ in pairs)  # indices that go round: one for each place
     return bool(pairs) and any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs)
+
+
+def _factors_of_ends(view: View, block: str) -> set[str]:
+    """Constexprs that are factors of what the indices over the block end at: ``offs < rows * COLS``."""
+    kernel = view.kernel
+    compared = [n for n in kernel.nodes if isinstance(n, ast.Compare) and f"#{block}" in kernel.tokens(n.left)]
+    products = [n for c in compared for e in c.comparators for n in ast.walk(e) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
+    return {f for n in products for f in _product(n)} & (kernel.constexprs - {*kernel.aranges()})
 
 
 def _as_wide(view: View, launch: LaunchView, block: str, product: list[str], words: set[str]) -> bool:

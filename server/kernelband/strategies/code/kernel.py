@@ -251,19 +251,6 @@ class KernelView:
             found.append(Access(call, store, call.args[0], mask, other, self.tokens(call.args[0]), loops))
         return found
 
-    def unguarded(self, block: str) -> bool:
-        """Some access runs over ``block`` elements with neither a mask nor a ``%`` for them: only a divisor may replace it."""
-        token = f"#{block}"
-        for access in self.accesses():
-            masked = access.mask is not None and token in self.tokens(access.mask)
-            if (
-                token in self.tokens(access.pointer, wrap=False)
-                and not masked
-                and not any(_in_whole_blocks(x, block) for x in access.loops)
-            ):
-                return True
-        return bool(self.calls({"make_block_ptr"}))  # a descriptor knows its shape and never reaches past it
-
     def extents(self, block: str) -> frozenset[str]:
         """Run-time parameters that the indices over ``block`` end at: a mask, a ``%``, ``cdiv(N, BLOCK)``, a loop in steps of it."""
         token, ends = f"#{block}", list[ast.expr]()
@@ -324,15 +311,6 @@ class KernelView:
         """Constexprs that an ``arange`` runs over, in order of first use: the tile's sides."""
         sides = [ast.unparse(c.args[1]) for c in self.calls({"arange"}) if len(c.args) == 2]
         return [x for x in dict.fromkeys(sides) if x in self.constexprs]
-
-
-def _in_whole_blocks(loop: ast.For, block: str) -> bool:
-    """``range(0, n // BLOCK * BLOCK, BLOCK)`` or ``range(0, n // BLOCK)``: it ends with the last block that is full."""
-    if not isinstance(loop.iter, ast.Call) or len(loop.iter.args) < 2:
-        return False
-    stop = loop.iter.args[1]
-    whole = stop.left if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Mult) and ast.unparse(stop.right) == block else stop
-    return isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.FloorDiv) and ast.unparse(whole.right) == block
 
 
 def block_shape(call: ast.Call) -> ast.expr | None:

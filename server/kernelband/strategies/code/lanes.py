@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from kernelband.strategies.code.affine import Numbers, Sum, known_in
 from kernelband.strategies.code.blocks import reads
-from kernelband.strategies.code.kernel import KernelView
+from kernelband.strategies.code.kernel import KernelView, bound_names
 from kernelband.strategies.code.numbering import SAYING_NOTHING
 from kernelband.strategies.code.view import View
 
@@ -26,15 +26,15 @@ LOOPS = frozenset({"range", "static_range"})
 _END = "? end "
 
 
-def laned(view: View, block: str, axes: Set[str]) -> bool:
+def laned(view: View, block: str, axes: Set[str], *, walked: bool = False) -> bool:
     """Whether lanes, beginnings, the size or the number of blocks are read as anything but places of elements. What can't be read in
-    numbers isn't looked at. ``axes``: of the grid (``@0``), along which the block is dealt out.
+    numbers isn't looked at. ``axes``: of the grid (``@0``), along which the block is dealt out. ``walked``: loops step by it.
     """
     kernel, pointers = view.kernel, frozenset(t for x in view.target_launches for t in x["tensors"])
     launches = [
         (_Numbers(kernel, known), _Numbers(kernel, {**known, block: 2 * known[block]})) for known in known_in(view) if block in known
     ]
-    return any(_Twice(kernel, here, there, block, axes, pointers).told() for here, there in launches)
+    return any(_Twice(kernel, here, there, block, axes, pointers, walked).told() for here, there in launches)
 
 
 @frozen(eq=False)
@@ -67,18 +67,19 @@ class _Twice:
     block: str
     axes: Set[str]
     pointers: frozenset[str]  # parameters that get tensors
+    walked: bool
+    _places: set[frozenset[str]] = field(factory=set[frozenset[str]])  # what numbers of blocks are called in sums
 
     def told(self) -> bool:
         single = self.kernel.calls({"load", "full"})  # of one element, they are numbers themselves
-        return any(self._statement(n) for n in self.kernel.nodes if isinstance(n, ast.stmt)) or any(
-            self._told(a, call) for call in single for a in self._looked_at(call)
-        )
+        more = any(self._statement(n) for n in self.kernel.nodes if isinstance(n, ast.stmt))
+        return more or any(self._told(a, call) for call in single for a in self._looked_at(call)) or len(self._places) > 1
 
     def _statement(self, node: ast.stmt) -> bool:
         match node:
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
-                return any(self._read(v, node) is None and self._told(v, node) for v in parts)  # else it is looked at where it is used
+                return any(self._told(v, node) for v in parts if self._read(v, node) is None or self._branches(node, v))
             case ast.AugAssign(target=ast.Name(id=name), value=value):
                 moves_on = name in self._pointing or not self.kernel.depends.get(name, frozenset()) & self.pointers
                 return not moves_on and self._told(value, node)
@@ -86,6 +87,12 @@ class _Twice:
                 return self._told(value, node)
             case _:
                 return False
+
+    def _branches(self, node: ast.Assign | ast.AnnAssign, value: ast.expr) -> bool:
+        """Whether a vector of places gets a name that others get, too: where it is used nobody knows which. All else is looked at there."""
+        read = None if self.walked else self._read(value, node)
+        several = any(len(self.kernel.bindings(name)) > 1 for name in bound_names(node))
+        return several and read is not None and any(v and k.startswith("#") and self._follows(k) for k, v in read[0].items())
 
     @cached_property
     def _pointing(self) -> frozenset[str]:
@@ -155,12 +162,19 @@ class _Twice:
         one, other = ({k: v for k, v in found.items() if v} for found in (one, other))
         for lane in [k for k in one if k.startswith("#") and self._follows(k)]:
             steps = [found.pop(lane, 0) * (x.ends[lane] + 1) for x, found in ((self.here, one), (self.there, other))]
-            if not all(_counted(turns, found, by) for turns, found, by in zip(self._turns, (one, other), steps, strict=True)):
+            fits = [_counting(turns, found, by) for turns, found, by in zip(self._turns, (one, other), steps, strict=True)]
+            if not all(fits):
                 return False
+            counted = next((k for k in fits[0] if k in fits[1]), fits[0][0])  # quotients may have other names with another size
+            place = {counted}
+            del one[counted], other[counted if counted in fits[1] else fits[1][0]]
             for key in one.keys() & other.keys() - {""}:  # a number that is made of several, ``(group * 8 + i) * BLOCK``
                 times = one[key] // (steps[0] or 1)
                 if times > 0 and (one[key], other[key]) == (times * steps[0], times * steps[1]):
                     del one[key], other[key]
+                    place.add(key)
+            if not counted.startswith((_END, "@", "~", "#")):
+                self._places.add(frozenset(place))  # of a number that can't be read there is one: another one is another block's
         same = all(one.get(k, 0) == other.get(k, 0) for k in {"", *(one.keys() & other.keys())})
         here, there = self._turns
         begins = any(here[k] != there[k] for k in one.keys() & here.keys())
@@ -186,13 +200,10 @@ class _Twice:
         return self.here.ends.get(lane) != self.there.ends.get(lane)
 
 
-def _counted(turns: Mapping[str, int], found: Sum, by: int) -> bool:
-    """Whether something counts in steps of ``by``, the block's lanes; it is taken out of the sum. ``turns``: the loops' steps."""
-    key = next((k for k, v in found.items() if k and k[0] != "*" and v * max(turns.get(k, 1), 1) == by), None)
-    key = key or next((k for k, v in found.items() if k.startswith(_END) and by % v == 0), None)
-    if key is not None:
-        del found[key]
-    return key is not None
+def _counting(turns: Mapping[str, int], found: Sum, by: int) -> list[str]:
+    """What may count in steps of ``by``, the block's lanes. ``turns``: the loops' steps."""
+    keys = [k for k, v in found.items() if k and k[0] != "*" and v * max(turns.get(k, 1), 1) == by]
+    return keys + [k for k, v in found.items() if k.startswith(_END) and by % v == 0]
 
 
 def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:

@@ -54,6 +54,7 @@ class _Numbers:
             counted = self.counts(node.right)
             if counted is not None and self.is_whole(node.left):
                 return counted != isinstance(node.op, ast.FloorDiv)
+            return self.is_one(node.left) or self.is_one(node.right)  # a digit of what is left of it
         return True
 
     def is_read(self, node: ast.AST) -> bool:

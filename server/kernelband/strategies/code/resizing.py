@@ -50,7 +50,7 @@ def resizable(view: View, block: str, *, parts: bool = False) -> bool:
     if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):
         return False
     walks = dealt.walks()
-    if (gridded or walks) and laned(view, block, dealt.axes):
+    if (gridded or walks) and laned(view, block, dealt.axes, walked=bool(walks)):
         return False
     return all(dealt.to_iterations(x) and own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
 

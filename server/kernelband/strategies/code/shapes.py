@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,8 @@ SCALARS = frozenset({"program_id", "num_programs", "cdiv"})
 
 
 class Shapes(dict[str, Shape]):
-    """Shapes by name, of names that have one throughout. A name that the kernel's top level binds anew may have another from there on:
-    ``at`` knows which.
+    """Shapes by name, of names that have one throughout. A name that the kernel's top level binds anew may have another from there on, and
+    so may one of each iteration's own: ``at`` knows which.
     """
 
     def __init__(self, cuts: dict[str, list[int]]) -> None:
@@ -39,7 +39,7 @@ class Shapes(dict[str, Shape]):
         return self._versions.get((name, self.version(name, line)))
 
     def version(self, name: str, line: int) -> int:
-        """How often the top level has bound the name above that line."""
+        """How often the name has been bound above that line."""
         return bisect_left(self._cuts.get(name, []), line)
 
     def bind(self, name: str, line: int, shape: Shape) -> bool:
@@ -63,12 +63,7 @@ class Shapes(dict[str, Shape]):
 
 def shapes(kernel: KernelView) -> Shapes:
     """Shapes of the kernel's names."""
-    cuts: dict[str, list[int]] = {}
-    for statement in kernel.node.body:
-        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            for name in dict.fromkeys(bound_names(statement)):
-                cuts.setdefault(name, []).append(statement.end_lineno or statement.lineno)
-    known = Shapes(cuts)
+    known = Shapes({**_cuts(kernel.node.body), **_cuts_of_iterations(kernel)})
     for parameter in kernel.parameters:
         known.bind(parameter, 0, ())
     statements = sorted(
@@ -83,6 +78,29 @@ def shapes(kernel: KernelView) -> Shapes:
                 changed |= value is not None and known.bind(name, end, value)
     known.settle()
     return known
+
+
+def _cuts(body: Sequence[ast.stmt]) -> dict[str, list[int]]:
+    """By name, the lines at whose end statements of a block bind it."""
+    cuts: dict[str, list[int]] = {}
+    for statement in body:
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            for name in dict.fromkeys(bound_names(statement)):
+                cuts.setdefault(name, []).append(statement.end_lineno or statement.lineno)
+    return cuts
+
+
+def _cuts_of_iterations(kernel: KernelView) -> dict[str, list[int]]:
+    """Of names that live in one iteration: the loop's own block binds them and nothing else does, before anything reads them."""
+    found: dict[str, list[int]] = {}
+    for loop in (n for n in kernel.nodes if isinstance(n, ast.For | ast.While)):
+        for name, lines in _cuts(loop.body).items():
+            first = min(kernel.bindings(name), key=lambda n: n.lineno)
+            reads = (n for n in kernel.nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+            own = {*kernel.bindings(name)} <= {*loop.body} and isinstance(first, ast.Assign)
+            if own and name not in kernel.parameters and all(n.lineno > (first.end_lineno or first.lineno) for n in reads):
+                found[name] = lines
+    return found
 
 
 def _made(kernel: KernelView, node: ast.stmt, known: Shapes) -> Iterator[tuple[str, Shape | None]]:

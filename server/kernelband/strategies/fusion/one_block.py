@@ -18,6 +18,7 @@ from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.constants import constant
 from kernelband.strategies.code import At, LaunchView, Loop, View
+from kernelband.strategies.code.guards import unguarded
 from kernelband.strategies.code.heuristic import computed_with, heuristic
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.knob import Edits
@@ -60,7 +61,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     rows = view.numbers(size)
     longest = max(rows, default=0)
     limit = ROW_BYTES // max(view.itemsize, 1) // view.beside({block})
-    if not 0 < longest <= limit or view.kernel.unguarded(block) or not resizable(view, block) or any(_wasteful(n) for n in rows):
+    if not 0 < longest <= limit or unguarded(view.kernel, block) or not resizable(view, block) or any(_wasteful(n) for n in rows):
         return
     limit = min(limit, max(ANY_FILL, _power(longest)))
     folded = _folded(view, loops, size, block)

@@ -9,6 +9,7 @@ from math import ceil, prod
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import apart
+from kernelband.strategies.code.guards import unguarded
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.resizing import resizable
@@ -55,7 +56,7 @@ def options_of(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
 def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> Iterator[Tile]:
     dot = bool(view.kernel.calls({"dot", "dot_scaled"}))
     fewer = {n for n in present if resizable(view, n, parts=True)}
-    free = {n for n in fewer if not view.kernel.unguarded(n) and resizable(view, n)}
+    free = {n for n in fewer if not unguarded(view.kernel, n) and resizable(view, n)}
     if not present:
         found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
     elif dot:

@@ -11,6 +11,7 @@ from attrs import frozen
 from kernelband.source.model import Edit, Program
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
+from kernelband.strategies.code.guards import unguarded
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling.candidates import covered
@@ -64,7 +65,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             continue
         larger = [size * n for n in TIMES if not gridded or programs // n >= WAVES * view.facts.device.multiprocessors]
         smaller = [size // n for n in TIMES if size % n == 0 and (not dot or size // n >= SMALLEST_PRODUCT)]
-        if view.kernel.unguarded(block) or not resizable(view, block):
+        if unguarded(view.kernel, block) or not resizable(view, block):
             larger = []  # only a divisor may replace it
         fitting = [n for n in (*larger, *smaller) if n * beside <= LARGEST]
         for new in sorted(fitting, key=lambda n: (abs(log2(n * beside / BEST)), n)):

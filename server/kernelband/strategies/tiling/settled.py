@@ -12,14 +12,17 @@ from collections.abc import Iterator
 
 from kernelband.strategies.code import Knob, LaunchView, View
 from kernelband.strategies.code.blocks import suites
+from kernelband.strategies.code.guards import unguarded
+from kernelband.strategies.code.kernel import paired
 from kernelband.strategies.code.literals import assigned, integer
+from kernelband.strategies.code.spreading import spreads
 
 
 def block_knob(view: View, launch: LaunchView, name: str) -> Knob | None:
     """The number of a block as it is written, or a place for one where it is the same in all cases."""
     if name in view.kernel.model.heuristics:
         return None
-    knob = launch.knob(name) or settled(view, launch, name)
+    knob = (None if spreads(launch, name) else launch.knob(name)) or settled(view, launch, name)
     return None if knob is not None and knob.in_grid and launch.lends_grid else knob
 
 
@@ -30,14 +33,14 @@ def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
         return None
     if value is None:
         return _default(view, launch, name, numbers[0])
-    if isinstance(value, ast.Name) and len(launch.bindings(value.id)) > 1 and view.kernel.unguarded(name):
+    if isinstance(value, ast.Name) and len(launch.bindings(value.id)) > 1 and unguarded(view.kernel, name):
         return None  # of one branch it may be a divisor, and of another not
-    made = _made(launch, value)
+    made, spread = _made(launch, value), spreads(launch, name)
     if made is not None and any(n is not made and isinstance(n, ast.expr) and same(n, made) for n in launch.grid_nodes()):
         return None  # ``block = self.block`` beside a grid of ``self.block``, which wouldn't follow
-    if made is not None and isinstance(value, ast.Name) and not launch.shared(value.id) and not launch.gives_away(value.id):
+    if made is not None and isinstance(value, ast.Name) and not spread and not launch.shared(value.id) and not launch.gives_away(value.id):
         return Knob(name, numbers[0], ((launch.module, made),), launch.grid_reads(name))
-    return _at_launch(launch, name, value, numbers[0]) or _below(launch, name, value, numbers[0])
+    return _at_launch(launch, name, value, numbers[0]) or (None if spread else _below(launch, name, value, numbers[0]))
 
 
 def same(one: ast.expr, other: ast.expr) -> bool:
@@ -46,10 +49,12 @@ def same(one: ast.expr, other: ast.expr) -> bool:
 
 
 def _made(launch: LaunchView, value: ast.expr) -> ast.expr | None:
-    """The code behind a variable of the host function that is bound once, by itself."""
+    """The code behind a variable of the host function that is bound once, by itself or among others, ``BK, BV = wide(K), min(V, 8)``."""
     bound = launch.bindings(value.id) if isinstance(value, ast.Name) and value.id not in launch.host_parameters else []
     first = bound[0] if len(bound) == 1 else None
-    return first.value if isinstance(first, ast.Assign) and len(first.targets) == 1 and isinstance(first.targets[0], ast.Name) else None
+    if not isinstance(value, ast.Name) or not isinstance(first, ast.Assign) or len(first.targets) != 1:
+        return None
+    return next((v for t, v in paired(first.targets[0], first.value) if isinstance(t, ast.Name) and t.id == value.id), None)
 
 
 def _at_launch(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob | None:
