@@ -22,7 +22,7 @@ def state_kernel(q, v, s, o, T, K: tl.constexpr, V: tl.constexpr, BK: tl.constex
     i_v, i_k, i_n = pid % NV, (pid // NV) % NK, pid // (NV * NK)
     p_q = q + i_n * T * K + i_k * BK + tl.arange(0, BK)
     p_v = v + i_n * T * V + i_v * BV + tl.arange(0, BV)
-    p_o = o + i_n * T * V + i_v * BV + tl.arange(0, BV)
+    p_o = o + (i_k + i_n) * T * V + i_v * BV + tl.arange(0, BV)
     if EACH:
         p_s = s + i_n * T * V + i_v * BV + tl.arange(0, BV)
     else:
@@ -71,6 +71,12 @@ def test_a_block_that_is_bound_among_others_becomes_a_number_there(tmp_path: Pat
     program = program_of(KERNEL, tmp_path)
     tile = wider(KERNEL, tmp_path)[0]
     assert f"+    BK, BV = triton.next_power_of_2(K), {tile.parameters['BV']}" in changed(program, tile)
+
+
+def test_no_block_is_longer_than_its_axis_needs(tmp_path: Path) -> None:
+    """Of 256 columns half would be idle where there are 128."""
+    assert {p.parameters["BV"] for p in wider(KERNEL, tmp_path)} <= {16, 32, 64, 128}
+    assert wider(KERNEL, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from math import ceil, prod
 
+from attrs import evolve
+
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import apart
@@ -73,11 +75,27 @@ def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> 
         programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))
     deepest = None if _loads_apart(view) else stages
-    for tile in found:
+    most = {n: max(present[n], 1 << (length - 1).bit_length()) for n in present if (length := _length(view, n) or 0) > 0}
+    made: list[Tile] = []
+    for wanted in found:
+        tile = evolve(
+            wanted, blocks={n: min(v, most.get(n, v)) for n, v in wanted.blocks.items()}
+        )  # half of a larger one would always be idle
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
         sound = all(v == present[n] or n in free or (n in fewer and present[n] % v == 0) for n, v in tile.blocks.items())
-        if not same and sound and (deepest is None or (tile.num_stages or 0) <= deepest):
+        if not same and tile not in made and sound and (deepest is None or (tile.num_stages or 0) <= deepest):
+            made.append(tile)
             yield tile
+
+
+def _length(view: View, block: str) -> int | None:
+    """The longest axis of the cases that indices over the block end at, where that is a parameter; None where it isn't known."""
+    kernel = view.kernel
+    compared = [n for n in kernel.nodes if isinstance(n, ast.Compare) and f"#{block}" in kernel.tokens(n.left)]
+    ends = {e.id if isinstance(e, ast.Name) else "" for n in compared for e in n.comparators}
+    found = [{**x["constants"], **x["scalars"]}.get(e) for x in view.target_launches for e in ends]
+    numbers = [n for n in found if type(n) is int]
+    return max(numbers) if numbers and len(numbers) == len(found) else None
 
 
 def _loads_apart(view: View) -> bool:
