@@ -10,9 +10,11 @@ one that the original's tuner chose there. With nothing new there is nothing to 
 screened with the original's choice, which can only hide a gain. In the final (``SessionParams.tuning``) all its configurations compete, as
 they will in the user's hands, again once: what was chosen is kept in the store of the run, and pinned in the other processes.
 
-Every other case never tunes: a variant runs there with its choice for the nearest timing case, the original with its recorded one. Where
-nothing is known the first configuration that fits is taken. Without a GPU nothing can be timed, nor while a variant is compiled: it is
-looked at with the last new configuration, or, where its list is the original's, with the recorded choice.
+Other cases are checked with the choice for the nearest timing case, of the original with the recorded one. Where they are timed, in the
+final, the user's tuner would choose anew; all of a list takes it up to a minute at each size. So each version times its choice against what
+the others chose, as far as its own list has that, once in a run: what loses at another size only because it was chosen for this one loses
+nothing. Where nothing is known the first configuration that fits is taken. Without a GPU nothing can be timed, nor while a variant is
+compiled: it is looked at with the last new configuration, or, where its list is the original's, with the recorded choice.
 """
 
 from __future__ import annotations

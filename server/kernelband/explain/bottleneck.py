@@ -8,7 +8,8 @@ from attrs import frozen
 
 from kernelband.hardware import Device
 from kernelband.hardware.arithmetic import instructions, special, special_names
-from kernelband.hardware.forecast import LATENCY_S, LOADS_IN_FLIGHT, MARGIN, estimate, waits_us
+from kernelband.hardware.forecast import MARGIN, estimate, waits_us
+from kernelband.hardware.occupancy import needed_in_flight
 from kernelband.hardware.roofline import Roofline, roofline, tensor_rate
 from kernelband.hardware.units import count, duration, operations, size
 from kernelband.hardware.work import Work
@@ -112,11 +113,16 @@ def _also(device: Device, work: Work) -> tuple[str, ...]:
     if work.sectors is not None and work.sectors >= LOCAL:
         out.append(f"Accesses touch {work.sectors:.2g} times the memory sectors that they need.")
     if work.bits is not None and not work.facts["tensor_core"]:
-        in_flight = held.warps * device.warp_size * work.bits / 8 * min(work.loads_in_flight, LOADS_IN_FLIGHT)
-        needed = device.dram_bytes_per_s * LATENCY_S / device.multiprocessors
+        in_flight, needed = work.in_flight(device), needed_in_flight(device)
         if in_flight < 0.7 * needed:
+            few = work.programs / device.multiprocessors
+            held_back = (
+                f"the grid has {few:.2g} programs of {work.facts['num_warps']} warps for each"
+                if few < held.programs
+                else f"occupancy is {100 * held.fraction:.0f} % (limited by {held.limiter})"
+            )
             out.append(
                 f"About {size(in_flight)} can be on their way to a multiprocessor at once and {size(needed)} would keep memory busy: "
-                f"occupancy is {100 * held.fraction:.0f} % (limited by {held.limiter}), accesses are {work.bits / 8:.3g} bytes wide."
+                f"{held_back}, accesses are {work.bits / 8:.3g} bytes wide."
             )
     return tuple(out)

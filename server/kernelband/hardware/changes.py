@@ -10,6 +10,7 @@ from attrs import frozen
 
 from kernelband.hardware.arithmetic import instructions, special, special_names
 from kernelband.hardware.device import Device
+from kernelband.hardware.occupancy import needed_in_flight
 from kernelband.hardware.units import count, operations, size
 from kernelband.hardware.work import Work
 
@@ -24,6 +25,7 @@ Kind = Literal[
     "serialized",
     "filled",
     "occupancy",
+    "in flight",
     "flops",
     "instructions",
     "special",
@@ -63,6 +65,7 @@ def changes(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tu
         _tensor_cores(before, after),
         _serialized(before, after),
         _share("filled", device, "of the multiprocessors' slots are filled", before, after),
+        _in_flight(device, before, after),
         _share("occupancy", device, "of the warp slots are used", before, after),
     ]
     clear = [c for c in found if c is not None and (c.gain >= CLEAR or c.gain <= 1 / CLEAR)]
@@ -126,6 +129,16 @@ def _width(before: Sequence[Work], after: Sequence[Work]) -> Change | None:
     return Change(
         "width", old, new, new / old, f"{word} accesses: a thread moves {old / 8:.3g} bytes at a time before, {new / 8:.3g} after"
     )
+
+
+def _in_flight(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Change | None:
+    """As far as it keeps memory busier."""
+    enough = needed_in_flight(device)
+    old, new = (_mean(side, lambda w: min(w.in_flight(device), enough)) for side in (before, after))
+    if not old or not new:
+        return None
+    word = "more" if new > old else "fewer"
+    return Change("in flight", old, new, new / old, f"{word} bytes on their way to a multiprocessor: {size(old)} before, {size(new)} after")
 
 
 def _spilled(side: Sequence[Work]) -> float:

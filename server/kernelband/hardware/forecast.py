@@ -17,13 +17,12 @@ The formula, per launch, in microseconds::
     filled      share of the slots that the grid fills (wave quantisation); for memory and cache only of a grid that leaves multiprocessors
                 idle: the last programs of a larger one have the whole bandwidth
 
-Bytes in flight on a multiprocessor are resident warps x lanes x width of a load x loads per thread (8 at most); needed are
-B_dram x latency / multiprocessors. Latency is taken as 0.8 us (loaded DRAM latency, microbenchmarks of Ampere and Hopper agree within
-0.6-1 us). Of a case in which one side's traffic isn't known, cache and compute are left out on both sides. Bank conflicts, L2 hits,
-integer work and instruction latency are not modelled: therefore the wide margin, and "unclear" unless a fact that belongs to the limiting
-term moved. A variant that is much better on some cases and no worse on the others is likely faster too. Where the original was timed, a
-case's ratio is raised to the square root of the share of its time that the formula explains: what it knows a tenth of, it can't promise
-much for.
+Bytes in flight on a multiprocessor (``Work.in_flight``) are those of the threads that the grid gives it, of the line that loads most, 64
+of a thread at most; needed are B_dram x latency / multiprocessors. Of a case in which one side's traffic isn't known, cache and compute are
+left out on both sides. Bank conflicts, L2 hits, integer work and instruction latency are not modelled: therefore the wide margin, and
+"unclear" unless a fact that belongs to the limiting term moved. A variant that is much better on some cases and no worse on the others is
+likely faster too. Where the original was timed, a case's ratio is raised to the square root of the share of its time that the formula
+explains: what it knows a tenth of, it can't promise much for.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from attrs import frozen
 from kernelband.hardware.arithmetic import compute
 from kernelband.hardware.changes import Change, Kind, changes
 from kernelband.hardware.device import Device
+from kernelband.hardware.occupancy import LATENCY_S, needed_in_flight
 from kernelband.hardware.work import Work
 
 Tier = Literal["likely faster", "unclear", "likely slower"]
 Term = Literal["launch", "memory", "cache", "compute"]
 
-LATENCY_S = 0.8e-6
 MARGIN = 1.25  # of the score, below which nothing is claimed
 LEVEL = 0.97  # of a case's score, from which on it is no worse
 RELIEF = 0.25  # spilled bytes over the bytes that are moved, from which on it is a clear gain that they vanish
@@ -51,7 +50,7 @@ LOADS_IN_FLIGHT = 8
 #: Which facts can move which term.
 _BELONGS: Mapping[Term, frozenset[Kind]] = {
     "launch": frozenset({"launches"}),
-    "memory": frozenset({"launches", "dram", "sectors", "width", "occupancy", "filled", "spills"}),
+    "memory": frozenset({"launches", "dram", "sectors", "width", "occupancy", "in flight", "filled", "spills"}),
     "cache": frozenset({"launches", "moved", "sectors", "width", "filled", "spills"}),
     "compute": frozenset({"tensor cores", "serialized", "flops", "instructions", "special", "filled", "spills", "occupancy"}),
 }
@@ -79,17 +78,14 @@ def estimate(device: Device, work: Work, *, traffic: bool = True, functions: boo
     """The formula. For comparing with a side that lacks them, ``traffic`` False leaves out what only counts of traffic tell, cache and
     compute, and ``functions`` False takes operations for instructions.
     """
-    held = work.occupancy(device)
     sectors = max(1.0, (work.sectors or 1.0) if traffic else 1.0)
-    width = (work.bits or 32.0) / 8
-    in_flight = max(held.warps, 1) * device.warp_size * width * min(work.loads_in_flight, LOADS_IN_FLIGHT)
-    needed = device.dram_bytes_per_s * LATENCY_S / device.multiprocessors
-    memory = (work.dram_bytes or 0.0) * sectors / (device.dram_bytes_per_s * min(1.0, in_flight / needed))
+    busy_memory = min(1.0, work.in_flight(device) / needed_in_flight(device))
+    memory = (work.dram_bytes or 0.0) * sectors / (device.dram_bytes_per_s * busy_memory)
     moved = (work.moved_bytes or 0.0) * sectors if traffic else 0.0
     filled = work.waves(device)
     busy = max(filled.filled, 1e-3)
     idle = busy if filled.count <= 1 else 1.0
-    computed = compute(device, work, functions=functions).together(_beside(device, work)) if traffic else 0.0
+    computed = compute(device, work, functions=functions).together(math.ceil(work.beside(device))) if traffic else 0.0
     terms: dict[Term, float] = {"memory": memory / idle, "cache": moved / device.l2_bytes_per_s / idle, "compute": computed / busy}
     largest = max(terms, key=lambda term: terms[term])
     meets = work.facts["shared_bytes"] > 0 and not (work.dot_flops or work.facts["tensor_core"])
@@ -112,11 +108,6 @@ def waits_us(device: Device, work: Work) -> float:
     threads = work.facts["num_warps"] * work.facts["target"]["warp_size"] * max(work.programs, 1)
     fetches = (work.moved_bytes or 0.0) / threads / ((work.bits or 32.0) / 8)
     return 1e6 * LATENCY_S * fetches / min(work.loads_in_flight, LOADS_IN_FLIGHT) * max(1.0, work.waves(device).count)
-
-
-def _beside(device: Device, work: Work) -> int:
-    """Programs at once on a multiprocessor: those that fit, if there are so many."""
-    return max(1, min(work.occupancy(device).programs, math.ceil(work.programs / device.multiprocessors)))
 
 
 def _spilled(work: Work) -> float:

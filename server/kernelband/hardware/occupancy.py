@@ -17,6 +17,8 @@ from kernelband.hardware.device import Device
 
 Limiter = Literal["registers", "shared memory", "warps", "programs"]
 
+LATENCY_S = 0.8e-6  # of loaded DRAM: microbenchmarks of Ampere and Hopper agree within 0.6-1 us
+
 _PARTITIONS = 4
 _NVIDIA_REGISTER_UNIT = 256
 _NVIDIA_SHARED_UNIT = 128
@@ -101,3 +103,8 @@ def waves(device: Device, programs: int, per_multiprocessor: int) -> Waves:
     if count <= 1:
         return Waves(count, min(1.0, programs / device.multiprocessors))
     return Waves(count, count / math.ceil(count))
+
+
+def needed_in_flight(device: Device) -> float:
+    """Bytes that must be on their way to a multiprocessor to keep memory busy: Little's law."""
+    return device.dram_bytes_per_s * LATENCY_S / device.multiprocessors

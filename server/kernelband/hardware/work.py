@@ -13,6 +13,9 @@ from kernelband.hardware.occupancy import Occupancy, Waves, occupancy, waves
 from kernelband_worker.wire import Case, CompileFacts, LaunchFacts, LaunchSpec
 
 _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2}
+#: Bytes that a thread fetches at once, at most: four wide loads. Of 32 to 128 this ranks what was recorded on an H200 best
+#: (``benchmarks/forecast.py``).
+MOST_AT_ONCE = 64
 CLEARLY = 0.75  # of the bytes of its tensors: a launch that touches less doesn't need them all
 #: Operand dtypes of matrix products, narrowest first; float32 operands are computed in tf32 unless the kernel says otherwise.
 _OPERANDS = (("float8", "float8"), ("bfloat16", "bfloat16"), ("float16", "float16"), ("float32", "tf32"), ("int8", "int8"))
@@ -59,6 +62,21 @@ class Work:
     def loads_in_flight(self) -> int:
         """Global loads in one thread's text, at least 1: independent ones wait for memory together."""
         return max(1, sum(a["count"] for a in self.facts["accesses"] if a["space"] == "global" and not a["store"]))
+
+    def in_flight(self, device: Device) -> float:
+        """Bytes that can be on their way to a multiprocessor: of the programs that it holds at once, if there are so many, each thread's
+        loads of the line that loads most. Lines of other loops aren't waited for together.
+        """
+        by_line: Counter[tuple[str | None, int | None]] = Counter()
+        for a in self.facts["accesses"]:
+            if a["space"] == "global" and not a["store"]:
+                by_line[a["path"], a["line"]] += a["count"] * a["bits"] // 8
+        each = min(max(by_line.values(), default=MOST_AT_ONCE), MOST_AT_ONCE)  # bulk copies are no loads of threads
+        return self.beside(device) * self.facts["num_warps"] * device.warp_size * each
+
+    def beside(self, device: Device) -> float:
+        """Programs at once on a multiprocessor: those that fit, if the grid has so many; at least one."""
+        return max(1.0, min(self.occupancy(device).programs, self.programs / device.multiprocessors))
 
     @property
     def serialized(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +26,11 @@ from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
 from kernelband.workload import Choice, choose, choose_proof
+from kernelband_worker.sources import MARK
 from kernelband_worker.wire import Entry, LockWaiting
 
 StartLab = Callable[..., WorkerLab]
+_OF_A_VARIANT = re.compile(re.escape(MARK) + r"\w+")
 
 
 @frozen
@@ -64,6 +67,19 @@ def start_if(refuse: Callable[[WorkerLab], None]) -> StartLab:
     return start
 
 
+def saying(listen: Listener) -> Callable[[str, str], None]:
+    """Tells what executors print, each text once: a compiler's warning comes with every variant and from every process."""
+    said: set[str] = set()
+
+    def say(executor: str, text: str) -> None:
+        of_any = _OF_A_VARIANT.sub("", text)
+        if of_any not in said:
+            said.add(of_any)
+            listen(WorkerSaid(executor, text))
+
+    return say
+
+
 def prepare(
     options: Options,
     db: Path,
@@ -92,9 +108,6 @@ def prepare(
     if db.exists():
         Store.read(db).close()  # a damaged one is said before anything is started
 
-    def said(executor: str, text: str) -> None:
-        listen(WorkerSaid(executor, text))
-
     def waiting(lock: LockWaiting) -> None:
         listen(Noted(f"Waiting for the GPU: {lock['holder']} measures on it ({lock['waited_s']:.0f} s so far)."))
 
@@ -109,7 +122,7 @@ def prepare(
             python=options.python,
             gpu=options.gpu,
             seed=options.seed,
-            on_log=said,
+            on_log=saying(listen),
             on_waiting=waiting,
             warm=True,
             counts=not options.edited,  # an edit is measured, whatever it moves: counting took half of its minute

@@ -258,10 +258,15 @@ class ReplayCase:
         Its own are there once it is settled (``tuned``).
         """
         settled: Dict[str, Choices] = self._state.kept.get(SETTLED, {}).get(variant, {})
-        near = self.case["neighbour_of"] if self.case["neighbour_of"] in settled else self.case["id"]
+        return settled.get(self.near(variant), self.configs)
+
+    def near(self, variant: Optional[str]) -> str:
+        """The timing case whose choice a variant's launches run with here; this case's own id where it is one, or nothing is settled."""
+        settled: Dict[str, Choices] = self._state.kept.get(SETTLED, {}).get(variant, {})
+        near: str = self.case["neighbour_of"] if self.case["neighbour_of"] in settled else self.case["id"]
         if near not in settled and variant is not None:
             near = min(settled, key=lambda case: distance(self.case, open_case(self._state, case).case), default=near)
-        return settled.get(near, self.configs)
+        return near
 
     def modules(self, variant: Optional[str]) -> Callable[[str], Any]:
         """Modules by name as the variant sees them, for what a tree refers to."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, List, Optional, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from kernelband_worker.cases.expected import kept_inputs
 from kernelband_worker.cases.replay import SETTLED, ReplayCase, open_case
@@ -31,6 +32,24 @@ def settle(state: State, variant: Optional[str]) -> None:
     settled[variant] = found
 
 
+def settle_size(state: State, replay: ReplayCase, variant: Optional[str], call: Callable[[], object]) -> None:
+    """A size that no tuner has seen, before it is timed: the user's tuner will choose there anew if its key tells sizes apart, among all
+    that the list has. So a version's choice for the nearest timing case is timed, once in a run, against what other versions chose there
+    and its list has, too. ``call`` calls the version once.
+
+    Nothing is done the second time, without a GPU, or where nothing is autotuned.
+    """
+    settled = state.kept.get(SETTLED, {}).get(variant) if state.role == "gpu" else None
+    done: Set[Tuple[str, Optional[str]]] = state.kept.setdefault("settled sizes", set())
+    if not settled or replay.case["id"] in settled or (replay.case["id"], variant) in done:
+        return
+    done.add((replay.case["id"], variant))
+    own, near, store = replay.choices(variant), replay.near(variant), open_store(state)
+    others = store.chosen(f"all-*-{near}") if variant is None else [replay.configs, *store.chosen(f"others-None-{near}*")]
+    others = [choices for choices in others if choices != own]
+    _once(state, f"size-{variant}-{replay.case['id']}", call, _Race(own, "others" if others else None, others, PATIENCE_S / 2))
+
+
 def _on(state: State, replay: ReplayCase, variant: Optional[str], patience_s: float) -> Choices:
     store, case = open_store(state), replay.case["id"]
     how: Race = "new"
@@ -38,25 +57,35 @@ def _on(state: State, replay: ReplayCase, variant: Optional[str], patience_s: fl
     if (state.session or {}).get("tuning") == "all":
         how = "all" if variant is not None else "others"
         others = [] if variant is not None else store.chosen(f"all-*-{case}")
-    # The original is tuned against what finalists chose so far; with others there, it is another question.
-    asked = f"-{hashlib.sha256(json.dumps(others).encode()).hexdigest()[:12]}" if others else ""
-    name = f"{how}-{variant}-{case}{asked}"
-    known = store.choices(name)
-    events: List[Any] = []
     prepared = kept_inputs(state, replay, 0)
     replay.restore(prepared)
-    with observe(
-        state,
-        events.append,
-        configs=replay.configs if known is None else known,
-        tune=how if known is None else None,
-        others=others,
-        patience_s=patience_s,
-    ):
-        replay.call(variant, prepared)
+    race = _Race(replay.configs, how, others, patience_s)
+    return _once(state, f"{how}-{variant}-{case}", lambda: replay.call(variant, prepared), race)
+
+
+@dataclass
+class _Race:
+    """As of ``observe``; without ``how`` nothing is timed."""
+
+    configs: Choices
+    how: Optional[Race]
+    others: Sequence[Choices]
+    patience_s: float
+
+
+def _once(state: State, name: str, call: Callable[[], object], race: _Race) -> Choices:
+    """What ``call`` runs with: as it was chosen under that name in another process of the run, else chosen now and kept."""
+    store = open_store(state)
+    # The original is tuned against what finalists chose so far; with others there, it is another question.
+    asked = f"-{hashlib.sha256(json.dumps(race.others).encode()).hexdigest()[:12]}" if race.others else ""
+    known = store.choices(name + asked)
+    configs, tune = (race.configs, race.how) if known is None else (known, None)
+    events: List[Any] = []
+    with observe(state, events.append, configs=configs, tune=tune, others=race.others, patience_s=race.patience_s):
+        call()
     chosen = recorded([{"kernel": event.function, "config": event.config} for event in events])
-    if known is None:
-        store.keep_choices(name, chosen)
+    if tune is not None:
+        store.keep_choices(name + asked, chosen)
     return chosen
 
 

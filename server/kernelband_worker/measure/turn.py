@@ -11,16 +11,16 @@ import gc
 import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Set, Tuple, cast
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Tuple, cast
 
 import torch
 
 from kernelband_worker.cases import effects
 from kernelband_worker.cases.expected import describe_output, named_inputs
 from kernelband_worker.cases.names import leaves
-from kernelband_worker.cases.replay import SETTLED, Prepared, ReplayCase, open_case
+from kernelband_worker.cases.replay import Prepared, ReplayCase, open_case
 from kernelband_worker.cases.store import open_store
-from kernelband_worker.cases.tuned import settle
+from kernelband_worker.cases.tuned import settle, settle_size
 from kernelband_worker.errors import OperationFailed
 from kernelband_worker.launches import observe
 from kernelband_worker.measure import bound
@@ -99,7 +99,7 @@ def turn(state: State, params: Dict[str, Any]) -> Dict[str, Any]:
         for one in wanted["cases"]:
             chance = kept[one["case"]] = Chance()
             calls = _calls(state, one["case"], wanted["variant"], wanted["seed"], chance)
-            _choose(state, calls)
+            settle_size(state, calls.contents.replay, calls.variant, calls.untimed)
             cases.append(_time(calls, one))
         trouble = disturbed(first, bench.snapshot())
     return {"cases": cases, "disturbed": trouble, "threads": bound.threads(), "seconds": bound.now() - before}
@@ -139,7 +139,7 @@ def call_once(state: State, case_id: str, variant: Optional[str]) -> None:
     """
     with _measuring(state, variant) as bench:
         calls = _calls(state, case_id, variant, "prepare")
-        _choose(state, calls)
+        settle_size(state, calls.contents.replay, calls.variant, calls.untimed)
         for buffer in range(len(calls.contents.buffers)):
             calls.call(calls.next(buffer))
             bench.device.synchronize()  # an error belongs to the call that made it
@@ -290,20 +290,6 @@ def _calls(state: State, case_id: str, variant: Optional[str], seed: str, chance
     replay: ReplayCase = open_case(state, case_id)
     settle(state, variant)  # nothing is tuned from here on
     return _Calls(workbench(state).device, contents_of(state, replay), variant, seed=seed, chance=chance)
-
-
-def _choose(state: State, calls: _Calls) -> None:
-    """Where no tuner has been, at other sizes than the timing cases' and on hidden cases, an autotuned version runs with its choice for the
-    nearest timing case: it isn't tuned. One call does it, which the tuner remembers.
-    """
-    replay, variant = calls.contents.replay, calls.variant
-    settled = state.kept.get(SETTLED, {}).get(variant) if state.role == "gpu" else None
-    chosen: Set[Tuple[str, Optional[str]]] = state.kept.setdefault("chosen", set())
-    if not settled or replay.case["id"] in settled or (replay.case["id"], variant) in chosen:
-        return
-    chosen.add((replay.case["id"], variant))
-    with observe(state, lambda _event: None, configs=replay.choices(variant)):
-        calls.untimed()
 
 
 def _run(state: State) -> ContextManager[None]:

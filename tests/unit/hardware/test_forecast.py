@@ -39,8 +39,18 @@ def test_width_helps_where_too_little_is_in_flight(work):
     assert "2 bytes at a time before, 16 after" in found.fact
 
 
+def test_more_is_on_its_way_where_few_programs_take_larger_blocks(work):
+    """512 programs, each walking over its rows: one warp that loads 16 bytes a thread, or four that load 64."""
+    small, large = work(warps=1, loads=1, programs=512, **COPY), work(warps=4, loads=4, programs=512, code="b", **COPY)
+    found = forecast(H100, [small], [large])
+    assert found.tier == "likely faster"
+    assert "more bytes on their way to a multiprocessor: 2 KB before" in found.fact
+    many = [{**COPY, "programs": 10**5}, {**COPY, "programs": 10**5, "code": "b"}]
+    assert forecast(H100, [work(warps=4, **many[0])], [work(warps=8, **many[1])]).tier == "unclear"  # memory is busy with either
+
+
 def test_a_tiny_kernel_is_never_promised_anything(work):
-    tiny = {**COPY, "dram_bytes": 4e4, "moved_bytes": 4e4, "flops": 1e3}
+    tiny = {**COPY, "dram_bytes": 4e3, "moved_bytes": 4e3, "flops": 1e3}
     found = forecast(H100, [work(width=16, programs=8, **tiny)], [work(programs=8, code="b", **tiny)])
     assert found.tier == "unclear"
 

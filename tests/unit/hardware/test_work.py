@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelband.hardware.work import works
+from kernelband.hardware.find import find_device
+from kernelband.hardware.work import MOST_AT_ONCE, works
 from tests.unit.hardware.conftest import make_work
 
+H200 = find_device("h200")
 KERNEL = {"module": "k", "path": "k.py", "qualname": "kernel"}
 
 
@@ -105,3 +108,18 @@ def test_unknown_lines_take_nothing_away():
     elsewhere = [{**unplaced[0], "path": "other.py", "line": 5}]
     assert moved([line(5, 100), line(6, 100)], elsewhere) == 200
     assert moved([line(5, 100), line(6, 100)], []) == 200
+
+
+def test_bytes_in_flight_are_of_the_programs_that_the_grid_has(work):
+    few, many = work(programs=264, width=128, loads=1, warps=1), work(programs=10**6, width=128, loads=1, warps=1)
+    assert few.in_flight(H200) == 2 * 32 * 16  # two programs of a warp, 16 bytes a thread
+    assert many.in_flight(H200) == 32 * 32 * 16  # all that fit
+    assert work(programs=7, width=128, loads=1, warps=1).in_flight(H200) == 32 * 16
+
+
+def test_bytes_in_flight_are_of_the_line_that_loads_most(work):
+    lines = [{**work().facts["accesses"][0], "count": count, "bits": bits, "line": line} for count, bits, line in ((2, 128, 5), (9, 16, 8))]
+    two = evolve(work(programs=132, warps=1), facts={**work(warps=1).facts, "accesses": lines})
+    assert two.in_flight(H200) == 32 * 32
+    assert work(programs=132, warps=1, loads=50).in_flight(H200) == 32 * MOST_AT_ONCE
+    assert evolve(two, facts={**two.facts, "accesses": []}).in_flight(H200) == 32 * MOST_AT_ONCE

@@ -124,15 +124,31 @@ def test_in_the_final_a_configuration_that_the_original_does_not_have_says_nothi
     assert by_size(process, None) == {2048: 64, 4096: 256}
 
 
-def test_in_the_final_nothing_is_tuned_at_other_sizes(start):
+def test_in_the_final_each_version_is_timed_at_other_sizes_with_its_choice_and_the_others(start):
+    """What was chosen for one size says little of another, and the user's tuner would choose there anew."""
     process = start("all")
     variant = process.variant(*EDITED)
     process.prepare(variant)
     process.prepare(None)
+    tuned, sizes = process.timed, process.ids("check")
+    process.prepare(variant, "check")
+    assert process.timed == tuned + 2 * len(sizes)  # its own choice, and what the original's tuner chose where they were made
+    assert {case: process.choice(variant, case) for case in sizes} == dict.fromkeys(sizes, 64)  # the pretended GPU favours the last
+    process.prepare(None, "check")
+    assert {case: process.choice(None, case) for case in sizes} == dict.fromkeys(sizes, 256)  # which is what the finalist chose, too
+    again = start("all")
+    again.prepare(again.variant(*EDITED), "check")
+    again.prepare(None, "check")
+    assert again.timed == tuned + 2 * len(sizes)  # once in the run
+    assert {case: again.choice(variant, case) for case in sizes} == dict.fromkeys(sizes, 64)
+
+
+def test_a_tuner_that_does_not_tell_sizes_apart_keeps_its_choice_at_all_of_them(start):
+    process = start("all")
+    variant = process.variant("f" * 64, EDITED[1], ('key=["n"]', "key=[]"))
+    process.prepare(variant)
     tuned = process.timed
-    for one in (variant, None):
-        process.prepare(one, "check")
-        assert {case: process.choice(one, case) for case in process.ids("check")} == dict.fromkeys(process.ids("check"), 256)
+    process.prepare(variant, "check")
     assert process.timed == tuned
 
 

@@ -12,6 +12,8 @@ from math import ceil, log2, prod
 from attrs import frozen
 
 from kernelband.hardware import Device
+from kernelband.hardware.occupancy import needed_in_flight
+from kernelband.hardware.work import MOST_AT_ONCE
 
 STAGES = (2, 3, 4, 5)
 LIMIT = 60  # proposals of one parent
@@ -165,9 +167,10 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
     """Tiles of element-wise and reducing kernels, by distance from a rule of thumb.
 
     Rule: 16 to 64 bytes of each tensor per thread and access (one to four 16-byte accesses in flight), at least two programs for each
-    multiprocessor, a last wave that is full where there are few, and of two sides the one along memory over a full 128-byte line
-    or more; a block beyond 8192 elements or a thread beyond 64 is left out.
+    multiprocessor, a last wave that is full where there are few, what keeps memory busy on its way to those that a multiprocessor holds,
+    and of two sides the one along memory over a full 128-byte line or more; a block beyond 8192 elements or a thread beyond 64 is left out.
     """
+    enough = needed_in_flight(device)
     names = tuple(present)
     rated: list[tuple[float, Tile]] = []
     line = len(names) == 1 and programs.beside == 1
@@ -191,6 +194,10 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
                 distance += 0.5 * (
                     prod(_wave_loss(c / shrink, device, resident) for c in programs.counts) ** (1 / len(programs.counts)) - 1
                 )
+            if programs.counts:
+                fit = min(device.max_programs_per_sm, device.max_warps_per_sm // warps)
+                beside = max(1.0, min(fit, max(programs.counts) / shrink / device.multiprocessors))
+                distance += max(0.0, log2(enough / (beside * min(each * itemsize, MOST_AT_ONCE) * warps * 32)))
             if len(names) > 1:
                 width = (values[names.index(programs.along)] if programs.along in names else values[-1]) * itemsize
                 distance += 0.9 * max(0.0, log2(128 / width)) + 0.3 * max(0.0, log2(1024 / block))

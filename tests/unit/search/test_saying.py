@@ -1,0 +1,16 @@
+"""What executors print reaches the user once."""
+
+from __future__ import annotations
+
+from kernelband.search.start import saying
+
+WARNING = "k.py{}:97: UserWarning: Logical operators 'and' and 'or' are deprecated\n"
+
+
+def test_a_warning_of_every_variant_is_said_once():
+    heard = []
+    say = saying(heard.append)
+    for executor, name in (("main", ""), ("compile-0", "#kb-45957a14"), ("compile-5", "#kb-e75a5a2b"), ("compile-0", "#kb-45957a14")):
+        say(executor, WARNING.format(name))
+    say("main", WARNING.format("").replace("97", "107"))
+    assert [(e.executor, e.text) for e in heard] == [("main", WARNING.format("")), ("main", WARNING.format("").replace("97", "107"))]
