@@ -17,22 +17,19 @@ from types import CodeType
 from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 from kernelband_worker.errors import OperationFailed
-from kernelband_worker.wire import Function, ModuleFile
+from kernelband_worker.wire import EDITED_MARK, Function, ModuleFile
 
-#: Between the real path and the first digits of the variant's id, in ``co_filename`` of edited files only: two texts of one path
-#: live in one process, and ``linecache`` knows files by name. Not a part of any key of Triton's caches.
-MARK = "#kb-"
 DIGITS = 8
 
 
 def marked(path: str, variant: str) -> str:
     """The file name of the variant's text of ``path``."""
-    return f"{path}{MARK}{variant[:DIGITS]}"
+    return f"{path}{EDITED_MARK}{variant[:DIGITS]}"
 
 
 def real_path(filename: str) -> str:
     """The path of a file name that may be marked: of a code object, a traceback or a compiler's line table."""
-    head, mark, tail = filename.rpartition(MARK)
+    head, mark, tail = filename.rpartition(EDITED_MARK)
     return head if mark and len(tail) == DIGITS else filename
 
 

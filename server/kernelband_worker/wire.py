@@ -47,6 +47,9 @@ from typing import Any, Dict, List, Optional, TypedDict
 PROTOCOL = 1
 SCRATCH = "KERNELBAND_SCRATCH"  # in the environment of a worker's processes: its own folder, which goes with it
 NICE = "KERNELBAND_NICE"  # in the environment of an executor that gives way to other processes: by how much
+#: Between the real path and the first digits of the variant's id, in ``co_filename`` of edited files only: two texts of one path
+#: live in one process, and ``linecache`` knows files by name. Not a part of any key of Triton's caches.
+EDITED_MARK = "#kb-"
 THREADS = "KERNELBAND_THREADS"  # on how many threads an executor's libraries may compute, if not on as many as they like
 
 # JSON-RPC error codes of the worker; ``data`` is ErrorData.

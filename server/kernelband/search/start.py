@@ -26,11 +26,10 @@ from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace, find_program, require_parsable
 from kernelband.source.model import Program
 from kernelband.workload import Choice, choose, choose_proof
-from kernelband_worker.sources import MARK
-from kernelband_worker.wire import Entry, LockWaiting
+from kernelband_worker.wire import EDITED_MARK, Entry, LockWaiting
 
 StartLab = Callable[..., WorkerLab]
-_OF_A_VARIANT = re.compile(re.escape(MARK) + r"\w+")
+_OF_A_VARIANT = re.compile(re.escape(EDITED_MARK) + r"\w+")
 
 
 @frozen
