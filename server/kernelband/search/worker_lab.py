@@ -21,6 +21,7 @@ from kernelband_worker.wire import (
     Case,
     Environment,
     Gpu,
+    ImportParams,
     LockWaiting,
     PrepareParams,
     SessionParams,
@@ -63,6 +64,7 @@ class WorkerLab:
         self._pool: CompilePool | None = None
         self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
+        self._next: Executor | None = None  # measures, once the entry has run
         self._counted_s = 0.0  # what counting the original took
         self._warm = False
         self._environment: Environment | None = None
@@ -179,23 +181,35 @@ class WorkerLab:
 
     def open_ahead(self, case: Case) -> None:
         """A large project is imported for 20 s and more (flash-linear-attention, H100). The GPU's lock is held, for a module may launch."""
-
-        def import_program() -> None:
-            wanted: PrepareParams = {"open": case["id"]}
-            try:
-                self.measuring().call("prepare", wanted, IMPORT_S, self.uuid, shared=True)
-            except KernelBandError:
-                self.measuring().restart()  # what is half imported may fail in another way
-
+        if self._next is not None:
+            self.measuring().close()
+            self._main, self._next = self._next, None
         if self.measured:
-            threading.Thread(target=import_program, daemon=True, name="import the program").start()
+            wanted: PrepareParams = {"open": case["id"]}
+            self._in_background(self.measuring(), "prepare", wanted)
 
     def import_ahead(self, modules: Sequence[str]) -> None:
         """While the entry runs. They did it once the first variants were to be compiled, and the original waited for the first of them:
-        flash-linear-attention's took 11 s each time, beside one another (16 cores, H200).
+        flash-linear-attention's took 11 s each time, beside one another (16 cores, H200). The one that will measure, in a process that
+        the entry hasn't been in, does it too.
         """
         for pool in self._pools() if self._warm else ():
             pool.import_ahead(modules)
+        if self._warm:
+            self._next = self._executor("measuring", "gpu")
+            wanted: ImportParams = {"modules": list(modules)}
+            self._in_background(self._next, "import", wanted)
+
+    def _in_background(self, executor: Executor, operation: str, params: Mapping[str, Any]) -> None:
+        """Of the user's program, beside calls that share the GPU's lock; where it fails, the first call that needs it will say why."""
+
+        def do() -> None:
+            try:
+                executor.call(operation, params, IMPORT_S, self.uuid, shared=True)
+            except KernelBandError:
+                executor.restart()  # what is half imported may fail in another way
+
+        threading.Thread(target=do, daemon=True, name=f"{operation} in {executor.name}").start()
 
     def fresh(self, name: str) -> Executor:
         """An executor of its own, started by its first call, in which all configurations of an autotuned variant compete: for the final.

@@ -20,7 +20,7 @@ from kernelband.worker.executor import Executor
 from kernelband_worker.wire import NICE, THREADS, SessionParams, VariantFiles
 
 START_S = 120.0  # importing torch, many times at once
-MOST_WARM = 16  # each takes some 350 MB
+MOST = 32  # at once: each takes some 350 MB, and what isn't warm takes seconds when it is needed
 DEADLINE_S = 20.0  # ptxas can hold one register-blown tile for two minutes
 
 IMPORT = "import"
@@ -45,7 +45,7 @@ class CompilePool:
     Args:
         worker: in which they run.
         session: opened in each; names the target.
-        size: how many at once; the worker's cores less one, at least one, if not given.
+        size: how many at once; the worker's cores less one, at least one and at most ``MOST``, if not given.
         variants: gives the files of a variant that a job names.
         deadline_s: of a job that names none.
         name: the beginning of their names.
@@ -66,7 +66,7 @@ class CompilePool:
         nice: int = 0,
     ) -> None:
         self._deadline_s = deadline_s
-        self.size = max(1, size or worker.hello["cpus"] - 1)
+        self.size = max(1, size or min(MOST, worker.hello["cpus"] - 1))
         self._jobs: queue.PriorityQueue[_Job] = queue.PriorityQueue()
         self._numbers = itertools.count(NOW + 1)
         self._lock = threading.Lock()
@@ -121,7 +121,7 @@ class CompilePool:
             if first.cancelled() or first.exception() is not None:
                 return  # a job will say why
             with contextlib.suppress(WorkerError):  # closed meanwhile
-                for _ in range(min(self.size, MOST_WARM)):
+                for _ in range(self.size):
                     self.submit({}, operation="environment", deadline_s=START_S)
 
         self.submit({}, operation="environment", deadline_s=START_S).add_done_callback(others)
@@ -131,7 +131,7 @@ class CompilePool:
         it fails, a job will say why, in a fresh process: what is half imported may fail in another way.
         """
         with contextlib.suppress(WorkerError):  # closed meanwhile
-            for _ in range(min(self.size, MOST_WARM)):
+            for _ in range(self.size):
                 self.submit({"modules": list(modules)}, operation=IMPORT, deadline_s=START_S)
 
     def close(self) -> None:

@@ -70,9 +70,11 @@ def capture_somewhere(executor: Executor, params: CaptureParams, deadline_s: flo
 
 
 def _call(executor: Executor, params: CaptureParams, deadline_s: float, lock: str | None) -> CaptureResult:
-    """One attempt. On a GPU a neighbouring size that the original doesn't guard against can end the process: then again without them."""
+    """One attempt; modules may be imported beside it. On a GPU a neighbouring size that the original doesn't guard against can end the
+    process: then again without them.
+    """
     try:
-        return cast("CaptureResult", executor.call("capture", cast("dict[str, Any]", params), deadline_s, lock))
+        return cast("CaptureResult", executor.call("capture", cast("dict[str, Any]", params), deadline_s, lock, shared=True))
     except ExecutorFault as fault:
         if fault.fault == "crashed" and executor.role == "gpu" and params.get("neighbours", True):
             return _call(executor, {**params, "neighbours": False}, deadline_s, lock)

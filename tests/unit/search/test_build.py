@@ -24,13 +24,13 @@ class Opened:
     def __init__(self):
         self.hello = {"scratch": "/scratch/run", "cpus": 4}
         self.sessions = {}
-        self.calls = []
+        self.calls, self.stopped = [], []
 
     def start_executor(self, *_):
         pass
 
-    def stop_executor(self, *_):
-        pass
+    def stop_executor(self, name):
+        self.stopped.append(name)
 
     def call(self, name, operation, params, _deadline_s, lock=None, *, shared=False):
         self.calls.append((name, operation, params, lock, shared))
@@ -135,7 +135,7 @@ def test_the_program_is_imported_ahead_where_there_is_a_gpu(lab):
     assert all(call[1] != "prepare" for call in lab.worker.calls)  # nothing is measured here, and the cores have other work
     lab.gpu = {"uuid": "GPU-1"}
     lab.open_ahead(CASES[0])
-    ended("import the program")
+    ended("prepare in main")
     assert lab.worker.calls[-1] == ("main", "prepare", {"open": "c"}, "GPU-1", True)
 
 
@@ -145,8 +145,18 @@ def test_compilers_that_were_started_ahead_import_it_while_the_entry_runs(lab, m
     lab.import_ahead(["p.kernels"])
     assert not asked
     lab._warm = True
+    lab.gpu = {"uuid": "GPU-1"}
+    first = lab.measuring()
     lab.import_ahead(["p.kernels"])
     assert asked == [["p.kernels"]]
+    ended("import in measuring")
+    assert lab.worker.calls[-1] == ("measuring", "import", {"modules": ["p.kernels"]}, "GPU-1", True)
+    assert lab.measuring() is first  # the entry still runs in it
+    lab.open_ahead(CASES[0])
+    ended("prepare in measuring")
+    assert lab.worker.calls[-1] == ("measuring", "prepare", {"open": "c"}, "GPU-1", True)
+    assert lab.measuring().running
+    assert lab.worker.stopped == ["main"]
 
 
 def test_that_it_cannot_be_imported_is_said_by_who_needs_it(lab, monkeypatch):
@@ -162,7 +172,7 @@ def test_that_it_cannot_be_imported_is_said_by_who_needs_it(lab, monkeypatch):
     lab.gpu = {"uuid": "GPU-1"}
     lab.open_ahead(CASES[0])  # an error in its thread would fail the test
     assert asked.wait(10)
-    ended("import the program")
+    ended("prepare in main")
     assert not lab.measuring().running  # what is half imported may fail in another way
     with pytest.raises(WorkloadError, match="imported"):
         lab.measuring().call("time", {"cases": ["c"]}, 1.0, "GPU-1")

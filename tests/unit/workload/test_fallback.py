@@ -30,7 +30,7 @@ class Scripted:
         self.restarts = 0
         self.neighbours: list[bool] = []
 
-    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, *, shared: bool = False) -> dict[str, Any]:
         assert operation == "capture"
         self.hosts.append([h["qualname"] for h in params["hosts"]])
         self.neighbours.append(params.get("neighbours", True))

@@ -31,7 +31,7 @@ class Answering:
         self.at_most: list[float] = []
         self.restarts = 0
 
-    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(self, operation: str, params: Any, deadline_s: float, lock: str | None = None, *, shared: bool = False) -> dict[str, Any]:
         self.asked.append((params["entry"]["name"], params["seconds"]))
         self.at_most.append(params["at_most_s"])
         answer = self.answers.pop(0)
