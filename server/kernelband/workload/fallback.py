@@ -17,7 +17,9 @@ class Executor(Protocol):
         """``gpu`` or ``cpu``."""
         ...
 
-    def call(self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None) -> dict[str, Any]:
+    def call(
+        self, operation: str, params: Mapping[str, Any], deadline_s: float, lock: str | None = None, *, shared: bool = False
+    ) -> dict[str, Any]:
         """Run an operation."""
         ...
 
