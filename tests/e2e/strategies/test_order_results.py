@@ -21,6 +21,7 @@ BROKEN = {
     "row_sum": ("range(0, n_cols,", "range(BLOCK, n_cols,"),
     "scale_2d": ("x * s[None, :]", "x * s[None, :] + 0.001"),
     "rope": ("cos = -cos", "cos = -cos * 1.001"),
+    "rope_3d": ("x * cos", "x * cos * 1.001"),
     "persistent_matmul": ("range(0, tl.cdiv(K, BLOCK_K))", "range(1, tl.cdiv(K, BLOCK_K))"),
 }
 

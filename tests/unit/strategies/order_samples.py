@@ -268,6 +268,37 @@ def run(device):
 """
 )
 
+ROPE_3D = (
+    HEAD
+    + """\
+@triton.jit
+def rope_kernel(x_ptr, cos_ptr, y_ptr, tokens, heads, head_dim, BLOCK_T: tl.constexpr, BLOCK: tl.constexpr):
+    part, batch, head = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    t = part * BLOCK_T + tl.arange(0, BLOCK_T)
+    cols = tl.arange(0, BLOCK)
+    mask = (t < tokens)[:, None] & (cols < head_dim)[None, :]
+    # All heads of a token turn alike.
+    cos = tl.load(cos_ptr + t[:, None] * head_dim + cols[None, :], mask=mask, other=0.0)
+    at = ((batch * tokens + t) * heads + head)[:, None] * head_dim + cols[None, :]
+    x = tl.load(x_ptr + at, mask=mask, other=0.0)
+    tl.store(y_ptr + at, x * cos, mask=mask)
+
+
+def rope(x, cos):
+    batch, tokens, heads, dim = x.shape
+    y = torch.empty_like(x)
+    grid = (triton.cdiv(tokens, 16), batch, heads)
+    rope_kernel[grid](x, cos, y, tokens, heads, dim, BLOCK_T=16, BLOCK=triton.next_power_of_2(dim))
+    return y
+
+
+def run(device):
+    torch.manual_seed(0)
+    for batch, tokens, heads, dim in ((2, 40, 3, 32), (1, 16, 1, 20)):
+        yield rope(torch.randn(batch, tokens, heads, dim, device=device), torch.randn(tokens, dim, device=device))
+"""
+)
+
 TEXTS = {
     "attention": ATTENTION,
     "batched": BATCHED,
@@ -276,6 +307,7 @@ TEXTS = {
     "scale_2d": SCALE_2D,
     "persistent_matmul": PERSISTENT_MATMUL,
     "rope": ROPE,
+    "rope_3d": ROPE_3D,
 }
 
 
@@ -318,6 +350,12 @@ def captured(name: str, program: Program, **more: Any) -> Facts:
             {"FLIP": False, "BLOCK": 128},
             {"row_stride": 4096, "head_dim": 128},
             _matrices(("x_ptr", "y_ptr"), [8192, 32, 128], "float16") | {"cos_ptr": ([8192, 128], "float32")},
+        ),
+        "rope_3d": (
+            [128, 4, 16],
+            {"BLOCK_T": 16, "BLOCK": 128},
+            {"tokens": 2048, "heads": 16, "head_dim": 128},
+            _matrices(("x_ptr", "y_ptr"), [4, 2048, 16, 128], "float16") | {"cos_ptr": ([2048, 128], "float32")},
         ),
     }[name]
     return facts(launch(program, *given), device=more.pop("device", H200), **more)

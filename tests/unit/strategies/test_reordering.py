@@ -86,6 +86,27 @@ def test_the_other_axis_runs_fastest_and_the_grid_stays(tmp_path):
     assert found[0].numerics == "exact"
 
 
+def test_heads_that_share_a_table_run_together_on_the_third_axis(tmp_path):
+    program, found = moves("rope_3d", tmp_path, "swap_axes")
+    assert [p.key for p in found] == ["reordering.swap_axes()", "reordering.swap_axes(axis=2)"]
+    assert changed(program, found[1]) == [
+        "-    part, batch, head = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)",
+        "+    # Programs are numbered anew, in the order in which they start: along axis 2 first.",
+        "+    started = tl.program_id(0) + tl.program_id(2).to(tl.int64) * tl.num_programs(0)",
+        "+    part, batch, head = (started // tl.num_programs(2)).to(tl.int32).to(tl.int64), tl.program_id(1), "
+        "(started % tl.num_programs(2)).to(tl.int32)",
+    ]
+
+
+@pytest.mark.parametrize(("grid", "keys"), [([128, 4, 1], ["()"]), ([128, 1, 16], ["(axis=2)"]), ([2048, 1, 1], [])])
+def test_an_axis_of_one_program_is_swapped_with_none(grid, keys, tmp_path):
+    assert [p.key for p in moves("rope_3d", tmp_path, "swap_axes", grid=grid)[1]] == [f"reordering.swap_axes{k}" for k in keys]
+
+
+def test_products_of_a_batch_share_nothing_on_the_third_axis(tmp_path):
+    assert [p.key for p in moves("batched", tmp_path, "swap_axes")[1]] == ["reordering.swap_axes()"]
+
+
 def test_no_size_of_a_grid_is_in_the_way(tmp_path):
     """The grid isn't touched, so that none of its sides can come to have more programs than an axis has room for."""
     program, found = moves("batched", tmp_path, "swap_axes", grid=[60000, 2, 2])
