@@ -21,14 +21,18 @@ def bound(statement: ast.stmt) -> tuple[ast.expr, ast.expr | None] | None:
     return None
 
 
-def assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
-    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds."""
+def given(statement: ast.stmt, name: str) -> ast.expr | None:
+    """The expression that ``name = x`` or ``a, name = y, x`` binds; None of any other statement."""
     target, value = bound(statement) or (None, None)
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         places = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
-        value = places[0] if len(places) == 1 else None
-    elif not isinstance(target, ast.Name):
-        return None
+        return places[0] if len(places) == 1 else None
+    return value if isinstance(target, ast.Name) and target.id == name else None
+
+
+def assigned(statement: ast.stmt, name: str) -> tuple[int, ast.expr] | None:
+    """The literal that ``NAME = 64`` or ``A, NAME = 32, 64`` binds."""
+    value = given(statement, name)
     literal = integer(value)
     return None if literal is None or value is None else (literal, value)
 

@@ -10,7 +10,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.knob import Edits
-from kernelband.strategies.code.literals import integer
+from kernelband.strategies.code.literals import given, integer
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis, programs, waits
 
@@ -33,11 +33,11 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if found is None or waits(view) or programs(view) <= view.facts.device.multiprocessors or view.kernel.calls({"num_programs", *ATOMICS}):
         return
     for axis, calls in sorted(found.items()):
-        growth = [_growth(view, x.stop, axis) for x in view.kernel.loops()]
-        starts = [0 if x.start is None else _growth(view, x.start, axis) for x in view.kernel.loops()]
-        if not any(g == 1 for g in growth) or any(g not in (0, 1) for g in growth) or any(s != 0 for s in starts):
+        loops = view.kernel.loops()
+        ends = [(0 if x.start is None else _growth(view, x.start, axis), _growth(view, x.stop, axis)) for x in loops]
+        if (0, 1) not in ends or not set(ends) <= {(0, 0), (0, 1), (1, 1)}:  # (1, 1): a part of its own of each program, on the diagonal
             continue
-        loop = view.kernel.loops()[growth.index(1)]
+        loop = loops[ends.index((0, 1))]
         yield at.proposal(
             {"axis": axis},
             _reversed(view, calls, axis),
@@ -51,15 +51,15 @@ def _reversed(view: View, calls: list[ast.Call], axis: int) -> Edits | None:
     module, tl = view.kernel.module, view.kernel.language
     edits: Edits = []
     for call in calls:
-        statement = module.parents.get(call)
         code = f"{tl}.num_programs({axis}) - 1 - {module.code(call)}"
-        if isinstance(statement, ast.Assign) and statement in view.kernel.node.body:
+        parent = module.parents.get(call)
+        edits.append((module.path, module.replace(call, code if isinstance(parent, ast.Assign) else f"({code})")))
+    for statement in view.kernel.node.body:
+        if isinstance(statement, ast.Assign) and any(call in calls for call in ast.walk(statement)):
             comment = module.before(statement, [COMMENT])
             if comment is None:
                 return None
-            edits += [(module.path, comment), (module.path, module.replace(call, code))]
-        else:
-            edits.append((module.path, module.replace(call, f"({code})")))
+            edits.append((module.path, comment))
     return edits
 
 
@@ -77,8 +77,8 @@ def _growth(view: View, node: ast.expr, axis: int, depth: int = 8) -> int | None
         return 1
     if isinstance(node, ast.Name):
         bindings = kernel.bindings(node.id)
-        value = bindings[0].value if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) else None
-        return _growth(view, value, axis, depth - 1) if value is not None and not isinstance(value, ast.Tuple) else None
+        value = given(bindings[0], node.id) if len(bindings) == 1 else None
+        return _growth(view, value, axis, depth - 1) if value is not None else None
     if isinstance(node, ast.IfExp):
         either = {_growth(view, n, axis, depth - 1) for n in (node.body, node.orelse)} - {0}
         return either.pop() if len(either) == 1 else None  # causal or not: at worst no order is better than another
@@ -95,6 +95,8 @@ def _growth(view: View, node: ast.expr, axis: int, depth: int = 8) -> int | None
             return None if negative or (left and right) else left or right
         return left if isinstance(node.op, ast.FloorDiv) and right == 0 else None
     if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return _growth(view, node.func.value, axis, depth - 1)
         called = kernel.tl(node) or (node.func.id if isinstance(node.func, ast.Name) else "")
         growths = {_growth(view, a, axis, depth - 1) for a in node.args} - {0}
         return growths.pop() if called in KEEP_SIGN and len(growths) == 1 and not node.keywords else None
