@@ -165,3 +165,28 @@ def test_a_variable_that_is_more_than_a_block_keeps_its_number(more: str, passed
     tensors = dict.fromkeys(("x", "y"), ([1 << 20], "float32"))
     one = launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20, "m": 256}, tensors)
     assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, facts(one))) == moves
+
+
+@pytest.mark.parametrize(
+    ("more", "passed", "itself"),
+    [
+        ("programs = triton.cdiv(n, block)", "n", True),
+        ("assert block <= 1024", "n", True),
+        ("if block > 512:\n        raise ValueError(block)", "n", True),
+        ("warps = 4 if block < 512 else 8", "n, num_warps=warps", True),
+        ("num_warps = max(1, block // 64)", "n, num_warps=num_warps", True),
+        ("warps = 4\n    if block > 512:\n        warps = 8\n    elif block > 2048:\n        warps = 16", "n, num_warps=warps", True),
+        ("warps = 4 if block < 512 else 8\n    x = x * warps", "n, num_warps=warps", False),
+        ("if block > 512:\n        x = x * 2", "n", False),
+        ("if block > 512:\n        x.mul_(2)", "n", False),
+        ("x = x * block", "n", False),
+    ],
+)
+def test_a_variable_changes_itself_where_nothing_hangs_on_it_but_blocks(more: str, passed: str, itself: bool, tmp_path: Path) -> None:
+    """Else it keeps its number, and the launch and its grid get another, or nothing does."""
+    program = program_of(SPREAD.replace("MORE", more).replace("PASSED", passed), tmp_path)
+    tensors = dict.fromkeys(("x", "y"), ([1 << 20], "float32"))
+    one = launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20, "m": 256}, tensors)
+    tiles = [p for p in made_by("tiles", program, facts(one)) if p.parameters.get("BLOCK", 256) != 256]
+    assert all(("-    block = 256" in changed(program, tile)) == itself for tile in tiles)
+    assert tiles or not itself

@@ -44,6 +44,7 @@ WALKS = {
     "a sum of largest": (["t += tl.max(x, axis=0)"], KEPT, False),
     "a sum of roots": (["t += tl.sqrt(tl.sum(x, axis=0))"], KEPT, False),
     "a number of blocks": (["t += 1.0"], KEPT, False),
+    "what blocks have together": (["t += BLOCK"], KEPT, False),
     "a sum so far": ([STORED.format("t + x"), "t += tl.sum(x, axis=0)"], "pass", False),
     "a scan that begins late": (["t += tl.sum(x, axis=0)", STORED.format("t + tl.cumsum(x, axis=0)")], "pass", False),
     "a scan of something else": ([STORED.format("t + tl.cumsum(x * x, axis=0)"), "t += tl.sum(x, axis=0)"], "pass", False),

@@ -51,6 +51,9 @@ NEXT = "tl.load(x_ptr + {0}, mask={0} < n, other=0.0)"
         ("x = x * tl.load(y_ptr + offs % BLOCK)", False),
         ("x = x * tl.load(y_ptr + (offs - pid * BLOCK))", False),
         ("x = x * tl.load(y_ptr + offs // 4, mask=offs < n)", True),
+        ("offs = tl.max_contiguous(tl.multiple_of(offs, BLOCK), BLOCK)", True),  # told to the compiler only
+        ("z = x.to(tl.float32)\n    z += BLOCK\n    x = z", False),
+        ("z = x_ptr + pid * BLOCK\n    z += tl.arange(0, BLOCK)\n    x = x + tl.load(z, mask=offs < n, other=0.0)", True),
     ],
 )
 def test_a_block_that_is_dealt_out_to_programs(lines: str, same: bool, tmp_path: Path) -> None:
@@ -98,6 +101,32 @@ def test_a_place_in_a_grid_that_is_numbered_in_groups(tmp_path: Path) -> None:
     other = View.read(program_of(text.replace("x, mask=offs", "x * BLOCK, mask=offs"), tmp_path), given)
     assert other is not None
     assert laned(other, "BLOCK", {"@0"})
+
+
+def test_lanes_that_several_loops_name_and_add_to_their_steps(tmp_path: Path) -> None:
+    lines = ["lanes = tl.arange(0, BLOCK)", f"z = {NEXT.format('row * n + off + lanes')}", STORED.format("x + z")]
+    again = "\n        ".join([f"for off in range(0, n, BLOCK):\n        {lines[0]}", "cols = off + lanes", STORED.format("t")])
+    assert resized(WALK.replace("STEP", "\n        ".join(lines)).replace("AFTER", again), tmp_path)
+
+
+def test_pointers_that_a_loop_moves_on_by_the_block(tmp_path: Path) -> None:
+    moved = WALK.replace("x_ptr + row * n + cols", "p_x + tl.arange(0, BLOCK)").replace(
+        "    t = 0.0\n", "    t = 0.0\n    p_x = x_ptr + row * n\n"
+    )
+    steps = ["p_x += BLOCK", STORED.format("x")]
+    assert resized(moved.replace("STEP", "\n        ".join(steps)).replace("AFTER", "pass"), tmp_path)
+    assert not resized(moved.replace("STEP", "\n        ".join(["t += BLOCK", *steps])).replace("AFTER", KEPT), tmp_path)
+
+
+def test_blocks_that_are_counted_in_numbers_of_one_name_among_others(tmp_path: Path) -> None:
+    """Of ``h * 256 + g * BLOCK``, with blocks of 256, either might count the blocks; with another size only one does."""
+    lines = ["g = tl.load(y_ptr)", "h = tl.load(y_ptr + 1)", "p = x_ptr + h * 256 + g * BLOCK + tl.arange(0, BLOCK)"]
+    lines += ["q = x_ptr + g * BLOCK + tl.arange(0, BLOCK)", "z = tl.load(p) + tl.load(q)", "tl.store(y_ptr + offs, z, mask=offs < n)"]
+    program = program_of(PARTS.replace("STORE", "\n    ".join(lines)), tmp_path)
+    given = facts(launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20}, dict.fromkeys(("x_ptr", "y_ptr"), ([1 << 20], "float32"))))
+    view = View.read(program, given)
+    assert view is not None
+    assert not laned(view, "BLOCK", {"@0"})
 
 
 def test_a_tail_that_a_helper_says_the_beginning_of(tmp_path: Path) -> None:

@@ -56,13 +56,38 @@ class Numbers:
         if name in self.known and not self.kernel.bindings(name):
             return {"": self.known[name]}
         if name in self.kernel.parameters:
-            return self._pointer(name, at)
+            return self._pointer(name, at) or self._moved_on(name, at, side)
         if any(isinstance(b, ast.For) for b in self.kernel.bindings(name)):
             inside = next((n for n in self.kernel.module.around(at) if n in self.kernel.bindings(name)), None)
             alone = all(isinstance(b, ast.For) for b in self.kernel.bindings(name))
             return {_turn(inside): 1} if alone and isinstance(inside, ast.For) else None
         bound = definition(self.kernel, name, at)
-        return self._uniform(name, at) if bound is None else self.read(bound.value, bound, side)
+        if bound is not None:
+            return self.read(bound.value, bound, side)
+        return self._uniform(name, at) or self._moved_on(name, at, side)
+
+    def _moved_on(self, name: str, at: ast.AST, side: str) -> Sum | None:
+        """What a loop around ``at`` adds the same number to in each of its iterations, once: ``p += BLOCK``."""
+        adds = [b for b in self.kernel.bindings(name) if isinstance(b, ast.AugAssign) and isinstance(b.op, ast.Add)]
+        around = self.kernel.module.around(at)
+        for loop in (x for x in self.kernel.loops() if x.node in around):
+            inside = [b for b in self.kernel.bindings(name) if loop.node in self.kernel.module.around(b)]
+            if len(inside) != 1 or inside[0] not in adds or inside[0] not in loop.node.body:
+                continue
+            (add,) = (b for b in adds if b is inside[0])
+            begin = definition(self.kernel, name, loop.node)
+            if begin is not None:
+                found = self.read(begin.value, begin, side)
+            else:
+                found = {f"*{name}": 1} if self.kernel.bindings(name) == inside and name in self.kernel.parameters else None
+            by, start = self.read(add.value, add), self.read(loop.start or ast.Constant(0), loop.node)
+            step = self.step(loop)
+            if found is None or by is None or start is None or (by.keys() | start.keys()) - {""} or step < 1 or by.get("", 0) % step:
+                return None
+            each = by.get("", 0) // step
+            first = (by.get("", 0) if getattr(at, "lineno", 0) > add.lineno else 0) - each * start.get("", 0)
+            return {**found, "": found.get("", 0) + first, _turn(loop.node): each}
+        return None
 
     def _uniform(self, name: str, at: ast.AST) -> Sum | None:
         """A number that the way to ``at`` decides, the same for all lanes and for all iterations of the loops around."""

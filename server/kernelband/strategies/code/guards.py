@@ -25,8 +25,6 @@ def _meant(kernel: KernelView, pointer: ast.expr, at: ast.AST) -> Iterator[ast.e
     if not isinstance(pointer, ast.Name) or not bindings or any(not isinstance(b, ast.Assign | ast.AugAssign) for b in bindings):
         yield pointer
         return
-    if pointer.id in kernel.parameters:
-        yield pointer
     there = dict(_conditions(kernel, at))
     for bound in bindings:
         if any(there.get(condition, taken) != taken for condition, taken in _conditions(kernel, bound)):

@@ -151,8 +151,6 @@ class _Twice:
         arguments = [*node.args, *(k.value for k in node.keywords if k.arg not in ("axis", "dtype"))]
         if called in SHAPED:
             arguments = [] if method else arguments[:1]
-        elif called == "full":
-            arguments = arguments[1:2]
         yield from (a for a in arguments if not isinstance(a, ast.Tuple | ast.List))
 
     # ------------------------------------------------------------ sums

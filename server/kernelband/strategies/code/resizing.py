@@ -206,7 +206,8 @@ class Dealt:
                 lanes = kind is not None and self.block in (self.known.at(name, step.lineno) or ())
                 if lanes and not self._reduced_alike(name, kind or "", [n for n in behind if self._same(name, step, n)]):
                     return False
-                if kind is None and not self._counts(step, name) and not (highest and self._rescaled(step, name, inside)):
+                counts = name not in left and self._counts(step, name)
+                if kind is None and not counts and not (highest and self._rescaled(step, name, inside)):
                     return False
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
         told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in ast.walk(a)) for a in c.args)]
@@ -239,7 +240,7 @@ class Dealt:
         return kind if len(parts) == 1 and kind is not None and self._part(parts[0], kind, name, inside) else None
 
     def _counts(self, step: Step, name: str) -> bool:
-        """An index that goes on by the block's size, or what is left of the axis."""
+        """An index that goes on by the block's size, or what is left of the axis. Behind the loop it says how many blocks there were."""
         by = isinstance(step, ast.AugAssign) and isinstance(step.op, ast.Add | ast.Sub) and reads(step.value, {self.block})
         return by and self.kernel.depends.get(name, frozenset()) <= {*self.kernel.parameters, f"#{self.block}"} - self.pointers
 

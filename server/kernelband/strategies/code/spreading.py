@@ -51,8 +51,10 @@ def _follows(launch: LaunchView, read: ast.Name, grid: Set[ast.AST], deep: int) 
                 return True
             case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), right=right) if inner is right or _reads(right, read.id):
                 return True
-            case ast.Compare() | ast.Assert():
+            case ast.Assert() | ast.Raise():
                 return True
+            case ast.If(test=test) if inner is test:
+                return all(_minor(launch, n) for n in ast.walk(around) if isinstance(n, ast.stmt) and n is not around)
             case ast.Assign() if deep:
                 names = bound_names(around)
                 return all(name in OPTIONS or not _spreads(launch, name, grid, deep - 1) or _only_option(launch, name) for name in names)
@@ -61,6 +63,17 @@ def _follows(launch: LaunchView, read: ast.Name, grid: Set[ast.AST], deep: int) 
             case _:
                 inner = around
     return False
+
+
+def _minor(launch: LaunchView, statement: ast.stmt) -> bool:
+    """Results don't hang on whether it is done: a refusal, or warps and stages."""
+    match statement:
+        case ast.Raise() | ast.Assert() | ast.Pass() | ast.If():
+            return True
+        case ast.Assign():
+            return all(_only_option(launch, name) for name in bound_names(statement))
+        case _:
+            return False
 
 
 def _only_option(launch: LaunchView, name: str) -> bool:
