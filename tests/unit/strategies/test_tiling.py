@@ -12,6 +12,7 @@ import pytest
 
 from kernelband.strategies import strategy
 from kernelband.strategies.tiling import space
+from kernelband.strategies.tiling.space import Programs, blocks_and_warps
 from tests.unit.strategies.order_samples import TEXTS, captured
 from tests.unit.strategies.samples import H200, facts, launch, made_by, program_of
 
@@ -295,3 +296,17 @@ def host(x):
         grid = line.partition("double[(")[2].partition(",)]")[0]
         for n in (1, block - 1, block, block + 1, 10 * block + 7):
             assert eval(grid, {"n": n, "triton": CEILING}) == -(-n // block)
+
+
+def test_few_programs_that_each_walk_far_get_blocks_that_keep_memory_busy():
+    """Four programs for each multiprocessor with 256 elements of a warp each leave memory idle; of many programs any will do."""
+    few, many = (blocks_and_warps({"BLOCK": 32768}, Programs([count], frozenset()), 4, H200) for count in (512, 16384))
+    assert [(t.blocks["BLOCK"], t.num_warps) for t in few][:2] == [(2048, 8), (4096, 16)]
+    assert (many[0].blocks["BLOCK"], many[0].num_warps) == (1024, 4)
+
+
+def test_a_grid_that_follows_the_block_has_as_much_on_its_way_with_any():
+    order = [
+        [t.blocks["BLOCK"] for t in blocks_and_warps({"BLOCK": 1024}, Programs([n], frozenset({"BLOCK"})), 4, H200)] for n in (16, 4096)
+    ]
+    assert order[0][:4] == order[1][:4]

@@ -196,7 +196,7 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
                 )
             if programs.counts:
                 fit = min(device.max_programs_per_sm, device.max_warps_per_sm // warps)
-                beside = max(1.0, min(fit, max(programs.counts) / shrink / device.multiprocessors))
+                beside = min(fit, max(programs.counts) / shrink / device.multiprocessors)  # less than one where some have none
                 distance += max(0.0, log2(enough / (beside * min(each * itemsize, MOST_AT_ONCE) * warps * 32)))
             if len(names) > 1:
                 width = (values[names.index(programs.along)] if programs.along in names else values[-1]) * itemsize

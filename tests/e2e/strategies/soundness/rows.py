@@ -108,14 +108,24 @@ LONG_STRESS = ((1, 1), (2, 17), (3, 63), (2, 401), (5, 64), (0, 8), (3, 0))
 
 
 def _loop(pick: Pick, counted: bool, rows: list[str]) -> list[str]:
-    """Lines for each block of a row, whose indices are ``c`` and whose mask is ``{mask}``."""
+    """Lines for each block of a row, whose indices are ``c`` and whose mask is ``{mask}``; what is loaded may be found by a pointer that
+    moves on.
+    """
+    at = "x_ptr + row * stride + c"
+    before, behind = [], []
+    if any(at in r for r in rows) and pick.yes(0.25):
+        before, behind = ["p_x = x_ptr + row * stride"], ["p_x += BLOCK"]
+        rows = [r.replace(at, "p_x + tl.arange(0, BLOCK)") for r in rows]
+        if pick.yes(0.4):  # the next block's, where it begins
+            rows, behind = [*behind, *(r.replace("p_x + tl", "p_x - BLOCK + tl") for r in rows)], []
     if counted:
         head = ["for i in range(tl.cdiv(cols, BLOCK)):", "    c = i * BLOCK + tl.arange(0, BLOCK)"]
     else:
         head = ["for off in range(0, cols, BLOCK):", "    c = off + tl.arange(0, BLOCK)"]
     named = pick.yes()
     mask = "mask" if named else "c < cols"
-    return [*head, *(["    mask = c < cols"] if named else []), *(f"    {r.replace('{mask}', mask)}" for r in rows)]
+    inside = [*(["mask = c < cols"] if named else []), *(r.replace("{mask}", mask) for r in rows), *behind]
+    return [*before, *head, *(f"    {r}" for r in inside)]
 
 
 def blocks(pick: Pick) -> Sample:
