@@ -193,7 +193,7 @@ def blocks(pick: Pick) -> Sample:
     draft.passed += [("out_ptr", "out"), ("stride", "x.stride(0)"), ("cols", "cols")]
     draft.passed += [] if name == "softmax" else [("eps", "1e-5")]
     draft.host += ["rows, cols = x.shape", "out = torch.empty_like(x)" if pick.yes(0.7) else "out = x"]
-    draft.blocks["BLOCK"] = pick.choice((32, 32, 64, "min(64, triton.next_power_of_2(cols))"))
+    draft.blocks["BLOCK"] = pick.choice((32, 32, 64, "min(64, max(16, triton.next_power_of_2(cols)))"))
     draft.sides.append(("rows", None))
     return finished(f"blocks {name} {counted} {vector}", draft, pick.choice(LONG), LONG_STRESS, reference=[f"return {reference}{tensors}"])
 
