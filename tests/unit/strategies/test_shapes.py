@@ -85,3 +85,23 @@ def test_names_of_a_tuple_have_their_own_shapes_and_block_pointers_that_of_their
     assert known["place"] == known["last"] == ("BLOCK_M",)
     assert known["p"] == known["b"] == ("BLOCK_M", "BLOCK_N")
     assert known["first"] == ("BLOCK_N",)
+
+
+def test_a_name_that_an_iteration_reads_before_it_binds_it_has_the_last_one_s_shape_there(tmp_path):
+    """Bound twice in each iteration it has a shape from each of the two lines on, unless the next iteration meets it first."""
+    twice = "        part = tl.load(x + rows[:, None] * N + columns[None, :], mask=mask, other=0.0)\n        part = tl.sum(part, 1)\n"
+    begin = "        columns = start"
+    own = TEXT.replace("        total +=", f"{twice}        total +=")
+    seen = view(tmp_path, own)
+    lines = {line.strip(): number for number, line in enumerate(own.splitlines(), 1)}
+    assert shapes(seen.kernel).at("part", lines["part = tl.sum(part, 1)"]) == ("BLOCK_M", "BLOCK_N")
+    first = own.replace(begin, f"        total += part[:, None]\n{begin}").replace(
+        "    for start", "    part = tl.zeros([BLOCK_M], tl.float32)\n    for start"
+    )
+    seen = view(tmp_path, first)
+    lines = {line.strip(): number for number, line in enumerate(first.splitlines(), 1)}
+    assert shapes(seen.kernel).at("part", lines["total += part[:, None]"]) is None
+    read = own.replace(begin, f"        total += part[:, None]\n{begin}")
+    seen = view(tmp_path, read)
+    lines = {line.strip(): number for number, line in enumerate(read.splitlines(), 1)}
+    assert shapes(seen.kernel).at("part", lines["part = tl.sum(part, 1)"]) is None

@@ -85,6 +85,7 @@ def test_no_block_is_longer_than_its_axis_needs(tmp_path: Path) -> None:
         ("i_v * BV + tl.arange(0, BV)\n    else", "i_k * BV + tl.arange(0, BV)\n    else"),
         ("    else:\n        p_s = s + i_n * T", "    else:\n        p_s = s + i_n * T + i_v * BV + tl.arange(0, BV)"),  # without a mask
         ("tl.load(p_s)", "tl.load(p_s) * i_v"),  # the number of a block
+        ("    h = tl.zeros", "    EACH = T > 64\n    h = tl.zeros"),  # another branch than the one that bound the pointer
         ("b_o = h * b_q[None, :]\n        b_o = tl.sum(b_o, axis=1)", "b_o = h * b_q[None, :]\n        b_o = tl.sum(b_o, axis=0)[:8]"),
         ("tl.store(p_o, b_o, mask=mask_v)", "tl.store(p_o, b_o / tl.max(b_o), mask=mask_v)"),  # of the block's own
         ("        p_q += K\n", "        p_q += K\n        h += tl.sum(h)\n"),
@@ -115,6 +116,14 @@ def shift(x):
     shift_kernel[(triton.cdiv(rows * cols, 256),)](x, y, rows, cols, BLOCK=256)
     return y
 """
+
+
+def test_a_product_with_another_block_is_no_size(tmp_path: Path) -> None:
+    """What changes with that block is no end that a grid could be made for."""
+    text = PRODUCT.replace("    inside =", "    x += 0 * tl.max(tl.arange(0, COLS))\n    inside =")
+    program = program_of(text, tmp_path)
+    one = launch(program, [8192, 1, 1], {"COLS": 512, "BLOCK": 256}, {"rows": 4096}, dict.fromkeys(("x", "y"), ([4096, 512], "float32")))
+    assert all(p.parameters.get("BLOCK", 256) == 256 for p in made_by("tiles", program, facts(one)))
 
 
 @pytest.mark.parametrize(("sides", "moves"), [("rows * cols", True), ("rows * cols * 2", False), ("rows * y.shape[0]", False)])

@@ -52,6 +52,7 @@ NEXT = "tl.load(x_ptr + {0}, mask={0} < n, other=0.0)"
         ("x = x * tl.load(y_ptr + (offs - pid * BLOCK))", False),
         ("x = x * tl.load(y_ptr + offs // 4, mask=offs < n)", True),
         ("offs = tl.max_contiguous(tl.multiple_of(offs, BLOCK), BLOCK)", True),  # told to the compiler only
+        ("x = x + tl.broadcast_to(x, BLOCK)", True),
         ("z = x.to(tl.float32)\n    z += BLOCK\n    x = z", False),
         ("z = x_ptr + pid * BLOCK\n    z += tl.arange(0, BLOCK)\n    x = x + tl.load(z, mask=offs < n, other=0.0)", True),
     ],

@@ -57,7 +57,7 @@ def _follows(launch: LaunchView, read: ast.Name, grid: Set[ast.AST], deep: int) 
                 return all(_minor(launch, n) for n in ast.walk(around) if isinstance(n, ast.stmt) and n is not around)
             case ast.Assign() if deep:
                 names = bound_names(around)
-                return all(name in OPTIONS or not _spreads(launch, name, grid, deep - 1) or _only_option(launch, name) for name in names)
+                return all(not _spreads(launch, name, grid, deep - 1) or _only_option(launch, name) for name in names)
             case ast.stmt():
                 return False
             case _:
