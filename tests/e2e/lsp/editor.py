@@ -136,9 +136,14 @@ class Editor:
         begin = time.monotonic()
         while not wanted(found := await look()):
             waited = time.monotonic() - begin
-            assert waited < seconds, f"after {seconds} s still {found!r}"
+            assert waited < seconds, f"after {seconds} s still {found!r}; known is {await self._known()}"
             await asyncio.sleep(0.03 if waited < 1 else 0.2)  # to look costs time that what is waited for needs
         return found
+
+    async def _known(self) -> list[Any]:
+        """What the server says of the file's kernels, for a test that fails."""
+        names = dict.fromkeys(kernel["kernel"] for kernel in (await self.command("kernels"))["kernels"])
+        return [await self.command("report", self.uri, name) for name in names]
 
     async def ended(self, run: str, seconds: float = RUN_S) -> Any:
         """The last that is said of a run."""

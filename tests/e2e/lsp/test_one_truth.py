@@ -28,7 +28,8 @@ async def test_every_surface_says_the_same_verified_figure(tmp_path: Path) -> No
             listed = await ed.command("kernels")
             report = await ed.command("report", ed.uri, KERNEL)
             runs = {run["id"]: run for run in report["runs"]}
-            told = next(v for v in runs[report["told"]]["variants"] if v["verified"])
+            told = next((v for v in runs[report["told"]]["variants"] if v["verified"]), None)
+            assert told is not None, (change, lenses, report)
             shown = await ed.command("runReport", report["told"])
             best = next(v for v in shown["variants"] if v["number"] == shown["run"]["best"])
             said = {
