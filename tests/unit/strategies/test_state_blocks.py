@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelband.source.model import Program
 from kernelband.strategies import Proposal
 from tests.unit.strategies.samples import facts, launch, made_by, program_of
 from tests.unit.strategies.test_tiling import changed
@@ -155,6 +156,13 @@ def wide(x):
 """
 
 
+def other_blocks(program: Program) -> list[Proposal]:
+    """Tiles with another size of SPREAD's block."""
+    tensors = dict.fromkeys(("x", "y"), ([1 << 20], "float32"))
+    one = launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20, "m": 256}, tensors)
+    return [p for p in made_by("tiles", program, facts(one)) if p.parameters.get("BLOCK", 256) != 256]
+
+
 @pytest.mark.parametrize(
     ("more", "passed", "moves"),
     [
@@ -170,10 +178,7 @@ def wide(x):
     ],
 )
 def test_a_variable_that_is_more_than_a_block_keeps_its_number(more: str, passed: str, moves: bool, tmp_path: Path) -> None:
-    program = program_of(SPREAD.replace("MORE", more).replace("PASSED", passed), tmp_path)
-    tensors = dict.fromkeys(("x", "y"), ([1 << 20], "float32"))
-    one = launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20, "m": 256}, tensors)
-    assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, facts(one))) == moves
+    assert bool(other_blocks(program_of(SPREAD.replace("MORE", more).replace("PASSED", passed), tmp_path))) == moves
 
 
 @pytest.mark.parametrize(
@@ -194,8 +199,6 @@ def test_a_variable_that_is_more_than_a_block_keeps_its_number(more: str, passed
 def test_a_variable_changes_itself_where_nothing_hangs_on_it_but_blocks(more: str, passed: str, itself: bool, tmp_path: Path) -> None:
     """Else it keeps its number, and the launch and its grid get another, or nothing does."""
     program = program_of(SPREAD.replace("MORE", more).replace("PASSED", passed), tmp_path)
-    tensors = dict.fromkeys(("x", "y"), ([1 << 20], "float32"))
-    one = launch(program, [4096, 1, 1], {"BLOCK": 256}, {"n": 1 << 20, "m": 256}, tensors)
-    tiles = [p for p in made_by("tiles", program, facts(one)) if p.parameters.get("BLOCK", 256) != 256]
+    tiles = other_blocks(program)
     assert all(("-    block = 256" in changed(program, tile)) == itself for tile in tiles)
     assert tiles or not itself

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from kernelband.strategies.code.kernel import target_names
 from kernelband.strategies.code.launch import OPTIONS, LaunchView
+from kernelband.strategies.code.literals import given
 from kernelband.strategies.code.view import View
 from kernelband_worker.wire import LaunchSpec
 
@@ -124,10 +125,7 @@ def _bound(statement: ast.stmt, name: str) -> ast.expr | None:
         return None
     target, value = statement.targets[0], statement.value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        if len(target.elts) != len(value.elts):
-            return None
-        places = [v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name]
-        return places[0] if len(places) == 1 else None
+        return given(statement, name)
     if isinstance(target, ast.Tuple) and any(isinstance(e, ast.Starred) and name in target_names(e) for e in target.elts):
         return None  # ``*rest, n = x.shape``: ``rest`` is several
     return value

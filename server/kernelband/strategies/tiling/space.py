@@ -187,16 +187,15 @@ def blocks_and_warps(present: dict[str, int], programs: Programs, itemsize: int,
             if not 1 <= each <= 64:
                 continue
             distance = abs(log2(each * itemsize / 32))
+            resident = max(1, min(device.max_programs_per_sm, device.max_warps_per_sm // warps))
             if programs.counts and max(programs.counts) / shrink < 2 * device.multiprocessors:
                 distance += min(2.0, log2(2 * device.multiprocessors * shrink / max(programs.counts)))
             elif programs.counts and programs.follow:
-                resident = max(1, min(device.max_programs_per_sm, device.max_warps_per_sm // warps))
                 distance += 0.5 * (
                     prod(_wave_loss(c / shrink, device, resident) for c in programs.counts) ** (1 / len(programs.counts)) - 1
                 )
             if programs.counts:
-                fit = min(device.max_programs_per_sm, device.max_warps_per_sm // warps)
-                beside = min(fit, max(programs.counts) / shrink / device.multiprocessors)  # less than one where some have none
+                beside = min(resident, max(programs.counts) / shrink / device.multiprocessors)  # less than one where some have none
                 distance += max(0.0, log2(enough / (beside * min(each * itemsize, MOST_AT_ONCE) * warps * 32)))
             if len(names) > 1:
                 width = (values[names.index(programs.along)] if programs.along in names else values[-1]) * itemsize
