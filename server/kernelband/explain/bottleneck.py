@@ -115,9 +115,9 @@ def _also(device: Device, work: Work) -> tuple[str, ...]:
     if work.bits is not None and not work.facts["tensor_core"]:
         in_flight, needed = work.in_flight(device), needed_in_flight(device)
         if in_flight < 0.7 * needed:
-            few = work.programs / device.multiprocessors
+            few, warps = work.programs / device.multiprocessors, work.facts["num_warps"]
             held_back = (
-                f"the grid has {few:.2g} programs of {work.facts['num_warps']} warps for each"
+                f"the grid has {few:.2g} programs of {warps} warp{'s' * (warps > 1)} for each"
                 if few < held.programs
                 else f"occupancy is {100 * held.fraction:.0f} % (limited by {held.limiter})"
             )

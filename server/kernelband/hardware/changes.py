@@ -132,13 +132,15 @@ def _width(before: Sequence[Work], after: Sequence[Work]) -> Change | None:
 
 
 def _in_flight(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Change | None:
-    """As far as it keeps memory busier."""
+    """As far as it keeps memory busier: what is more than enough gains nothing."""
     enough = needed_in_flight(device)
-    old, new = (_mean(side, lambda w: min(w.in_flight(device), enough)) for side in (before, after))
-    if not old or not new:
+    old, new = (_mean(side, lambda w: w.in_flight(device)) for side in (before, after))
+    busy, busier = (_mean(side, lambda w: min(w.in_flight(device), enough)) for side in (before, after))
+    if not old or not new or not busy or not busier:
         return None
     word = "more" if new > old else "fewer"
-    return Change("in flight", old, new, new / old, f"{word} bytes on their way to a multiprocessor: {size(old)} before, {size(new)} after")
+    told = f"{word} bytes on their way to a multiprocessor: {size(old)} before, {size(new)} after"
+    return Change("in flight", old, new, busier / busy, told)
 
 
 def _spilled(side: Sequence[Work]) -> float:

@@ -66,6 +66,11 @@ def test_too_little_in_flight_is_named_with_its_causes():
     assert bottleneck(H100, make_work(**COPY)).also == ()
 
 
+def test_a_grid_of_few_programs_is_the_cause_where_more_would_fit():
+    found = bottleneck(H100, make_work(programs=264, warps=1, loads=1, **COPY))
+    assert any("the grid has 2 programs of 1 warp for each" in line and "occupancy" not in line for line in found.also)
+
+
 def test_uncoalesced_and_waiting_are_said():
     found = bottleneck(H100, make_work(serialized=True, tensor_core="wgmma", **{**COPY, "sectors": 8.0}))
     assert found.also == ("Tensor-core instructions wait for each other.", "Accesses touch 8 times the memory sectors that they need.")

@@ -44,7 +44,7 @@ def test_more_is_on_its_way_where_few_programs_take_larger_blocks(work):
     small, large = work(warps=1, loads=1, programs=512, **COPY), work(warps=4, loads=4, programs=512, code="b", **COPY)
     found = forecast(H100, [small], [large])
     assert found.tier == "likely faster"
-    assert "more bytes on their way to a multiprocessor: 1.99 kB before, 20.3 kB after" in found.fact
+    assert "more bytes on their way to a multiprocessor: 1.99 kB before, 31.8 kB after" in found.fact
     many = [{**COPY, "programs": 10**5}, {**COPY, "programs": 10**5, "code": "b"}]
     assert forecast(H100, [work(warps=4, **many[0])], [work(warps=8, **many[1])]).tier == "unclear"  # memory is busy with either
 
