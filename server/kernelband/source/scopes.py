@@ -104,10 +104,11 @@ class Scopes:
     def _table(self, scope: NodeOrLeaf) -> dict[str, list[Binding]]:
         table = self._tables.get(id(scope))
         if table is None:
-            table = self._tables[id(scope)] = {}
+            table = dict[str, list[Binding]]()
             if scope.type in SCOPES:
                 for binding in self._read(scope):
                     table.setdefault(binding.name, []).append(binding)
+            self._tables[id(scope)] = table  # whole: threads share the bindings of a text
         return table
 
     def _read(self, scope: NodeOrLeaf) -> Iterator[Binding]:

@@ -52,17 +52,15 @@ class Screen(Window):
     def open(self, name: str) -> None:
         """Open a file by its name (Ctrl+P); again where the list was drawn anew under the click, or another editor came in front."""
         shown = self._editor(name).locator(".view-line").first
+        row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=name).first
 
         def asked() -> bool:
-            box = self.page.locator(".quick-input-widget input")
-            if not box.is_visible():
+            if not self.page.locator(".quick-input-widget input").is_visible():
                 self.press("Control+p")
-            box.fill(name)
-            row = self.page.locator(".quick-input-widget .monaco-list-row").filter(has_text=name).first
-            row.wait_for()
-            row.click()
-            with contextlib.suppress(PlaywrightTimeout):
-                shown.wait_for(timeout=30_000)
+            if self.filled(name, row):
+                row.click()
+                with contextlib.suppress(PlaywrightTimeout):
+                    shown.wait_for(timeout=30_000)
             return shown.is_visible()
 
         self.eventually(asked)

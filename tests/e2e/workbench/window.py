@@ -4,6 +4,7 @@ it saw.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from playwright.sync_api import FrameLocator, Locator, Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 T = TypeVar("T")
 
@@ -65,14 +67,24 @@ class Window:
 
     def palette(self, command: str, *, entry: str | None = None) -> None:
         """Run a command by its title (F1)."""
-        self.press("F1")
-        box = self.page.locator(".quick-input-widget input")
-        box.wait_for()
-        box.fill(f">{command}")
         label = self.page.locator(".quick-input-widget .monaco-list-row").get_by_text(entry or command, exact=True).first
-        label.wait_for()
+
+        def listed() -> bool:
+            self.press("F1")
+            return self.filled(f">{command}", label)
+
+        self.eventually(listed)
         label.click()
         label.wait_for(state="hidden")
+
+    def filled(self, text: str, row: Locator) -> bool:
+        """Whether the open list has that row once the text is in its box. What takes the focus late, as a notification that goes, closes a
+        list that has just opened: a person opens it again.
+        """
+        with contextlib.suppress(PlaywrightTimeout):
+            self.page.locator(".quick-input-widget input").fill(text, timeout=10_000)
+            row.wait_for(timeout=10_000)
+        return row.is_visible()
 
     # ------------------------------------------------------------ around the editors
 
