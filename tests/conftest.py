@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -20,6 +21,9 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (getattr(sign
 # How a person's terminal looks is no matter of the tests', nor of the processes that they start.
 for name in ("FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
     os.environ.pop(name, None)
+
+# Modules and syntax trees are many, and stay: looking through them again and again took a tenth of the tests' time.
+gc.set_threshold(50_000, 20, 20)
 
 # Every run has the same examples, whatever the last one left; how long one takes says how busy the machine is. A worker's Python may lack
 # hypothesis: then nothing that runs there needs it.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernelband.source.model import Patch, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import binding
 from kernelband.strategies.code.module import FunctionNode, Module
 
@@ -41,7 +42,7 @@ def is_inside(patch: Patch, path: str, spans: Sequence[Span]) -> bool:
 
 
 def _branches(node: FunctionNode, decided: Sequence[Mapping[str, Any]]) -> Iterator[list[ast.stmt]]:
-    for branch in ast.walk(node):
+    for branch in all_nodes(node):
         if isinstance(branch, ast.If):
             found = {_truth(branch.test, constants) for constants in decided}
             if found == {False}:

@@ -6,11 +6,14 @@ can be kept, and whole pieces need no walk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from attrs import field, frozen
 from parso.tree import NodeOrLeaf
 
+from kernelband.source.model import FilePatch, Span
 from kernelband.source.tree import children, offset_at, statements
 
 #: Type, column and characters of a piece.
@@ -45,4 +48,31 @@ def chunks(module: NodeOrLeaf, text: str, known: Mapping[Key, bool]) -> list[Chu
         if broken is None:
             broken = any(n.type in ("error_node", "error_leaf") for n in statements(node, piece))
         out.append(Chunk(node, piece, key, broken))
+    return out
+
+
+def touched(pieces: Sequence[Chunk], text: str, file: FilePatch) -> list[str]:
+    """The pieces that a patch edits or borders on, as they will be: where these can be read, so can the whole text, if it could before.
+
+    Args:
+        pieces: of ``text``.
+        text: before.
+        file: its patch.
+    """
+    first = len(text) - sum(len(piece.text) for piece in pieces)  # before it there may be comments
+    bounds = [0, *accumulate((len(piece.text) for piece in pieces), initial=first)]
+    parts: list[tuple[Span, int]] = []  # of the text before, and by how much each has grown
+    for edit in file.edits:
+        start = bounds[max(bisect_left(bounds, edit.span.start) - 1, 0)]
+        end = bounds[min(bisect_right(bounds, edit.span.end), len(bounds) - 1)]
+        grown = len(edit.new) - (edit.span.end - edit.span.start)
+        while parts and start < parts[-1][0].end:
+            before, more = parts.pop()
+            start, end, grown = min(start, before.start), max(end, before.end), grown + more
+        parts.append((Span(start, end), grown))
+    after, moved = file.apply(text), 0
+    out: list[str] = []
+    for span, grown in parts:
+        out.append(after[span.start + moved : span.end + moved + grown])
+        moved += grown
     return out

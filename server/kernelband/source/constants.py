@@ -6,6 +6,8 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
+from kernelband.source.syntax import all_nodes
+
 Parents = dict[ast.AST, ast.AST]
 
 #: Functions that leave what they get as it is, and those of their modules that do.
@@ -21,15 +23,15 @@ class Constants:
     """The constants of one module. ``own``: every name that the text gives a meaning, anywhere in it."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.own = Counter(name for node in ast.walk(tree) for name in _bound(node))
-        self.stars = max((n.lineno for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"), default=0)
-        parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.own = Counter(name for node in all_nodes(tree) for name in _bound(node))
+        self.stars = max((n.lineno for n in all_nodes(tree) if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"), default=0)
+        parents = {child: node for node in all_nodes(tree) for child in ast.iter_child_nodes(node)}
         self.values = {
             name: value
             for name, value, line in _assigned(tree)
             if self.own[name] == 1
             and self.stars < line  # of a later ``import *`` nobody can say what it brings
-            and (all(isinstance(n, FIXED) for n in ast.walk(value)) or all(self._only_read(n, parents) for n in _loads(tree, name)))
+            and (all(isinstance(n, FIXED) for n in all_nodes(value)) or all(self._only_read(n, parents) for n in _loads(tree, name)))
         }
 
     def is_built_in(self, name: str) -> bool:
@@ -63,7 +65,7 @@ def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
 
 
 def _loads(tree: ast.Module, name: str) -> Iterator[ast.Name]:
-    return (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+    return (n for n in all_nodes(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
 
 
 def _bound(node: ast.AST) -> list[str]:

@@ -20,7 +20,7 @@ from typing import cast
 from attrs import field, frozen
 
 from kernelband.source.model import HostFunction, Place, Program, Span
-from kernelband.source.syntax import syntax_tree
+from kernelband.source.syntax import all_nodes, syntax_tree
 from kernelband.source.tree import line_column, parse, trimmed_span
 
 MODULE, TOP = "module", "the top level"  # kind of a host that is no function, and its name for people
@@ -192,11 +192,11 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         yield from ((a.asname or a.name).partition(".")[0] for a in statement.names)
     elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        yield from (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name))
+        yield from (n.id for t in targets for n in all_nodes(t) if isinstance(n, ast.Name))
 
 
 def _named(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in all_nodes(node) if isinstance(n, ast.Name)}
 
 
 def _free(piece: str) -> set[str]:

@@ -18,7 +18,7 @@ from parso.tree import NodeOrLeaf
 from kernelband.source.kernels import kernels_of, may_have_kernels
 from kernelband.source.model import Kernel
 from kernelband.source.scopes import LOCALS, Scopes
-from kernelband.source.syntax import syntax_tree, tolerant_grammar
+from kernelband.source.syntax import all_nodes, syntax_tree, tolerant_grammar
 
 QUICK = 32_000  # characters: no other thread runs while Python's parser reads, and an editor may wait for one
 TRITON = "triton"
@@ -77,7 +77,7 @@ def _quick(text: str) -> tuple[Listed, ...] | None:
         return None
     jitted = [(name, f) for name, f in found if any(map(_is_jit, f.decorator_list))]
     count = sum(_is_jit(d) for _, f in jitted for d in f.decorator_list)
-    if count != len(_JIT.findall(text)) and count != sum(map(_says_jit, ast.walk(tree))):  # the second passes comments and strings over
+    if count != len(_JIT.findall(text)) and count != sum(map(_says_jit, all_nodes(tree))):  # the second passes comments and strings over
         return None
     return tuple(_told(name, f) for name, f in jitted)
 
@@ -121,7 +121,7 @@ def _binds_triton(node: ast.AST) -> bool:
 
 
 def _names(target: ast.expr) -> Iterable[ast.AST]:
-    return (target,) if isinstance(target, ast.Name) else ast.walk(target)
+    return (target,) if isinstance(target, ast.Name) else all_nodes(target)
 
 
 def _is_jit(decorator: ast.expr) -> bool:

@@ -32,6 +32,19 @@ def expression_tree(text: str) -> ast.Expression:
         return ast.parse(text, mode="eval")
 
 
+def all_nodes(node: ast.AST) -> list[ast.AST]:
+    """What ``ast.walk`` goes through, in its order and in less than half of its time: moves ask for nothing as often."""
+    found = [node]
+    for at in found:
+        for name in at._fields:
+            value = getattr(at, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found.extend(part for part in cast("list[object]", value) if isinstance(part, ast.AST))
+    return found
+
+
 @cache
 def tolerant_grammar() -> Any:
     """Parso's grammar, without types. It asks ``ast`` for each of its own words when it is made, and for none afterwards."""

@@ -86,7 +86,7 @@ GATED = (
         ),
         (
             "annotations are names",
-            "if any(isinstance(n, (ast.Call, ast.Lambda, ast.NamedExpr)) for n in ast.walk(part)):",
+            "if any(isinstance(n, (ast.Call, ast.Lambda, ast.NamedExpr)) for n in all_nodes(part)):",
             "if False:",
             "test_what_one_rule_alone_refuses[a computed annotation]",
         ),

@@ -11,6 +11,7 @@ from kernelband.propose.model.rules import Refused
 from kernelband.propose.model.together import check_together
 from kernelband.source import make_patch
 from kernelband.source.model import Edit, Patch, Program
+from kernelband.source.syntax import all_nodes
 
 
 def to_patch(program: Program, blocks: Mapping[str, str]) -> Patch:
@@ -65,7 +66,7 @@ def _fitted(text: str, function: ast.FunctionDef, deep: str, indent: str, newlin
     first = 1 if deep else 0
     inside = {
         line - first
-        for node in ast.walk(function)
+        for node in all_nodes(function)
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno is not None
         for line in range(node.lineno + 1, node.end_lineno + 1)
     }

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from attrs import frozen
 
 from kernelband.source.model import Place, Program, Span
-from kernelband.source.syntax import syntax_tree
+from kernelband.source.syntax import all_nodes, syntax_tree
 from kernelband.source.tree import BOM, line_column
 
 
@@ -108,7 +108,7 @@ def uses(text: str, indent: str) -> Uses:
     """
     tree = body_of(text, indent)
     globals_, locals_ = _scopes(wrapped(text, indent))
-    nodes = list(ast.walk(tree))
+    nodes = list(all_nodes(tree))
     attributes = [n for n in nodes if isinstance(n, ast.Attribute)]
     inner = {id(n.value) for n in attributes}
     whole = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and id(n) not in inner]
@@ -201,12 +201,12 @@ def around(text: str) -> Around:
 
 def _constants(tree: ast.Module) -> set[str]:
     """Names that the file's own statements bind once, to numbers and texts only."""
-    often = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    often = Counter(n.id for n in all_nodes(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     written = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.Name, ast.expr_context, ast.operator, ast.unaryop)
     found: set[str] = set()
     for node in (n for n in tree.body if isinstance(n, ast.Assign)):
         names = [t.id for t in node.targets if isinstance(t, ast.Name) and often[t.id] == 1]
-        parts = list(ast.walk(node.value))
+        parts = list(all_nodes(node.value))
         if all(isinstance(p, written) and (not isinstance(p, ast.Name) or p.id in found) for p in parts):
             found |= set(names)
     return found

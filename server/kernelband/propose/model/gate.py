@@ -19,6 +19,7 @@ from kernelband.propose.model import allowed, memory, sizes, state
 from kernelband.propose.model.functions import Unreadable, Uses, body_of, chain, uses
 from kernelband.propose.model.rules import Change, Kind, Refused, Rules, function_of, is_dunder, refusal
 from kernelband.propose.model.values import values
+from kernelband.source.syntax import all_nodes
 
 MAX_CHARACTERS = 60_000  # of one function
 MAX_STRING = 400
@@ -96,7 +97,7 @@ class _Check:
         self._signature(function)
         self._decorators(function)
         self._launches()
-        for node in ast.walk(function):  # parents before children
+        for node in all_nodes(function):  # parents before children
             if id(node) not in self._done:
                 self._node(node, function)
 
@@ -166,7 +167,7 @@ class _Check:
             if (known or (size == 1 and root in rules.kernels)) and all(p in own and not is_dunder(p) for p in parts[size:]):
                 if full and full.partition(".")[0] in sys.stdlib_module_names and not plain:
                     break
-                self._done |= {id(n) for n in ast.walk(node)}
+                self._done |= {id(n) for n in all_nodes(node)}
                 return
         raise self._refuse(node, f"it uses {dotted}, which the original doesn't and which isn't on the list of what may be used")
 
@@ -184,7 +185,7 @@ class _Check:
             same = ast.dump(function.args) == ast.dump(before.args) and _dump(function.returns) == _dump(before.returns)
             if not same:
                 raise self._refuse(function, "a host function keeps its parameters, defaults and annotations: others call it", "form")
-            self._done |= {id(n) for n in (*ast.walk(function.args), *(ast.walk(function.returns) if function.returns else ()))}
+            self._done |= {id(n) for n in (*all_nodes(function.args), *(all_nodes(function.returns) if function.returns else ()))}
             return
         defaults = [d for d in (*function.args.defaults, *function.args.kw_defaults) if d is not None]
         known = {ast.dump(d) for d in (*before.args.defaults, *before.args.kw_defaults) if d is not None}
@@ -192,7 +193,7 @@ class _Check:
             if not isinstance(default, ast.Constant) and ast.dump(default) not in known:
                 raise self._refuse(default, "a default of a kernel's parameter must be a constant", "form")
         for part in (*_annotations(function),):
-            if any(isinstance(n, (ast.Call, ast.Lambda, ast.NamedExpr)) for n in ast.walk(part)):
+            if any(isinstance(n, (ast.Call, ast.Lambda, ast.NamedExpr)) for n in all_nodes(part)):
                 raise self._refuse(part, "an annotation must be a plain name, as tl.constexpr", "form")
 
     def _decorators(self, function: ast.FunctionDef) -> None:
@@ -201,13 +202,13 @@ class _Check:
         if not self.rules.editable.device:
             if [ast.dump(d) for d in function.decorator_list] != [ast.dump(d) for d in self.rules.before.decorator_list]:
                 raise self._refuse(function, "a host function keeps its decorators", "form")
-            self._done |= {id(n) for d in function.decorator_list for n in ast.walk(d)}
+            self._done |= {id(n) for d in function.decorator_list for n in all_nodes(d)}
             return
         if [self._head(d) for d in function.decorator_list] != heads:
             raise self._refuse(function, "a kernel keeps its decorators, in their order; only what they are given may change", "form")
         for decorator, head in zip(function.decorator_list, heads, strict=True):
             if ast.dump(decorator) in known:
-                self._done |= {id(n) for n in ast.walk(decorator)}
+                self._done |= {id(n) for n in all_nodes(decorator)}
             elif head == "triton.jit" and isinstance(decorator, ast.Call):
                 self._keywords(decorator, allowed.JIT_OPTIONS)
             elif head == "triton.autotune" and isinstance(decorator, ast.Call):
@@ -229,14 +230,14 @@ class _Check:
 
     def _old_keywords(self) -> set[str]:
         """Options of the original's decorators that hold no code."""
-        calls = [n for d in self.rules.before.decorator_list for n in ast.walk(d) if isinstance(n, ast.Call)]
+        calls = [n for d in self.rules.before.decorator_list for n in all_nodes(d) if isinstance(n, ast.Call)]
         return {k.arg for c in calls for k in c.keywords if k.arg and isinstance(k.value, ast.Constant)}
 
     def _autotune(self, decorator: ast.Call) -> None:
         kept = {k.arg: ast.dump(k) for k in _call_keywords(self.rules.before)}
         for keyword in decorator.keywords:
             if keyword.arg in kept and ast.dump(keyword) == kept[keyword.arg]:
-                self._done |= {id(n) for n in ast.walk(keyword)}
+                self._done |= {id(n) for n in all_nodes(keyword)}
             elif keyword.arg not in allowed.AUTOTUNE_OPTIONS:
                 raise self._refuse(decorator, f"the option {keyword.arg or '**'} of autotune may not change", "form")
 
@@ -271,7 +272,7 @@ class _Check:
         risky = dotted in ("getattr", "hasattr") or (meaning.partition(".")[0] in sys.stdlib_module_names - allowed.PLAIN)
         if risky and root in self.found.globals and dump in self.rules.program.nodes and self._is_constant(node, dotted):
             self._done.add(id(node.func))
-            self._done |= {id(n) for n in ast.walk(node.func)}
+            self._done |= {id(n) for n in all_nodes(node.func)}
             return
         if any(k.arg is None for k in node.keywords) and dump not in self.rules.program.nodes:
             raise self._refuse(node, "a call may not unpack options with **")

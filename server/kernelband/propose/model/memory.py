@@ -9,6 +9,7 @@ from kernelband.propose.model import allowed
 from kernelband.propose.model.pointers import Access, accesses, numbers, operation
 from kernelband.propose.model.rules import Change, launches, owners
 from kernelband.propose.model.values import Root, Values
+from kernelband.source.syntax import all_nodes
 
 
 def look(change: Change) -> None:
@@ -67,7 +68,7 @@ class _Host:
     def __init__(self, change: Change) -> None:
         self.change, self.after = change, change.after
         self.tensors = change.tensors()
-        self.decided = {change.before.key(t) for n in ast.walk(change.before.function) for t in _decided(n)}
+        self.decided = {change.before.key(t) for n in all_nodes(change.before.function) for t in _decided(n)}
 
     def all(self) -> None:
         for node in self.change.nodes():
@@ -130,9 +131,9 @@ class _Host:
 
 def _single(side: Values) -> Iterator[Root]:
     every = launches(side)
-    inside = {id(n) for launch in every for n in ast.walk(launch)}
+    inside = {id(n) for launch in every for n in all_nodes(launch)}
     away: set[Root] = set()
-    for node in ast.walk(side.function):
+    for node in all_nodes(side.function):
         if isinstance(node, ast.Return):
             away |= side.roots(node.value)
         elif isinstance(node, ast.Call) and id(node) not in inside and not side.full(node.func).startswith(("torch.", "triton.")):

@@ -9,6 +9,7 @@ from typing import Literal
 from attrs import frozen
 
 from kernelband.propose.model.values import Values
+from kernelband.source.syntax import all_nodes
 
 How = Literal["loads", "stores", "hands on"]
 _ARITHMETIC = "triton.language."
@@ -27,7 +28,7 @@ class Access:
 def accesses(values: Values, kernels: frozenset[str]) -> tuple[Access, ...]:
     """Every access, in the order of the text. An atomic operation stores; where its result is used, it loads as well."""
     found: list[Access] = []
-    calls = [n for n in ast.walk(values.function) if isinstance(n, ast.Call)]
+    calls = [n for n in all_nodes(values.function) if isinstance(n, ast.Call)]
     for node in calls:
         verb = operation(values, node.func)
         pointer = _pointer(values, node, verb)
@@ -96,7 +97,7 @@ def _parts(values: Values, node: ast.AST) -> list[ast.AST]:
 def numbers(values: Values) -> frozenset[str]:
     """Parameters that a kernel calculates with as one does with numbers only: compared, multiplied, bounds of a loop, constexpr."""
     found = set(constexprs(values))
-    for node in ast.walk(values.function):
+    for node in all_nodes(values.function):
         found |= {n.id for n in _counted(node) if isinstance(n, ast.Name)}
     return frozenset(found & values.parameters)
 

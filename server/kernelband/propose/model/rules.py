@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import reduce
 from typing import Literal
 
@@ -14,7 +13,7 @@ from kernelband.propose.model.functions import Around, Editable, Unreadable, Use
 from kernelband.propose.model.pointers import accesses, numbers
 from kernelband.propose.model.values import Root, Values, values
 from kernelband.source.model import Program
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 
 Kind = Literal["form", "name", "state", "memory", "sizes"]
 
@@ -148,21 +147,21 @@ class Change:
         """The refusal of a part of the function."""
         return refusal(self.rules.editable, node, why, kind, self.first)
 
-    def nodes(self) -> Iterator[ast.AST]:
+    def nodes(self) -> list[ast.AST]:
         """Every node of the function as it would be, with what stands before it."""
-        return ast.walk(self.after.function)
+        return all_nodes(self.after.function)
 
     def as_before(self, node: ast.AST) -> bool:
         """Whether the original has this text, and its names stand for no other memory than there."""
         return self.after.key(node) in self.before.texts and all(
-            owners(self.after.roots(n)) <= owners(self.before.roots(n)) for n in ast.walk(node) if isinstance(n, ast.Name)
+            owners(self.after.roots(n)) <= owners(self.before.roots(n)) for n in all_nodes(node) if isinstance(n, ast.Name)
         )
 
     def tensors(self) -> frozenset[str]:
         """Parameters that are tensors, by how they are used in either text."""
         found: set[str] = set()
         for side in (self.before, self.after):
-            for node in ast.walk(side.function):
+            for node in all_nodes(side.function):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in allowed.OF_TENSORS:
                     found |= {r.name for r in side.roots(node.value) if r.kind == "parameter"}
         return frozenset(found)
@@ -170,7 +169,7 @@ class Change:
 
 def launches(side: Values) -> list[ast.Call]:
     """``kernel[grid](...)``, ``kernel.run(...)`` and what was compiled ahead and is called."""
-    return [n for n in ast.walk(side.function) if isinstance(n, ast.Call) and _starts(side, n.func)]
+    return [n for n in all_nodes(side.function) if isinstance(n, ast.Call) and _starts(side, n.func)]
 
 
 def _starts(side: Values, called: ast.expr) -> bool:

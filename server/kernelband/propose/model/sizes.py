@@ -10,6 +10,7 @@ from kernelband.propose.model.literals import Facts, Literals
 from kernelband.propose.model.pointers import constexprs
 from kernelband.propose.model.rules import Change, Refused
 from kernelband.propose.model.thresholds import FORM, Thresholds
+from kernelband.source.syntax import all_nodes
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -49,7 +50,7 @@ class _Sizes:
     def _as_before(self, node: ast.AST) -> bool:
         if self.after.key(node) not in self.change.before.texts:
             return False
-        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        names = [n for n in all_nodes(node) if isinstance(n, ast.Name)]
         return all(self.literals.of(n) == self.before.of(n) for n in names)
 
     def _refused(self, node: ast.AST, why: str) -> Refused:

@@ -8,6 +8,7 @@ from kernelband.propose.model import allowed
 from kernelband.propose.model.functions import chain
 from kernelband.propose.model.rules import Change, launches, owners
 from kernelband.propose.model.values import Root
+from kernelband.source.syntax import all_nodes
 
 
 def look(change: Change) -> None:
@@ -44,7 +45,7 @@ class _State:
         """Arguments whose elements the original's own statements change."""
         before = self.change.before
         found: set[Root] = set()
-        for node in ast.walk(before.function):
+        for node in all_nodes(before.function):
             if isinstance(node, (ast.Subscript, ast.Attribute)) and (
                 not isinstance(node.ctx, ast.Load) if isinstance(node, ast.Subscript) else _in_place(node.attr)
             ):
@@ -112,7 +113,7 @@ class _State:
 
     def _only_called(self, name: str) -> bool:
         before = self.change.before
-        found = [n for n in ast.walk(before.function) if isinstance(n, ast.Attribute) and n.attr == name]
+        found = [n for n in all_nodes(before.function) if isinstance(n, ast.Attribute) and n.attr == name]
         return bool(found) and all(before.is_called(n) for n in found)
 
     def _function(self, node: ast.Name) -> None:
@@ -120,7 +121,7 @@ class _State:
         if not self._unknown(node.id) or self.after.is_called(node) or isinstance(self.after.parents.get(id(node)), ast.Attribute):
             return
         before = self.change.before
-        found = [n for n in ast.walk(before.function) if isinstance(n, ast.Name) and n.id == node.id]
+        found = [n for n in all_nodes(before.function) if isinstance(n, ast.Name) and n.id == node.id]
         if found and all(before.is_called(n) for n in found) and not self._kept(node):
             raise self.change.refused(node, f"it hands {node.id} on, which the original only calls", "state")
 
@@ -142,7 +143,7 @@ class _State:
         known = owners(
             frozenset(
                 r
-                for n in ast.walk(before.function)
+                for n in all_nodes(before.function)
                 if isinstance(n, ast.Call) and _last(n.func) == _last(node.func)
                 for a in (*n.args, *(k.value for k in n.keywords))
                 for r in before.roots(a)

@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from kernelband.propose.model import allowed
 from kernelband.propose.model.functions import Around, chain
+from kernelband.source.syntax import all_nodes
 
 Function = ast.FunctionDef | ast.Lambda
 
@@ -146,10 +147,10 @@ class Values:
 def values(function: ast.FunctionDef, globals_: frozenset[str], around: Around) -> Values:
     """What the names of a function stand for."""
     binding = _Binding()
-    for node in ast.walk(function):
+    for node in all_nodes(function):
         binding.see(node)
     binding.calls(function)
-    nodes = list(ast.walk(function))
+    nodes = list(all_nodes(function))
     keys: dict[int, str] = {}
     _key(function, keys)
     return Values(
@@ -221,16 +222,16 @@ class _Binding:
 
     def calls(self, function: ast.FunctionDef) -> None:
         """Arguments of functions inside: what they are called with, or what is handed on beside them. Their results by their names."""
-        for node in ast.walk(function):
+        for node in all_nodes(function):
             if isinstance(node, ast.FunctionDef) and node is not function:
                 self.inner.setdefault(node.name, []).append(node)
-                for part in ast.walk(node):
+                for part in all_nodes(node):
                     if isinstance(part, ast.Return) and part.value is not None:
                         self.bound.setdefault(node.name, []).append(part.value)
                 self._defaults(node)
             elif isinstance(node, ast.Lambda):
                 self._defaults(node)
-        for node in ast.walk(function):
+        for node in all_nodes(function):
             if not isinstance(node, ast.Call):
                 continue
             for called in self._functions(node.func):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.view import moving
@@ -34,10 +35,10 @@ def constant(view: View, name: str) -> Edit | None:
 
 def _divides_constant(view: View, name: str) -> bool:
     """``1.0 / n``, ``m / n``: of constants that is Python's division, which rounds otherwise and knows no division by zero."""
-    for node in ast.walk(view.kernel.node):
+    for node in all_nodes(view.kernel.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
-            read = {n.id for n in ast.walk(node.right) if isinstance(n, ast.Name)}
-            above = {n.id for n in ast.walk(node.left) if isinstance(n, ast.Name)}
+            read = {n.id for n in all_nodes(node.right) if isinstance(n, ast.Name)}
+            above = {n.id for n in all_nodes(node.left) if isinstance(n, ast.Name)}
             if name in read and above <= set(view.kernel.parameters):
                 return True
     return False
@@ -45,7 +46,7 @@ def _divides_constant(view: View, name: str) -> bool:
 
 def _has_attribute(node: ast.AST, name: str) -> bool:
     """``n.to(...)``: a constant has no such method."""
-    return any(isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name for n in all_nodes(node))
 
 
 def _propose(at: At) -> Iterator[Proposal | None]:
@@ -73,13 +74,13 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def _stride(value: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "stride" for n in ast.walk(value))
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "stride" for n in all_nodes(value))
 
 
 def _guards(view: View, name: str) -> bool:
     """The parameter bounds a mask or a loop."""
-    compared = {n.id for c in ast.walk(view.kernel.node) if isinstance(c, ast.Compare) for n in ast.walk(c) if isinstance(n, ast.Name)}
-    looped = {n.id for x in view.kernel.loops() for n in ast.walk(x.call) if isinstance(n, ast.Name)}
+    compared = {n.id for c in all_nodes(view.kernel.node) if isinstance(c, ast.Compare) for n in all_nodes(c) if isinstance(n, ast.Name)}
+    looped = {n.id for x in view.kernel.loops() for n in all_nodes(x.call) if isinstance(n, ast.Name)}
     return name in compared | looped
 
 

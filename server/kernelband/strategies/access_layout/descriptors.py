@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.tiles import Side, Tile, read_tile
 from kernelband.strategies.access_layout.tma import ALIGNMENT, contiguous, host_edits, outer_strides
@@ -205,7 +206,7 @@ def _groups(tiles: list[Tile]) -> list[list[Tile]]:
     """Loads that stand next to each other."""
     body = tiles[0].loop.node.body
     groups: list[list[Tile]] = []
-    place = {t: next(i for i, s in enumerate(body) if t.access.call in ast.walk(s)) for t in tiles}
+    place = {t: next(i for i, s in enumerate(body) if t.access.call in all_nodes(s)) for t in tiles}
     for tile in tiles:
         if groups and place[groups[-1][-1]] == place[tile] - 1:
             groups[-1].append(tile)

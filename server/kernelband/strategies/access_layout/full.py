@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, Loop
 from kernelband.strategies.code.linear import definition, difference, dimension, flatten, index, vector
 
@@ -86,7 +87,7 @@ def _is_index(kernel: KernelView, node: ast.expr, size: str, block: str, walk: W
 
 def comparisons(kernel: KernelView, where: ast.AST) -> Iterator[ast.Compare]:
     """The comparisons in ``where`` that aren't switched off by a flag already."""
-    for node in ast.walk(where):
+    for node in all_nodes(where):
         parent = kernel.module.parents.get(node)
         if isinstance(node, ast.Compare) and not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.BitOr)):
             yield node

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, View
 from kernelband.strategies.code.knob import Edits
@@ -117,14 +118,14 @@ def _by_one_program(view: View, access: Access) -> bool:
     tensors = {t for x in launches for t in x["tensors"]}
     if not axes or not axes <= access.depends or len(tensors & access.depends) != 1:
         return False
-    names, queue = set[str](), [*ast.walk(access.pointer)]
+    names, queue = set[str](), [*all_nodes(access.pointer)]
     while queue:
         node = queue.pop()
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv) and axes & kernel.tokens(node.left):
             return False
         if isinstance(node, ast.Name) and node.id not in names:
             names.add(node.id)
-            queue += [n for b in kernel.bindings(node.id) if not isinstance(b, ast.For) for n in ast.walk(b)]
+            queue += [n for b in kernel.bindings(node.id) if not isinstance(b, ast.For) for n in all_nodes(b)]
     return True
 
 

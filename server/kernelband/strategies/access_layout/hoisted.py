@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.aliasing import apart, pointers
@@ -56,7 +57,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 def _invariant(view: View, loop: Loop) -> Moved | None:
     kernel, body = view.kernel, loop.node.body
-    inside = [n for s in body for n in ast.walk(s)]
+    inside = [n for s in body for n in all_nodes(s)]
     if loop.kind == "static_range" or kernel.model.helpers:
         return None
     varying = {n for s in inside if isinstance(s, ast.stmt) for n in bound_names(s)} | {loop.variable}
@@ -65,19 +66,19 @@ def _invariant(view: View, loop: Loop) -> Moved | None:
         if _movable(view, statement, varying) and isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             candidates.append(statement)
             varying.discard(statement.targets[0].id)
-    loads = [s for s in candidates if any(kernel.tl(n) == "load" for n in ast.walk(s.value))]
+    loads = [s for s in candidates if any(kernel.tl(n) == "load" for n in all_nodes(s.value))]
     loads = [s for s in loads if _untouched(view, s, loop) and _small(view, s)]
     if not loads:
         return None
     wanted = list(loads)
-    needed = {n.id for s in loads for n in ast.walk(s.value) if isinstance(n, ast.Name)}
+    needed = {n.id for s in loads for n in all_nodes(s.value) if isinstance(n, ast.Name)}
     for statement in reversed(candidates):
         target = statement.targets[0]
         if statement not in wanted and isinstance(target, ast.Name) and target.id in needed:
-            if any(kernel.tl(n) == "load" for n in ast.walk(statement.value)):
+            if any(kernel.tl(n) == "load" for n in all_nodes(statement.value)):
                 return None
             wanted.append(statement)
-            needed |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+            needed |= {n.id for n in all_nodes(statement.value) if isinstance(n, ast.Name)}
     names = [t.id for s in loads if isinstance(t := s.targets[0], ast.Name)]
     return Moved(loop, sorted(wanted, key=lambda s: s.lineno), names)
 
@@ -89,14 +90,14 @@ def _movable(view: View, statement: ast.stmt, varying: set[str]) -> bool:
     kernel, name = view.kernel, statement.targets[0].id
     if len(kernel.bindings(name)) != 1 or name in kernel.parameters:
         return False
-    for node in ast.walk(statement.value):
+    for node in all_nodes(statement.value):
         if isinstance(node, ast.Name) and node.id in varying:
             return False
         if isinstance(node, ast.Call) and kernel.tl(node) not in PURE and not _cast(node):
             return False
         if isinstance(node, ast.Call) and kernel.tl(node) == "load" and any(k.arg == "volatile" for k in node.keywords):
             return False
-    return not any(isinstance(n, ast.Lambda | ast.NamedExpr) for n in ast.walk(statement.value))
+    return not any(isinstance(n, ast.Lambda | ast.NamedExpr) for n in all_nodes(statement.value))
 
 
 def _cast(call: ast.Call) -> bool:
@@ -105,8 +106,8 @@ def _cast(call: ast.Call) -> bool:
 
 def _untouched(view: View, statement: ast.Assign, loop: Loop) -> bool:
     """Masked, so that loading for a loop of no iterations does no harm; and nothing that the kernel stores can be what is loaded."""
-    accesses = [a for a in loop.accesses if any(n is a.call for n in ast.walk(statement))]
-    calls = [n for n in ast.walk(statement) if view.kernel.tl(n) == "load"]
+    accesses = [a for a in loop.accesses if any(n is a.call for n in all_nodes(statement))]
+    calls = [n for n in all_nodes(statement) if view.kernel.tl(n) == "load"]
     known = len(accesses) == len(calls) and all(a.mask is not None and pointers(view, a) for a in accesses)
     return known and apart(view, loop, accesses)
 

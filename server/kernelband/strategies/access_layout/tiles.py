@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import Access, KernelView, Loop
 from kernelband.strategies.code.linear import Index, Term, atom, difference, dimension, flatten, index, joined, vector
 
@@ -108,7 +109,7 @@ def _pointer(kernel: KernelView, access: Access, loop: Loop) -> list[Term] | Non
 
 def _expanded(kernel: KernelView, node: ast.expr, read: ast.AST) -> list[Term] | None:
     """Names that hold a pointer, a vector or a sum of strides are followed; plain numbers of the kernel stay as they are called."""
-    names = {n.id for n in ast.walk(kernel.node) if isinstance(n, ast.Name)}
+    names = {n.id for n in all_nodes(kernel.node) if isinstance(n, ast.Name)}
     follow = frozenset(n for n in names if n not in kernel.parameters and _addresses(kernel, n))
     terms = flatten(kernel, node, read, follow)
     return None if any(t.sign < 0 for t in terms) else terms
@@ -179,7 +180,7 @@ def _bounded(kernel: KernelView, access: Access, loop: Loop, sides: dict[int, Si
 
 def _reached(loop: Loop, side: Side) -> str | None:
     """Where an unmasked walk over whole blocks ends."""
-    if len(side.origin) != 1 or (any(isinstance(n, ast.Call) for n in ast.walk(loop.stop)) and loop.step is not None):
+    if len(side.origin) != 1 or (any(isinstance(n, ast.Call) for n in all_nodes(loop.stop)) and loop.step is not None):
         return None
     keys = side.origin[0].key
     if loop.step is None and keys == tuple(sorted((loop.variable, side.block))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from textwrap import wrap as wrapped
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.access_layout.tiles import Tile
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.knob import Edits
@@ -60,14 +61,14 @@ def host_edits(view: View, launch: LaunchView, tiles: list[Tile], flag: str) -> 
                 return None
             into.append(ast.unparse(value) if into is units else f"{atom(value)} * {code}.element_size()")
         sixteens.append(f"{code}.data_ptr()")
-    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)}
+    taken = {n.id for n in all_nodes(launch.host) if isinstance(n, ast.Name)}
     name = "descriptors" if "descriptors" not in taken else "use_descriptors"
     if name in taken or not sixteens:
         return None
     lines = _condition(
         name, list(dict.fromkeys(u for u in units if u != "1")), sorted(dict.fromkeys(sixteens), key=lambda c: "data_ptr" not in c)
     )
-    if not any(isinstance(n, ast.Attribute) and n.attr == "set_allocator" for n in ast.walk(module.tree)):
+    if not any(isinstance(n, ast.Attribute) and n.attr == "set_allocator" for n in all_nodes(module.tree)):
         device = ast.unparse(launch.arguments[tiles[0].base])
         allocate = f"lambda size, alignment, stream: {torch}.empty(size, dtype={torch}.int8, device={device}.device)"
         lines += [f"if {name}:", f"{module.unit}{triton}.set_allocator({allocate})"]
@@ -120,7 +121,7 @@ def _condition(name: str, units: list[str], sixteens: list[str]) -> list[str]:
 
 def _pure(node: ast.expr) -> bool:
     """Reading it twice is reading it once: names, numbers, attributes, ``.stride(n)``."""
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    calls = [n for n in all_nodes(node) if isinstance(n, ast.Call)]
     return all(isinstance(c.func, ast.Attribute) and c.func.attr in ("stride", "size") for c in calls) and not any(
-        isinstance(n, ast.Await | ast.NamedExpr | ast.Yield) for n in ast.walk(node)
+        isinstance(n, ast.Await | ast.NamedExpr | ast.Yield) for n in all_nodes(node)
     )

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
 from kernelband.strategies.code import At, View
@@ -111,8 +112,8 @@ def _unmasked(view: View, walk: Walk) -> list[Edit] | None:
         left = _left(view, mask, walk)
         if left is None:
             continue
-        kept = set(ast.walk(left)) if left is not ALWAYS else set[ast.AST]()
-        dropped += [n for n in ast.walk(mask) if isinstance(n, ast.Name) and n not in kept]
+        kept = set(all_nodes(left)) if left is not ALWAYS else set[ast.AST]()
+        dropped += [n for n in all_nodes(mask) if isinstance(n, ast.Name) and n not in kept]
         if left is ALWAYS:
             removed = _without(view, access.call, [m for m in (mask, access.other) if m is not None])
             if removed is None:
@@ -126,7 +127,7 @@ def _unmasked(view: View, walk: Walk) -> list[Edit] | None:
             edits.append(module.replace(statement.value, module.code(left)))
     if not edits:
         return None
-    for call in (n for s in walk.loop.node.body for n in ast.walk(s) if isinstance(n, ast.Call)):
+    for call in (n for s in walk.loop.node.body for n in all_nodes(s) if isinstance(n, ast.Call)):
         if kernel.tl(call) == "where" and len(call.args) == 3 and not call.keywords and _left(view, call.args[0], walk) is ALWAYS:
             kept, span, outer = module.span(call.args[1]), module.span(call), module.parents.get(call)
             bare = isinstance(call.args[1], ast.Name | ast.Call | ast.Constant) or isinstance(outer, ast.Assign | ast.AugAssign)
@@ -169,7 +170,7 @@ def _unused(view: View, walk: Walk, dropped: list[ast.expr]) -> list[Edit]:
     edits: list[Edit] = []
     for mask in {m.id: m for m in dropped if isinstance(m, ast.Name)}.values():
         bound = definition(kernel, mask.id, mask)
-        inside = [n for s in walk.loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == mask.id]
+        inside = [n for s in walk.loop.node.body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == mask.id]
         reads = [n for n in inside if isinstance(n.ctx, ast.Load)]
         if bound is None or bound not in walk.loop.node.body or any(r not in dropped for r in reads):
             continue

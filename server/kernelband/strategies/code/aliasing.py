@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.elementwise import is_elementwise
 from kernelband.strategies.code.kernel import ATOMICS, Access, KernelView, Loop, paired
@@ -35,7 +36,7 @@ def all_apart(view: View) -> bool:
 
 def _apart(view: View, body: list[ast.stmt], stores: list[Access], loads: list[Access]) -> bool:
     kernel = view.kernel
-    calls = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    calls = [n for s in body for n in all_nodes(s) if isinstance(n, ast.Call)]
     if any(kernel.tl(n) in ATOMICS or (_unknown(view, n) and not is_elementwise(view, n)) for n in calls):
         return False
     if len(stores) != sum(kernel.tl(n) == "store" or _stores(n) for n in calls):
@@ -94,10 +95,10 @@ def made_here(launch: LaunchView, parameter: str) -> bool:
         return False
     # What stands behind the launch, such as ``y = y.view(...)``, is no matter, but where a loop or a function inside comes back to it.
     host = launch.host
-    around = [n for n in launch.module.around(launch.call) if n is not host and n in set(ast.walk(host))]
+    around = [n for n in launch.module.around(launch.call) if n is not host and n in set(all_nodes(host))]
     again = any(isinstance(n, ast.For | ast.While | ast.Lambda | ast.FunctionDef) for n in around)
     bindings = [b for b in launch.bindings(value.id) if again or b.lineno <= launch.call.lineno]
-    if any(isinstance(n, ast.NamedExpr) and n.target.id == value.id for n in ast.walk(host)):
+    if any(isinstance(n, ast.NamedExpr) and n.target.id == value.id for n in all_nodes(host)):
         return False
     if value.id in launch.host_parameters and not any(b in host.body for b in bindings):
         return False  # a caller's, where the way there doesn't bind it
@@ -106,7 +107,7 @@ def made_here(launch: LaunchView, parameter: str) -> bool:
         made = next((v for t, v in given if isinstance(t, ast.Name) and t.id == value.id), None)
         if not isinstance(made, ast.Call) or not _makes(launch, made):
             return False
-    reads = [n for n in ast.walk(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
+    reads = [n for n in all_nodes(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
     return bool(bindings) and all(
         n is value or _harmless(launch, n) for n in reads if again or n.lineno <= (launch.call.end_lineno or launch.call.lineno)
     )

@@ -13,6 +13,7 @@ from typing import cast
 from attrs import frozen
 
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import ATOMICS, KernelView, bound_names
 from kernelband.strategies.code.module import Module, Placed
 
@@ -33,20 +34,20 @@ class Memory:
 
 def names_read(node: ast.AST) -> set[str]:
     """Names that the code reads anywhere in it; the target of ``x += 1`` is one."""
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return found | {n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    found = {n.id for n in all_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return found | {n.target.id for n in all_nodes(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
 
 
 def reads(node: ast.AST, names: Iterable[str]) -> bool:
     """Whether the code has one of these names in it, read or bound."""
     wanted = set(names)
-    return any(isinstance(n, ast.Name) and n.id in wanted for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id in wanted for n in all_nodes(node))
 
 
 def names_bound(statements: Iterable[ast.AST]) -> set[str]:
     """Names that the statements, and those in them, bind."""
-    found = {name for s in statements for n in ast.walk(s) for name in bound_names(n)}
-    return found | {n.target.id for s in statements for n in ast.walk(s) if isinstance(n, ast.NamedExpr)}
+    found = {name for s in statements for n in all_nodes(s) for name in bound_names(n)}
+    return found | {n.target.id for s in statements for n in all_nodes(s) if isinstance(n, ast.NamedExpr)}
 
 
 def exposed(statements: Sequence[ast.stmt]) -> set[str]:
@@ -74,14 +75,14 @@ def plain(statements: Iterable[ast.stmt]) -> bool:
     return all(
         not isinstance(n, ast.stmt | ast.NamedExpr | ast.Lambda | ast.comprehension) or isinstance(n, PLAIN)
         for s in statements
-        for n in ast.walk(s)
+        for n in all_nodes(s)
     )
 
 
 def memory(kernel: KernelView, statements: Iterable[ast.AST]) -> Memory:
     """What the statements do to memory."""
     loads = stores = opaque = False
-    for call in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):
+    for call in (n for s in statements for n in all_nodes(s) if isinstance(n, ast.Call)):
         name = kernel.tl(call)
         if name == "load" or (name is not None and "gather" in name):
             loads = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.launches import WRAPPERS
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import binding
 from kernelband.strategies.code.module import FunctionNode, Module
 
@@ -26,7 +27,7 @@ def stands_for(module: Module, at: ast.AST, node: ast.expr, kernel: str) -> bool
         case ast.Attribute(attr="fn"):
             return stands_for(module, at, node.value, kernel)
         case ast.Attribute():
-            first = next(n.id for n in ast.walk(node) if isinstance(n, ast.Name)) if _dotted(node) else ""
+            first = next(n.id for n in all_nodes(node) if isinstance(n, ast.Name)) if _dotted(node) else ""
             return node.attr == name and (bool(owner) or first in module.imported)
         case ast.Call(args=[ast.expr() as inside]) if wraps(node):
             return stands_for(module, at, inside, kernel)

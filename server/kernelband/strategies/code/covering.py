@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.blocks import names_read
 from kernelband.strategies.code.kernel import Loop
 from kernelband.strategies.code.launch import LaunchView
@@ -35,7 +36,7 @@ def _factors_of_ends(view: View, block: str) -> set[str]:
     """Constexprs that are factors of what the indices over the block end at: ``offs < rows * COLS``."""
     kernel = view.kernel
     compared = [n for n in kernel.nodes if isinstance(n, ast.Compare) and f"#{block}" in kernel.tokens(n.left)]
-    products = [n for c in compared for e in c.comparators for n in ast.walk(e) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
+    products = [n for c in compared for e in c.comparators for n in all_nodes(e) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
     return {f for n in products for f in _product(n)} & (kernel.constexprs - {*kernel.aranges()})
 
 
@@ -132,7 +133,7 @@ def ends_with_masks(view: View, loop: Loop, block: str) -> bool:
     if any(t.startswith(("@", "~", "#")) for t in kernel.tokens(length)):
         return True  # a triangle: what is behind its end isn't told by comparisons of this kind
     limits: set[str] = set()
-    for node in (n for s in loop.node.body for n in ast.walk(s)):
+    for node in (n for s in loop.node.body for n in all_nodes(s)):
         if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Lt):
             continue
         found = index(kernel, node.left.value if isinstance(node.left, ast.Subscript) else node.left, node)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import KernelView, binding
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.names import LANGUAGE, MATH, origins
@@ -38,7 +39,7 @@ def compile_time(kernel: KernelView, test: ast.expr) -> bool:
             return not kernel.bindings(name)
         case _:
             pass
-    return not any(isinstance(n, ast.Call | ast.NamedExpr) or (isinstance(n, ast.Name) and _varies(kernel, n.id)) for n in ast.walk(test))
+    return not any(isinstance(n, ast.Call | ast.NamedExpr) or (isinstance(n, ast.Name) and _varies(kernel, n.id)) for n in all_nodes(test))
 
 
 def _varies(kernel: KernelView, name: str) -> bool:
@@ -80,7 +81,7 @@ class _Code:
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         if not body or not isinstance(body[-1], ast.Return) or not all(isinstance(s, ast.Assign) for s in body[:-1]):
             return False
-        inside, code = [n for s in body for n in ast.walk(s)], _Code(self.view, module, node)
+        inside, code = [n for s in body for n in all_nodes(s)], _Code(self.view, module, node)
         return not any(isinstance(n, NEVER) for n in inside) and all(code.computes(n, depth - 1) for n in inside if isinstance(n, ast.Call))
 
 

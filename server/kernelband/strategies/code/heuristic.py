@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.model import Edit, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.callee import wraps
 from kernelband.strategies.code.view import View
 
@@ -18,7 +19,7 @@ def heuristic(view: View, flags: dict[str, str]) -> list[Edit] | None:
     other than by its launches: what calls it from another kernel, keeps it, or wraps it for torch, expects a plain jit function.
     """
     kernel, module = view.kernel, view.kernel.module
-    if view.program.handed_on or any(wraps(part) for launch in view.launches for part in ast.walk(launch.call.func)):
+    if view.program.handed_on or any(wraps(part) for launch in view.launches for part in all_nodes(launch.call.func)):
         return None
     jit = kernel.node.decorator_list[-1] if kernel.node.decorator_list else None
     base = jit.func if isinstance(jit, ast.Call) else jit

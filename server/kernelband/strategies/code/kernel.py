@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from attrs import field, frozen
 
 from kernelband.source.model import Kernel
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.names import LANGUAGE, module_alias, of_language, origins
 
@@ -90,7 +91,7 @@ class KernelView:
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """The function and everything in it: moves ask again and again."""
-        return tuple(ast.walk(self.node))
+        return tuple(all_nodes(self.node))
 
     # ------------------------------------------------------------ names
 
@@ -216,7 +217,7 @@ class KernelView:
         for child in ast.iter_child_nodes(node):
             inside |= self._tokens(child, known, wrap=wrap)
         if called == "make_block_ptr" and isinstance(node, ast.Call) and (block := block_shape(node)) is not None:
-            inside |= {f"#{n.id}" for n in ast.walk(block) if isinstance(n, ast.Name)}
+            inside |= {f"#{n.id}" for n in all_nodes(block) if isinstance(n, ast.Name)}
         if not wrap and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             return frozenset(x for x in inside if not x.startswith("#"))
         return inside
@@ -290,7 +291,7 @@ class KernelView:
             if kind not in ("builtin", *RANGES) or not 1 <= len(call.args) <= 3 or any(isinstance(a, ast.Starred) for a in call.args):
                 continue
             start, stop, step = (None, call.args[0], None) if len(call.args) == 1 else (call.args[0], call.args[1], (*call.args, None)[2])
-            inside = [n for s in node.body for n in ast.walk(s)]
+            inside = [n for s in node.body for n in all_nodes(s)]
             found.append(
                 Loop(
                     node,
@@ -357,7 +358,7 @@ def bound_names(statement: ast.AST) -> list[str]:
 def binding(scope: ast.AST) -> dict[str, list[ast.stmt]]:
     """The statements of a function or module that bind each name, found once: trees never change."""
     found: dict[str, list[ast.stmt]] = {}
-    for statement in ast.walk(scope):
+    for statement in all_nodes(scope):
         if isinstance(statement, ast.stmt) and statement is not scope:
             for name in dict.fromkeys(bound_names(statement)):
                 found.setdefault(name, []).append(statement)
@@ -366,7 +367,7 @@ def binding(scope: ast.AST) -> dict[str, list[ast.stmt]]:
 
 def _language(tree: ast.Module) -> str | None:
     """The name that the module gives to triton.language: its own for it, or in full."""
-    for node in ast.walk(tree):
+    for node in all_nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == LANGUAGE and alias.asname:

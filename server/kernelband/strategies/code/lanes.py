@@ -13,6 +13,7 @@ from functools import cached_property
 
 from attrs import field, frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.affine import Numbers, Sum, known_in
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView, bound_names
@@ -98,7 +99,7 @@ class _Twice:
     def _pointing(self) -> frozenset[str]:
         """Names that pointers and block pointers are made of, which loops move on."""
         pointers = [a.pointer for a in self.kernel.accesses()] + [c.args[0] for c in self.kernel.calls({"advance"}) if c.args]
-        return frozenset(n.id for p in pointers for n in ast.walk(p) if isinstance(n, ast.Name))
+        return frozenset(n.id for p in pointers for n in all_nodes(p) if isinstance(n, ast.Name))
 
     # ------------------------------------------------------------ expressions
 

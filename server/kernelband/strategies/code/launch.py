@@ -9,6 +9,7 @@ from typing import cast
 from attrs import evolve, field, frozen
 
 from kernelband.source.model import Launch
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.callee import stands_for
 from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.knob import Edits, Knob
@@ -39,7 +40,7 @@ class LaunchView:
     def read(
         cls, module: Module, model: Launch, parameters: tuple[str, ...], extents: Mapping[str, frozenset[str]] | None = None
     ) -> LaunchView | None:
-        call = next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and module.span(n) == model.span), None)
+        call = next((n for n in all_nodes(module.tree) if isinstance(n, ast.Call) and module.span(n) == model.span), None)
         if call is None or not isinstance(call.func, ast.Subscript):
             return None
         host = next((n for n in module.around(call) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)), None)
@@ -126,8 +127,8 @@ class LaunchView:
         if parameter:
             return default(self.host, name)
         tops = [s for s in self.module.tree.body if name in bound_names(s)]
-        everywhere = [n for n in ast.walk(self.module.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-        inside = {n for n in ast.walk(self.host) if isinstance(n, ast.Name)}
+        everywhere = [n for n in all_nodes(self.module.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+        inside = {n for n in all_nodes(self.host) if isinstance(n, ast.Name)}
         return assigned(tops[0], name) if len(tops) == 1 and all(n in inside for n in everywhere) else None
 
     def knob(self, name: str) -> Knob | None:
@@ -151,16 +152,16 @@ class LaunchView:
     def shared(self, name: str) -> bool:
         """Another kernel of this host function gets the variable too: it would change with this one."""
         kernel = ast.unparse(self.call.func.value) if isinstance(self.call.func, ast.Subscript) else ""
-        for node in ast.walk(self.host or self.module.tree):
+        for node in all_nodes(self.host or self.module.tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and ast.unparse(node.func.value) != kernel:
                 passed = [*node.args, *(k.value for k in node.keywords)]
-                if any(isinstance(n, ast.Name) and n.id == name for a in passed for n in ast.walk(a)):
+                if any(isinstance(n, ast.Name) and n.id == name for a in passed for n in all_nodes(a)):
                     return True
         return False
 
     def gives_away(self, name: str) -> bool:
         """The host function returns the variable, or keeps it in an object: callers would see another number."""
-        given = [v for n in ast.walk(self.host or self.module.tree) if (v := _given(n)) is not None]
+        given = [v for n in all_nodes(self.host or self.module.tree) if (v := _given(n)) is not None]
         return any(isinstance(n, ast.Name) and n.id == name for v in given for n in _members(v))
 
     def grid_reads(self, name: str) -> bool:
@@ -184,7 +185,7 @@ class LaunchView:
         seen: set[str] = set()
         queue: list[ast.AST] = [self.grid]
         while queue:
-            for node in ast.walk(queue.pop()):
+            for node in all_nodes(queue.pop()):
                 yield node
                 if isinstance(node, ast.Name) and node.id not in seen:
                     seen.add(node.id)
@@ -197,7 +198,7 @@ class LaunchView:
             and n.value.id == self.meta
             and isinstance(n.slice, ast.Constant)
             and n.slice.value == name
-            for n in ast.walk(self.grid)
+            for n in all_nodes(self.grid)
         )
 
     def own_copies(self, name: str, value: int) -> list[ast.expr] | None:
@@ -221,11 +222,11 @@ class LaunchView:
 
     def _copies(self, value: int) -> Iterator[tuple[ast.expr | None, list[ast.expr]]]:
         """What the grid divides by ``value`` written as a number, and where: ``cdiv(n, 1024)``, ``(n + 1024 - 1) // 1024``."""
-        for node in ast.walk(self.grid):
+        for node in all_nodes(self.grid):
             if isinstance(node, ast.Call) and called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
                 yield node.args[0], [node.args[1]]
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and integer(node.right) == value:
-                inner: list[ast.expr] = [n for n in ast.walk(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
+                inner: list[ast.expr] = [n for n in all_nodes(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
                 added = rounding(node.left, value)
                 inner += [] if added is None else [added[1]]
                 pair = divisor(node)
@@ -290,13 +291,13 @@ class LaunchView:
         if not isinstance(grid, ast.Name):
             return True
         scope = self.host or self.module.tree
-        reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load)]
+        reads = [n for n in all_nodes(scope) if isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load)]
         return all(n is grid or self.module.either(n, self.grid) for n in reads)
 
     @property
     def lends_grid(self) -> bool:
         """Another kernel is launched over the same variable's grid, whatever its blocks are."""
-        calls = [n for n in ast.walk(self.host or self.module.tree) if isinstance(n, ast.Call)]
+        calls = [n for n in all_nodes(self.host or self.module.tree) if isinstance(n, ast.Call)]
         own = ast.unparse(self.call.func.value) if isinstance(self.call.func, ast.Subscript) else ""
         others = [(n, n.func.slice) for n in calls if isinstance(n.func, ast.Subscript) and ast.unparse(n.func.value) != own]
         grids = [evolve(self, call=n).follow_grid(grid)[0] for n, grid in others if isinstance(grid, ast.Name)]
@@ -305,11 +306,11 @@ class LaunchView:
     def unchanged(self, expression: ast.expr) -> bool:
         """Whether the expression, which stands before the launch, has the same value there: no name of it is bound in between."""
         around, here = self.module.around, set(self.module.around(expression))
-        called = self.meta is not None and expression in set(ast.walk(self.grid))
+        called = self.meta is not None and expression in set(all_nodes(self.grid))
         if self.call in here or called or not hasattr(expression, "lineno"):
             return True  # of the launch itself, or of a grid's function, which the launch calls
         loops = {n for n in around(self.call) if isinstance(n, ast.For | ast.While) and n not in here}
-        for name in {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}:
+        for name in {n.id for n in all_nodes(expression) if isinstance(n, ast.Name)}:
             for bound in self.bindings(name):
                 between = expression.lineno <= bound.lineno <= self.call.lineno and bound not in here
                 if between or loops & set(around(bound)):

@@ -11,6 +11,7 @@ from collections import Counter
 
 from attrs import field, frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.blocks import suites
 from kernelband.strategies.code.kernel import KernelView
 
@@ -37,7 +38,7 @@ class Term:
 
     def names(self) -> set[str]:
         """The names that it reads."""
-        return {n.id for f in self.factors for n in ast.walk(f) if isinstance(n, ast.Name)}
+        return {n.id for f in self.factors for n in all_nodes(f) if isinstance(n, ast.Name)}
 
     def without(self, factor: str) -> Term | None:
         """The product without one factor of that code; None when it has none. What is left of ``stride`` alone is 1."""

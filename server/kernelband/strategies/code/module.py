@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Span
-from kernelband.source.syntax import syntax_tree
+from kernelband.source.syntax import all_nodes, syntax_tree
 from kernelband.source.tree import BOM, line_starts, offset_at
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -34,7 +34,7 @@ class Module:
             tree = syntax_tree(text.removeprefix(BOM))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-        return cls(path, text, tree, {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)})
+        return cls(path, text, tree, {child: node for node in all_nodes(tree) for child in ast.iter_child_nodes(node)})
 
     @cached_property
     def imported(self) -> dict[str, str]:
@@ -52,7 +52,7 @@ class Module:
     @property
     def unit(self) -> str:
         """One level of indentation: that of the first indented statement of a function."""
-        for node in ast.walk(self.tree):
+        for node in all_nodes(self.tree):
             if isinstance(node, FunctionNode) and (inner := self.indent(node.body[0])):
                 return inner if isinstance(self.parents.get(node), ast.Module) else "    "
         return "    "
@@ -84,7 +84,7 @@ class Module:
     def either(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes are in branches of which only one is taken."""
         for branch in {n for n in self.around(one) if isinstance(n, ast.If)} & set(self.around(other)):
-            then, otherwise = ({n for s in part for n in ast.walk(s)} for part in (branch.body, branch.orelse))
+            then, otherwise = ({n for s in part for n in all_nodes(s)} for part in (branch.body, branch.orelse))
             if (one in then and other in otherwise) or (other in then and one in otherwise):
                 return True
         return False

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Set
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView, paired, target_names
 
@@ -48,7 +49,7 @@ class _Numbers:
     def is_one(self, node: ast.expr) -> bool:
         """A number of a program, or of a group of such; what is left of it for another side of the grid isn't."""
         node = _converted(node)
-        if not self._is_arithmetic(node) or not any(self.is_read(n) for n in ast.walk(node)):
+        if not self._is_arithmetic(node) or not any(self.is_read(n) for n in all_nodes(node)):
             return False
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
             counted = self.counts(node.right)
@@ -82,7 +83,7 @@ class _Numbers:
 
     def _is_arithmetic(self, node: ast.expr) -> bool:
         """Made of names and numbers by nothing but arithmetic, and not the place of a block yet."""
-        for inner in ast.walk(node):
+        for inner in all_nodes(node):
             if isinstance(inner, ast.Call):
                 called = self.kernel.tl(inner) or (inner.func.id if isinstance(inner.func, ast.Name) else "")
                 helper = inner.func.attr if isinstance(inner.func, ast.Attribute) else ""  # what a project calls by the language's name
@@ -146,7 +147,7 @@ class _Numbers:
         if not all(self._is_bound(side) for side in sides):
             return False
         if isinstance(statement, ast.If) and parents.get(compare) is statement:
-            inside = [n for s in (*statement.body, *statement.orelse) for n in ast.walk(s)]
+            inside = [n for s in (*statement.body, *statement.orelse) for n in all_nodes(s)]
             first = any(isinstance(side, ast.Constant) for side in sides)
             if not first:
                 return not statement.orelse and all(isinstance(s, ast.Return) for s in statement.body)
@@ -168,13 +169,13 @@ class _Numbers:
         """It makes another number, or a digit, or walks over numbers."""
         if isinstance(statement, ast.For):
             first, *more = statement.iter.args if isinstance(statement.iter, ast.Call) and statement.iter.args else (statement.iter,)
-            return len(more) == 2 and self._is_arithmetic(first) and not any(self.is_read(n) for a in more for n in ast.walk(a))
+            return len(more) == 2 and self._is_arithmetic(first) and not any(self.is_read(n) for a in more for n in all_nodes(a))
         if isinstance(statement, ast.AugAssign):
             return self._is_arithmetic(statement.value) and isinstance(statement.target, ast.Name)
         if not isinstance(statement, ast.Assign):
             return False
         pairs = [p for t in statement.targets for p in paired(t, statement.value)]
-        return all(self._is_arithmetic(_converted(v)) for _, v in pairs if any(self.is_read(n) for n in ast.walk(v)))
+        return all(self._is_arithmetic(_converted(v)) for _, v in pairs if any(self.is_read(n) for n in all_nodes(v)))
 
 
 def _bound(kernel: KernelView) -> Iterator[tuple[str, ast.expr]]:

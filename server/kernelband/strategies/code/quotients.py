@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.literals import integer
 
 
@@ -21,7 +22,7 @@ def _power_of_two(node: ast.AST) -> ast.expr | None:
 
 def holding(node: ast.expr) -> ast.expr | None:
     """What the code is the power of two to hold, itself or in a call such as ``min(4096, ...)``."""
-    inside = ast.walk(node) if isinstance(node, ast.Call) else [node]
+    inside = all_nodes(node) if isinstance(node, ast.Call) else [node]
     return next((held for n in inside if (held := _power_of_two(n)) is not None), None)
 
 
@@ -32,7 +33,7 @@ def divisor(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.left, ast.BinOp):
         block = ast.unparse(node.right)
         left = ast.unparse(node.left)
-        for n in ast.walk(node.left):
+        for n in all_nodes(node.left):
             if isinstance(n, ast.expr) and left in (f"{ast.unparse(n)} + {block} - 1", f"{ast.unparse(n)} + ({block} - 1)"):
                 return n, node.right
         added = rounding(node.left, integer(node.right) or 0)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
@@ -92,7 +93,7 @@ class Dealt:
             grown = False
             for step in (n for n in nodes if isinstance(n, Step)):
                 fresh = set(bound_names(step)) - found
-                if fresh and (reads(step.value, found) or (first and any(self.reduces(n) for n in ast.walk(step.value)))):
+                if fresh and (reads(step.value, found) or (first and any(self.reduces(n) for n in all_nodes(step.value)))):
                     found |= fresh
                     grown = True
         return found
@@ -137,7 +138,7 @@ class Dealt:
             return False
         for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
             pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()
-            if any(self.reduces(n) for a in call.args for n in ast.walk(a)) or any(reads(a, tainted) for a in call.args):
+            if any(self.reduces(n) for a in call.args for n in all_nodes(a)) or any(reads(a, tainted) for a in call.args):
                 return False
             if axes & pointer and f"#{self.block}" not in pointer:
                 return False  # one for each program
@@ -155,7 +156,7 @@ class Dealt:
             return False  # once for each program
         if (how := self.reduces(value)) is not None:
             return how in ATOMIC_TOTALS[self.kernel.tl(call) or ""]
-        return not reads(value, tainted) and not any(self.reduces(n) for n in ast.walk(value))
+        return not reads(value, tainted) and not any(self.reduces(n) for n in all_nodes(value))
 
     # ------------------------------------------------------------ iterations
 
@@ -170,7 +171,7 @@ class Dealt:
         if loop.step is not None and reads(loop.step, {self.block}):
             return True
         while queue:
-            inside = list(ast.walk(queue.pop()))
+            inside = list(all_nodes(queue.pop()))
             quotients = [n.right for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv)]
             quotients += [n.args[1] for n in inside if isinstance(n, ast.Call) and len(n.args) == 2 and self.kernel.tl(n) == "cdiv"]
             if any(reads(n, {self.block}) for n in quotients):
@@ -184,14 +185,14 @@ class Dealt:
     def to_iterations(self, loop: Loop) -> bool:
         """Iterations store their own elements; what they make of whole blocks goes into totals that are read behind the loop."""
         kernel = self.kernel
-        inside = [n for s in loop.node.body for n in ast.walk(s)]
+        inside = [n for s in loop.node.body for n in all_nodes(s)]
         within = set(inside)
         behind = [n for n in kernel.nodes if n not in within and getattr(n, "lineno", 0) > (loop.node.end_lineno or 0)]
         block = siblings(kernel.module, loop.node)
         carried = exposed(loop.node.body) & names_bound(loop.node.body)
         left = exposed(block[block.index(loop.node) + 1 :]) & names_bound(loop.node.body)
         tainted, highest = self.made(inside), self._highest(inside)
-        pointing = {n.id for a in kernel.accesses() for n in ast.walk(a.pointer) if isinstance(n, ast.Name)} - tainted
+        pointing = {n.id for a in kernel.accesses() for n in all_nodes(a.pointer) if isinstance(n, ast.Name)} - tainted
         if left - carried - highest:
             return False  # the last block's
         for name in carried - highest - pointing:
@@ -210,7 +211,7 @@ class Dealt:
                 if kind is None and not counts and not (highest and self._rescaled(step, name, inside)):
                     return False
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
-        told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in ast.walk(a)) for a in c.args)]
+        told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in all_nodes(a)) for a in c.args)]
         return all(self._scanned(c, inside) for c in told)
 
     def _same(self, name: str, step: ast.stmt, behind: ast.AST) -> bool:
@@ -257,9 +258,9 @@ class Dealt:
         how = self.reduces(node)
         if how is None:
             tainted = self.made(inside)
-            return not reads(node, tainted | {total}) and not any(self.reduces(n) for n in ast.walk(node))
+            return not reads(node, tainted | {total}) and not any(self.reduces(n) for n in all_nodes(node))
         operands = [*(node.args if isinstance(node, ast.Call) else []), *([node.func] if isinstance(node, ast.Call) else [])]
-        plain = not any(reads(a, self.made(inside)) or any(self.reduces(n) for n in ast.walk(a)) for a in operands)
+        plain = not any(reads(a, self.made(inside)) or any(self.reduces(n) for n in all_nodes(a)) for a in operands)
         return TOTALS.get(how) == kind and plain
 
     def _reduced_alike(self, name: str, kind: str, behind: Sequence[ast.AST]) -> bool:
@@ -278,7 +279,7 @@ class Dealt:
         for node in inside:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and self.kernel.tl(node.value) == "maximum":
                 given = [self._alone(a.id, inside) or a if isinstance(a, ast.Name) else a for a in node.value.args]
-                if any(self.reduces(n) == "max" for a in given for n in ast.walk(a)):
+                if any(self.reduces(n) == "max" for a in given for n in all_nodes(a)):
                     return {*bound_names(node), *(a.id for a in node.value.args if isinstance(a, ast.Name))}
         return set()
 
@@ -354,7 +355,7 @@ class Dealt:
 
 def _holds(node: ast.AST, calls: Sequence[ast.Call]) -> bool:
     """Whether one of the calls is in the code."""
-    return any(n in calls for n in ast.walk(node))
+    return any(n in calls for n in all_nodes(node))
 
 
 def _scaled(node: ast.AST, block: str) -> bool:

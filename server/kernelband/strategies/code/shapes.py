@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import block_shape, bound_names, paired, target_names
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def shapes(kernel: KernelView) -> Shapes:
     for parameter in kernel.parameters:
         known.bind(parameter, 0, ())
     statements = sorted(
-        (n for n in ast.walk(kernel.node) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For)), key=lambda n: n.lineno
+        (n for n in all_nodes(kernel.node) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For)), key=lambda n: n.lineno
     )
     changed = True
     while changed:  # a loop's body may read what is bound further down

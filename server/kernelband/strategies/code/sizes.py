@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import target_names
 from kernelband.strategies.code.launch import OPTIONS, LaunchView
 from kernelband.strategies.code.literals import given
@@ -65,7 +66,7 @@ def sizes(view: View, launch: LaunchView) -> tuple[Size, ...]:
 def _short(node: ast.expr) -> bool:
     """One that reads well in a condition: a variable, ``x.shape[1]``, ``x.numel()``; no arithmetic, no literal."""
     return isinstance(node, ast.Name) or (
-        isinstance(node, ast.Subscript | ast.Call) and not any(isinstance(n, ast.BinOp) for n in ast.walk(node))
+        isinstance(node, ast.Subscript | ast.Call) and not any(isinstance(n, ast.BinOp) for n in all_nodes(node))
     )
 
 
@@ -91,7 +92,7 @@ def _from_shapes(launch: LaunchView, node: ast.expr, left: int = DEEP) -> bool:
         case ast.BinOp():
             return isinstance(node.op, ARITHMETIC) and all(_from_shapes(launch, n, left) for n in (node.left, node.right))
         case ast.Subscript():
-            return _from_shapes(launch, node.value, left) and not any(isinstance(n, ast.Name | ast.Call) for n in ast.walk(node.slice))
+            return _from_shapes(launch, node.value, left) and not any(isinstance(n, ast.Name | ast.Call) for n in all_nodes(node.slice))
         case ast.Attribute(attr="shape"):
             return _dotted(node.value)
         case ast.Call(func=ast.Attribute(value=ast.expr() as tensor, attr=called)) if called in COUNTS and not node.keywords:
@@ -102,7 +103,7 @@ def _from_shapes(launch: LaunchView, node: ast.expr, left: int = DEEP) -> bool:
             return _from_shapes(launch, inside, left)
         case ast.Name():
             bindings = launch.bindings(node.id)
-            walrus = any(isinstance(n, ast.NamedExpr) and n.target.id == node.id for n in ast.walk(launch.host or launch.module.tree))
+            walrus = any(isinstance(n, ast.NamedExpr) and n.target.id == node.id for n in all_nodes(launch.host or launch.module.tree))
             if not bindings or walrus or node.id in _parameters(launch):
                 return False
             return all((v := _bound(s, node.id)) is not None and _from_shapes(launch, v, left - 1) for s in bindings)

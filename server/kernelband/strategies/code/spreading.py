@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.launch import OPTIONS, LaunchView
 from kernelband.strategies.code.quotients import called
@@ -28,7 +29,7 @@ def _grid(launch: LaunchView) -> Iterator[ast.AST]:
     """The grid and the numbers that it is made of; not the tensors whose shapes it has."""
     queue, seen = [launch.grid], set[str]()
     while queue:
-        for node in ast.walk(queue.pop()):
+        for node in all_nodes(queue.pop()):
             yield node
             if isinstance(node, ast.Name) and node.id not in seen and not isinstance(launch.module.parents.get(node), ast.Attribute):
                 seen.add(node.id)
@@ -36,7 +37,7 @@ def _grid(launch: LaunchView) -> Iterator[ast.AST]:
 
 
 def _spreads(launch: LaunchView, variable: str, grid: Set[ast.AST], deep: int) -> bool:
-    reads = [n for n in ast.walk(launch.host or launch.module.tree) if isinstance(n, ast.Name) and n.id == variable]
+    reads = [n for n in all_nodes(launch.host or launch.module.tree) if isinstance(n, ast.Name) and n.id == variable]
     return any(isinstance(n.ctx, ast.Load) and n not in grid and not _follows(launch, n, grid, deep) for n in reads)
 
 
@@ -54,7 +55,7 @@ def _follows(launch: LaunchView, read: ast.Name, grid: Set[ast.AST], deep: int) 
             case ast.Assert() | ast.Raise():
                 return True
             case ast.If(test=test) if inner is test:
-                return all(_minor(launch, n) for n in ast.walk(around) if isinstance(n, ast.stmt) and n is not around)
+                return all(_minor(launch, n) for n in all_nodes(around) if isinstance(n, ast.stmt) and n is not around)
             case ast.Assign() if deep:
                 names = bound_names(around)
                 return all(not _spreads(launch, name, grid, deep - 1) or _only_option(launch, name) for name in names)
@@ -78,10 +79,10 @@ def _minor(launch: LaunchView, statement: ast.stmt) -> bool:
 
 def _only_option(launch: LaunchView, name: str) -> bool:
     """The launch takes the variable as its warps or stages, and nothing else reads it."""
-    reads = [n for n in ast.walk(launch.host or launch.module.tree) if isinstance(n, ast.Name) and n.id == name]
+    reads = [n for n in all_nodes(launch.host or launch.module.tree) if isinstance(n, ast.Name) and n.id == name]
     taken = [k.value for k in launch.call.keywords if k.arg in OPTIONS]
     return all(n in taken for n in reads if isinstance(n.ctx, ast.Load))
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in all_nodes(node))

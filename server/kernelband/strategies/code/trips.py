@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.kernel import Loop
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.literals import integer
@@ -15,7 +16,7 @@ from kernelband_worker.wire import LaunchFacts
 def trips(view: View, loop: Loop) -> list[int]:
     """Iterations, one number for each launch of the cases, with blocks as the text has them now; empty when a bound isn't known there."""
     bounds = (loop.start or ast.Constant(0), loop.stop, loop.step or ast.Constant(1))
-    names = {n.id for bound in bounds for n in ast.walk(bound) if isinstance(n, ast.Name) and not view.kernel.bindings(n.id)}
+    names = {n.id for bound in bounds for n in all_nodes(bound) if isinstance(n, ast.Name) and not view.kernel.bindings(n.id)}
     found: list[int] = []
     for launched in view.target_launches:
         for launch in view.launches:

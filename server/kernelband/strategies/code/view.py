@@ -9,9 +9,11 @@ from typing import Any
 from attrs import field, frozen
 
 from kernelband.errors import SourceError
+from kernelband.source.chunks import touched
 from kernelband.source.form import MODULE
 from kernelband.source.model import Edit, Program
 from kernelband.source.patch import make_patch
+from kernelband.source.scopes import scopes
 from kernelband.source.syntax import syntax_tree
 from kernelband.source.tree import BOM
 from kernelband.strategies._base import Facts, Numerics, Proposal
@@ -177,9 +179,9 @@ class At:
         texts = self.view.program.texts
         try:
             patch = make_patch(texts, by_path)
-            after = patch.apply(texts)
             for file in patch.files:
-                syntax_tree(after[file.path].removeprefix(BOM))
+                for piece in touched(scopes(texts[file.path]).chunks, texts[file.path], file):
+                    syntax_tree(piece.removeprefix(BOM))
         except (SourceError, SyntaxError, ValueError):
             return None
         return Proposal(self.strategy, self.move, parameters, patch, numerics, what, why) if patch.files else None

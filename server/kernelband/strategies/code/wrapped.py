@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.names import of_language, origins
 
@@ -45,7 +46,7 @@ def asks_only(module: Module, function: FunctionNode) -> bool:
 
 def _calls_of(module: Module, node: FunctionNode, name: str, path: str) -> Iterator[ast.Call]:
     """Calls in the kernel that mean the function ``name`` of the file."""
-    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+    for call in (n for n in all_nodes(node) if isinstance(n, ast.Call)):
         match call.func:
             case ast.Name(id=called):
                 here = path == module.path and called == name and called not in module.imported

@@ -13,6 +13,7 @@ from math import prod
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, View
 from kernelband.strategies.code.blocks import block_end, lines, names_bound, names_read, siblings
@@ -94,7 +95,7 @@ def _late(view: View, loop: Loop, found: Reduction, known: dict[str, Shape]) -> 
     kernel, module = view.kernel, view.kernel.module
     begin = beginning(view.kernel, loop, found.name, found.statement)
     shape, result = shape_of(kernel, found.value, known), shape_of(kernel, found.call, known)
-    reads = [n for n in ast.walk(loop.node) if isinstance(n, ast.Name) and n.id == found.name and isinstance(n.ctx, ast.Load)]
+    reads = [n for n in all_nodes(loop.node) if isinstance(n, ast.Name) and n.id == found.name and isinstance(n.ctx, ast.Load)]
     if begin is None or not shape or result != shape_of(kernel, begin, known) or "1" in shape:
         return None
     if len(reads) > (0 if isinstance(found.statement, ast.AugAssign) else 1) or not _fits(view, shape):
@@ -142,7 +143,7 @@ def _start(kernel: KernelView, begin: ast.expr, combined: str, shape: Shape) -> 
     if zeros:
         return f"{tl}.zeros([{sides}], dtype={tl}.float32)"
     written = ast.unparse(begin)
-    floating = "float(" in written or any(isinstance(n, ast.Constant) and isinstance(n.value, float) for n in ast.walk(begin))
+    floating = "float(" in written or any(isinstance(n, ast.Constant) and isinstance(n.value, float) for n in all_nodes(begin))
     return f"{tl}.full([{sides}], {kernel.module.code(begin)}, dtype={tl}.float32)" if floating else None
 
 

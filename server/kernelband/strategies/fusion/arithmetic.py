@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import KernelView
@@ -49,14 +50,14 @@ def _exp2(at: At) -> Iterator[Proposal | None]:
     for call in calls:
         if len(call.args) != 1 or call.keywords or not isinstance(call.func, ast.Attribute | ast.Name) or kernel.tl(call) != "exp":
             return  # all or none: a kernel with both is hard to read
-        inner = [n for n in ast.walk(call.args[0]) if n in calls]
+        inner = [n for n in all_nodes(call.args[0]) if n in calls]
         if inner:
             return
         edits += [
             (module.path, module.replace(call.func, f"{kernel.language}.exp2")),
             (module.path, module.replace(call.args[0], f"{_operand(view, call.args[0])} * {factor}")),
         ]
-    first = next(s for s in kernel.node.body if any(n in calls for n in ast.walk(s)))
+    first = next(s for s in kernel.node.body if any(n in calls for n in all_nodes(s)))
     if len(calls) > 1:
         named = module.before(first, [f"{factor} = {LOG2E}  # exp(x) = exp2(x * {factor})"])
         if named is None:
@@ -85,7 +86,7 @@ def _reciprocal(at: At) -> Iterator[Proposal | None]:
     view = at.view
     module = view.kernel.module
     edits: Edits = []
-    for node in ast.walk(view.kernel.node):
+    for node in all_nodes(view.kernel.node):
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Div)
@@ -118,7 +119,7 @@ def _per_row(view: View, name: str) -> bool:
         terms = terms.args[1]
     if not isinstance(terms, ast.Call) or kernel.tl(terms) not in ("exp", "exp2") or len(terms.args) != 1:
         return False
-    return any(_below_maximum(kernel, n) for n in ast.walk(terms.args[0]))
+    return any(_below_maximum(kernel, n) for n in all_nodes(terms.args[0]))
 
 
 def _bound(kernel: KernelView, name: str) -> ast.expr | None:
@@ -131,7 +132,7 @@ def _below_maximum(kernel: KernelView, node: ast.AST) -> bool:
     """``x - tl.max(x)``, or a name for it."""
     if isinstance(node, ast.Name):
         bound = _bound(kernel, node.id)
-        return bound is not None and any(_below_maximum(kernel, n) for n in ast.walk(bound) if isinstance(n, ast.BinOp))
+        return bound is not None and any(_below_maximum(kernel, n) for n in all_nodes(bound) if isinstance(n, ast.BinOp))
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
     right = node.right.value if isinstance(node.right, ast.Subscript) else node.right

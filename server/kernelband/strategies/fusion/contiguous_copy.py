@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import made_here, pointers
@@ -95,7 +96,7 @@ def _by_strides(view: View, launch: LaunchView, host: FunctionNode, statement: a
     wanted = {f"{name}.stride({i})" for i in range(max(ranks, default=0))}
     if len(parameter) != 1 or len(ranks) != 1 or {ast.unparse(v) for v in strides.values()} != wanted or len(strides) != len(wanted):
         return False
-    for node in ast.walk(host):
+    for node in all_nodes(host):
         if not isinstance(node, ast.Name) or node.id != name or node.lineno <= statement.lineno:
             continue
         around = module.parents.get(node)

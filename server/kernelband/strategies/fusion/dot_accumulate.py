@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView
 from kernelband.strategies.code.knob import Edits
@@ -35,7 +36,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if not narrow or view.facts.device.arch != HOPPER:
         return
     edits: Edits = []
-    for statement in (n for n in ast.walk(kernel.node) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)):
+    for statement in (n for n in all_nodes(kernel.node) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)):
         target, call = statement.target, statement.value
         if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not _bare(kernel, call) or not _zeros(kernel, target.id):
             continue

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Span
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies.code import KernelView, Loop, View
 from kernelband.strategies.code.blocks import (
     STRAIGHT,
@@ -131,22 +131,22 @@ def merged(kernel: KernelView, pair: Pair, new: Mapping[ast.AST, str], without: 
         if statement in without:
             continue
         target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-        replaced = any(n in new for n in ast.walk(statement))
+        replaced = any(n in new for n in all_nodes(statement))
         if isinstance(target, ast.Name) and isinstance(statement, ast.Assign) and not replaced:
             name = held.get(_renamed(statement.value, names))
             if name is not None:
                 names[target.id] = name
-                shared += any(kernel.tl(n) == "load" for n in ast.walk(statement.value))
+                shared += any(kernel.tl(n) == "load" for n in all_nodes(statement.value))
                 continue
         binds = names_bound([statement])
         simple = isinstance(statement, STRAIGHT) and not isinstance(statement, ast.AugAssign)
         if not simple and any(names.get(n, n) != n for n in binds):
             return None
         changes: dict[ast.AST, str] = dict(new)
-        for node in ast.walk(statement):
+        for node in all_nodes(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and names.get(node.id, node.id) != node.id:
                 changes[node] = names[node.id]
-        rows = rewritten(module, statement, {n: c for n, c in changes.items() if n in set(ast.walk(statement))}, indent)
+        rows = rewritten(module, statement, {n: c for n, c in changes.items() if n in set(all_nodes(statement))}, indent)
         if rows is None:
             return None
         out += rows
@@ -175,14 +175,14 @@ def _held(body: list[ast.stmt]) -> dict[str, str]:
 def _renamed(node: ast.expr, names: Mapping[str, str]) -> str:
     """An expression's code with names replaced."""
     copy = expression_tree(ast.unparse(node))
-    for n in ast.walk(copy):
+    for n in all_nodes(copy):
         if isinstance(n, ast.Name):
             n.id = names.get(n.id, n.id)
     return ast.unparse(copy)
 
 
 def _words(code: str) -> set[str]:
-    return {n.id for n in ast.walk(expression_tree(code)) if isinstance(n, ast.Name)}
+    return {n.id for n in all_nodes(expression_tree(code)) if isinstance(n, ast.Name)}
 
 
 def one_loop(
@@ -200,7 +200,7 @@ def one_loop(
         return None
     before: list[str] = []
     for statement in up:
-        rows = rewritten(module, statement, {n: c for n, c in (new or {}).items() if n in set(ast.walk(statement))}, indent)
+        rows = rewritten(module, statement, {n: c for n, c in (new or {}).items() if n in set(all_nodes(statement))}, indent)
         if rows is None:
             return None
         before += rows

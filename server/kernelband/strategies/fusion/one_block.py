@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.constants import constant
 from kernelband.strategies.code import At, LaunchView, Loop, View
@@ -176,7 +177,7 @@ def _above(launch: LaunchView, name: str, line: str) -> Edit | None:
     statement = next((n for n in launch.module.around(launch.call) if isinstance(n, ast.stmt)), None)
     if launch.host is None or not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
         return None
-    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    taken = {n.id for n in all_nodes(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
     return None if name in taken else launch.module.before(statement, [line])
 
 
@@ -184,7 +185,7 @@ def _raised(launch: LaunchView, passed: ast.expr, present: int, limit: int) -> E
     """``min(4096, ...)`` with a limit that holds the row."""
     bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
     value = bound[0].value if bound and isinstance(bound[0], ast.Assign) else passed
-    literals = [n for n in ast.walk(value) if isinstance(n, ast.Constant) and n.value == present]
+    literals = [n for n in all_nodes(value) if isinstance(n, ast.Constant) and n.value == present]
     return [(launch.module.path, launch.module.replace(literals[0], str(limit)))] if len(literals) == 1 else None
 
 
@@ -192,7 +193,7 @@ def _known(launch: LaunchView, length: ast.expr, statement: ast.stmt | None) -> 
     """Every variable of the length is bound before the statement."""
     if statement is None or launch.host is None:
         return False
-    names = {n.id for n in ast.walk(length) if isinstance(n, ast.Name)}
+    names = {n.id for n in all_nodes(length) if isinstance(n, ast.Name)}
     for name in names:
         for bound in launch.bindings(name):
             if bound.lineno >= statement.lineno and name in bound_names(bound):

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
 from kernelband.strategies.code import At, KernelView, View
@@ -125,8 +125,8 @@ def _difference(kernel: KernelView, pair: Pair, square: Total, mean: str) -> Dif
     if not isinstance(value.left, ast.Name):
         return None
     holder = value.left.id
-    reads = [n for s in pair.second.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == mean]
-    made = [s for s in pair.second.node.body if isinstance(s, ast.Assign) and any(n in reads for n in ast.walk(s))]
+    reads = [n for s in pair.second.node.body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == mean]
+    made = [s for s in pair.second.node.body if isinstance(s, ast.Assign) and any(n in reads for n in all_nodes(s))]
     if len(reads) != 1 or len(made) != 1 or ast.unparse(made[0].targets[0]) != holder or len(made[0].targets) != 1:
         return None
     node, mask = made[0].value, None
@@ -145,8 +145,8 @@ def _edits(view: View, pair: Pair, total: Total, square: Total, mean: tuple[ast.
     statement, size = mean
     name = ast.unparse(statement.targets[0])
     difference = _difference(kernel, pair, square, name)
-    last = [(s, n) for s in pair.behind for n in ast.walk(s) if _average(kernel, n, square.name) == size]
-    reads = [n for s in (*pair.between, *pair.behind) for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == square.name]
+    last = [(s, n) for s in pair.behind for n in all_nodes(s) if _average(kernel, n, square.name) == size]
+    reads = [n for s in (*pair.between, *pair.behind) for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == square.name]
     begin = beginning(kernel, pair.first, total.name, total.statement)
     if difference is None or begin is None or len(last) != 1 or sum(isinstance(n.ctx, ast.Load) for n in reads) != 1:
         return None
@@ -194,7 +194,7 @@ def _counted(view: View, pair: Pair, element: str, walk: Walk) -> bool:
     """The elements of an iteration are a block of the row, as many as are left of it: without a mask, or with the plain one."""
     kernel = view.kernel
     loads = [
-        n for s in pair.first.node.body if _binds(s, element) for n in ast.walk(s) if isinstance(n, ast.Call) and kernel.tl(n) == "load"
+        n for s in pair.first.node.body if _binds(s, element) for n in all_nodes(s) if isinstance(n, ast.Call) and kernel.tl(n) == "load"
     ]
     known = shapes(kernel)
     if any(known.get(element) != (walk.block,) for _ in loads):
@@ -211,11 +211,11 @@ def _counted(view: View, pair: Pair, element: str, walk: Walk) -> bool:
 def _same(view: View, pair: Pair, body: Merged, element: str, difference: Difference) -> bool:
     """Both loops are about the same elements, and about the same of them: no mask, or the load's, which fills with zeros. In float32."""
     kernel = view.kernel
-    made = next(s for s in pair.second.node.body if any(n is difference.node for n in ast.walk(s)))
+    made = next(s for s in pair.second.node.body if any(n is difference.node for n in all_nodes(s)))
     names = body.seen.get(made, {})
     if not isinstance(difference.node.left, ast.Name) or names.get(difference.node.left.id) != element:
         return False
-    bound = [n for s in pair.first.node.body if _binds(s, element) for n in ast.walk(s)]
+    bound = [n for s in pair.first.node.body if _binds(s, element) for n in all_nodes(s)]
     loads = [n for n in bound if isinstance(n, ast.Call) and kernel.tl(n) == "load"]
     wide = any(_binds(s, element) and ".float32)" in ast.unparse(s) for s in pair.first.node.body)
     mask = difference.mask if difference.mask is not None else difference.late
@@ -246,7 +246,7 @@ def _expanded(body: list[ast.stmt], node: ast.expr, names: dict[str, str]) -> st
         bound = [s.value for s in body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == node.id]
         node = bound[0] if len(bound) == 1 else node
     copy = expression_tree(ast.unparse(node))
-    for n in ast.walk(copy):
+    for n in all_nodes(copy):
         if isinstance(n, ast.Name):
             n.id = names.get(n.id, n.id)
     return ast.unparse(copy)

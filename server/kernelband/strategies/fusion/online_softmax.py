@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Module, View
 from kernelband.strategies.code.shapes import axis_of, shape_of, shapes
@@ -71,8 +72,8 @@ def _online(kernel: KernelView, pair: Pair) -> Online | None:
     maxima = [r for s in pair.first.node.body if (r := reduction(kernel, s)) is not None and r.combined == "max"]
     totals = [r for s in pair.second.node.body if (r := reduction(kernel, s)) is not None and r.combined == "sum"]
     for largest in maxima:
-        in_first = [n for s in pair.first.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == largest.name]
-        reads = [n for s in pair.second.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == largest.name]
+        in_first = [n for s in pair.first.node.body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == largest.name]
+        reads = [n for s in pair.second.node.body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == largest.name]
         if len(in_first) != 2 or len(reads) != 1 or largest.name in kernel.parameters:
             continue
         for total in totals:
@@ -96,14 +97,14 @@ def _tied(kernel: KernelView, pair: Pair, total: Reduction, read: ast.Name) -> t
     scaled = product is not None and product.left is difference and isinstance(product.right, ast.Constant)
     if right is not read or not (argument is difference or scaled):
         return None
-    made = next(s for s in pair.second.node.body if exp in ast.walk(s))
+    made = next(s for s in pair.second.node.body if exp in all_nodes(s))
     if made is total.statement:
         return (exp, difference) if _bare(kernel, total.value, exp) else None
     # ``p = tl.exp(x - m)`` and then ``s += tl.sum(p, axis=0)``, where nothing else reads p
     if not isinstance(made, ast.Assign) or len(made.targets) != 1 or not isinstance(made.targets[0], ast.Name):
         return None
     name = made.targets[0].id
-    own = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == name]
+    own = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == name]
     direct = isinstance(total.value, ast.Name) and total.value.id == name and len(own) == 2
     return (exp, difference) if direct and _bare(kernel, made.value, exp) else None
 
@@ -139,7 +140,7 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
             return None
         changes: dict[ast.AST, str] = {online.read: new}
         value = code_with(module, total.value, first.seen[total.statement], changes)
-        changes = {total.call: value} if online.read in ast.walk(total.statement) else {total.call: value, online.read: new}
+        changes = {total.call: value} if online.read in all_nodes(total.statement) else {total.call: value, online.read: new}
         again = merged(kernel, pair, changes, set())
         if again is None:
             return None
@@ -153,7 +154,7 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
     edits = one_loop(kernel, pair, up, ahead=[], body=rows, new=begins)
     if edits is None or not isinstance(largest.statement, ast.Assign):
         return None
-    if begins and not any(zero in ast.walk(s) for s in up):
+    if begins and not any(zero in all_nodes(s) for s in up):
         edits += [module.replace(zero, code) for code in begins.values()]
     return [*edits, module.replace(largest.statement.targets[0], new), *finite]
 
@@ -162,14 +163,14 @@ def _finite(kernel: KernelView, begin: ast.expr) -> list[Edit] | None:
     """The edits that make a maximum begin with a finite number instead of -inf; None where it isn't understood."""
     module = kernel.module
     edits: list[Edit] = []
-    for node in (n for n in ast.walk(begin) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "float"):
+    for node in (n for n in all_nodes(begin) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "float"):
         negated = isinstance(sign := module.parents.get(node), ast.UnaryOp) and isinstance(sign.op, ast.USub)
         given = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
         if given != ("inf" if negated else "-inf"):
             return None
         edits.append(module.replace(node, str(given).replace("inf", LOWEST)))
     if not edits:
-        return [] if all(isinstance(n, ast.Constant | ast.UnaryOp | ast.USub) for n in ast.walk(begin)) else None
+        return [] if all(isinstance(n, ast.Constant | ast.UnaryOp | ast.USub) for n in all_nodes(begin)) else None
     statement = next((n for n in module.around(begin) if isinstance(n, ast.stmt)), None)
     note = None if statement is None else module.after(statement, [])
     if statement is not None and note is not None and note.span.start == module.span(statement).end:
@@ -183,8 +184,8 @@ def _only_infinities(kernel: KernelView, pair: Pair, largest: str, total: str) -
     stop = kernel.module.code(loop.stop)
     start = "0" if loop.start is None else kernel.module.code(loop.start)
     some = " & ".join([found, f"({stop} > {start})"])
-    inside = {n for loop in (pair.first, pair.second) for n in ast.walk(loop.node)}
-    outside = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == largest and n not in inside]
+    inside = {n for loop in (pair.first, pair.second) for n in all_nodes(loop.node)}
+    outside = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == largest and n not in inside]
     read = any(isinstance(n.ctx, ast.Load) for n in outside)
     return [
         f"{found} = ({largest} == -{LOWEST}) & ({total} == 0.0)",
@@ -196,12 +197,12 @@ def _only_infinities(kernel: KernelView, pair: Pair, largest: str, total: str) -
 def code_with(module: Module, node: ast.expr, names: dict[str, str], new: dict[ast.AST, str]) -> str:
     """The code of an expression with names and nodes replaced."""
     changes = dict(new)
-    for n in ast.walk(node):
+    for n in all_nodes(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in new and names.get(n.id, n.id) != n.id:
             changes[n] = names[n.id]
     whole = module.span(node)
     out, at = "", whole.start
-    found = [(module.span(n), c) for n, c in changes.items() if isinstance(n, ast.expr) and n in ast.walk(node)]
+    found = [(module.span(n), c) for n, c in changes.items() if isinstance(n, ast.expr) and n in all_nodes(node)]
     for span, code in sorted(found, key=lambda each: (each[0].start, -each[0].end)):  # a whole before its first part
         if span.start >= at:
             out, at = out + module.text[at : span.start] + code, span.end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, LaunchView, Loop
 from kernelband.strategies.code.blocks import memory, names_read, plain, siblings
 from kernelband.strategies.code.kernel import ATOMICS
@@ -17,7 +18,7 @@ ACCUMULATORS = {"dot": 2, "dot_scaled": 6}
 def only_loop(kernel: KernelView) -> Loop | None:
     """The kernel's only loop, where it stands in the kernel's own block and stores nothing; nothing else goes round or leaves early."""
     loops = kernel.loops()
-    statements = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For | ast.While)]
+    statements = [n for n in all_nodes(kernel.node) if isinstance(n, ast.For | ast.While)]
     if len(loops) != 1 or len(statements) != 1 or not isinstance(kernel.module.parents.get(statements[0]), ast.FunctionDef):
         return None
     loop = loops[0]
@@ -42,7 +43,7 @@ def sums(kernel: KernelView, loop: Loop, *, of_any_type: bool = False) -> list[s
         name = added_to(kernel, statement)
         if name is None:
             continue
-        reads = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.node))
+        reads = sum(isinstance(n, ast.Name) and n.id == name for n in all_nodes(loop.node))
         begins = [s for s in kernel.bindings(name) if s is not statement]
         first = begins[0] if len(begins) == 1 else None
         own = 1 if isinstance(statement, ast.AugAssign) else 2
@@ -124,7 +125,7 @@ def linear(kernel: KernelView, node: ast.expr, names: set[str], following: list[
 def _constant(kernel: KernelView, node: ast.expr) -> bool:
     """A number or a parameter."""
     return all(n in kernel.parameters and not kernel.bindings(n) for n in names_read(node)) and not any(
-        isinstance(n, ast.Call) for n in ast.walk(node)
+        isinstance(n, ast.Call) for n in all_nodes(node)
     )
 
 

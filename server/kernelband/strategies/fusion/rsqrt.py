@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView
 from kernelband.strategies.code.knob import Edits
@@ -31,7 +32,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if any(t["dtype"] == "float64" for x in at.view.target_launches for t in x["tensors"].values()):
         return
     edits: Edits = []
-    for node in ast.walk(kernel.node):
+    for node in all_nodes(kernel.node):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
             continue
         argument = _root(kernel, node.right)

@@ -14,6 +14,7 @@ from math import ceil
 from attrs import evolve, frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, resolved, walk_of
 from kernelband.strategies.code import Access, At, KernelView, Loop, View
@@ -129,7 +130,7 @@ def _ids(view: View) -> ast.Assign | None:
     if not found or any(axis >= len(s) for axis in found for s in sides):
         return None
     calls = [c for ids in found.values() for c in ids]
-    last = [s for s in view.kernel.node.body if any(c in ast.walk(s) for c in calls)][-1]
+    last = [s for s in view.kernel.node.body if any(c in all_nodes(s) for c in calls)][-1]
     return last if isinstance(last, ast.Assign) else None
 
 
@@ -148,7 +149,7 @@ def _step(kernel: KernelView, loop: Loop, statement: ast.stmt) -> Step | None:
     if (
         not isinstance(operator, ast.Add | ast.Sub)
         or names_read(amount) & changing
-        or any(isinstance(n, ast.Call) for n in ast.walk(amount))
+        or any(isinstance(n, ast.Call) for n in all_nodes(amount))
     ):
         return None
     if any(name in names_read(s) for s in [*later, *behind(kernel, loop)]) or name in names_read(loop.node.iter):
@@ -162,9 +163,9 @@ def _out(view: View, store: Access) -> tuple[str, ast.stmt] | None:
     kernel = view.kernel
     tensors = {t for x in view.target_launches for t in x["tensors"]} & store.depends
     out = tensors.pop() if len(tensors) == 1 else ""
-    names = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == out]
+    names = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == out]
     reads = [n for n in names if not isinstance(kernel.module.parents.get(n), ast.Attribute)]  # not ``out.dtype``
-    where = [s for s in kernel.node.body if any(n is r for n in ast.walk(s) for r in reads)]
+    where = [s for s in kernel.node.body if any(n is r for n in all_nodes(s) for r in reads)]
     return (out, where[0]) if len(reads) == len(where) == 1 and not kernel.bindings(out) else None
 
 

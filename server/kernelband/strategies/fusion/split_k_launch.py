@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.model import Edit, Span
-from kernelband.source.syntax import syntax_tree
+from kernelband.source.syntax import all_nodes, syntax_tree
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.blocks import siblings
 from kernelband.strategies.code.knob import Edits
@@ -60,7 +60,7 @@ def host_edits(view: View, out: str, split: int, walk: tuple[str, int]) -> Edits
 
 def _taken(launch: LaunchView) -> bool:
     """The host function has one of the new names already."""
-    inside = list(ast.walk(launch.host or launch.module.tree))
+    inside = list(all_nodes(launch.host or launch.module.tree))
     names = {n.id for n in inside if isinstance(n, ast.Name)} | {a.arg for a in inside if isinstance(a, ast.arg)}
     return bool(names & {SPLIT, TILES, PARTS})
 
@@ -73,7 +73,7 @@ def _maker(launch: LaunchView, result: ast.Name, statement: ast.stmt, torch: str
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or first not in _ahead(launch, statement):
         return None
     start, end = module.span(call).end, module.span(statement).end
-    reads = [n for n in ast.walk(launch.host or module.tree) if isinstance(n, ast.Name) and n.id == result.id and n is not result]
+    reads = [n for n in all_nodes(launch.host or module.tree) if isinstance(n, ast.Name) and n.id == result.id and n is not result]
     early = [n for n in reads if start < module.span(n).start < end]
     if any(not isinstance(p := module.parents.get(n), ast.Attribute) or p.attr not in HARMLESS for n in early):
         return None
@@ -96,7 +96,7 @@ def _place(launch: LaunchView, statement: ast.stmt, reads: str) -> ast.stmt | No
     """What the number of programs is computed before: the grid's own statement, or the launch, which is what calls a grid's function."""
     ahead = [*_ahead(launch, statement), statement]
     around = next((n for n in launch.module.around(launch.grid) if isinstance(n, ast.stmt)), statement)
-    names = {n.id for n in ast.walk(syntax_tree(reads)) if isinstance(n, ast.Name)}
+    names = {n.id for n in all_nodes(syntax_tree(reads)) if isinstance(n, ast.Name)}
     for at in (around, statement) if launch.meta is not None else (around,):
         if isinstance(at, ast.Assign | ast.Expr) and at in ahead and all(b.lineno < at.lineno for n in names for b in launch.bindings(n)):
             return at
@@ -118,7 +118,7 @@ def _count(launch: LaunchView) -> tuple[str, list[Edit]] | None:
     new = Edit(Span(last, last if "\n" in rest or "\r" in rest else last + len(rest)), f", {SPLIT}")
     if isinstance(sides[0], ast.Name) and len(sides) == 1:
         return sides[0].id, [new]
-    numbers = any(isinstance(n, ast.Constant) for n in ast.walk(launch.grid))
+    numbers = any(isinstance(n, ast.Constant) for n in all_nodes(launch.grid))
     if launch.meta is None and len(sides) == 1 and not numbers:
         return module.code(sides[0]), [module.replace(sides[0], TILES), new]
     counts = [_outside(launch, s) for s in sides]
@@ -137,4 +137,4 @@ def _outside(launch: LaunchView, node: ast.expr) -> str | None:
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == launch.meta and isinstance(node.slice, ast.Constant):
         passed = launch.arguments.get(str(node.slice.value))
         return ast.unparse(passed) if isinstance(passed, ast.Name | ast.Constant) else None
-    return None if any(isinstance(n, ast.Name) and n.id == launch.meta for n in ast.walk(node)) else atom(node)
+    return None if any(isinstance(n, ast.Name) and n.id == launch.meta for n in all_nodes(node)) else atom(node)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, Loop, View
 from kernelband.strategies.code.affine import counts, one_each
@@ -109,11 +109,11 @@ def _columns(view: View, loop: Loop) -> list[Column] | None:
 def _column(view: View, access: Access, casts: list[ast.Call]) -> Column | None:
     """What is stored to, where nothing else reads its pointer."""
     kernel = view.kernel
-    pointers = [n for n in ast.walk(access.pointer) if isinstance(n, ast.Name) and any(n.id in x["tensors"] for x in view.target_launches)]
+    pointers = [n for n in all_nodes(access.pointer) if isinstance(n, ast.Name) and any(n.id in x["tensors"] for x in view.target_launches)]
     if len(pointers) != 1:
         return None
     out = pointers[0]
-    reads = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == out.id]
+    reads = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == out.id]
     # ``out.dtype.element_ty`` may be read: a cast to it becomes one to float32.
     others = [n for n in reads if n is not out and not isinstance(kernel.module.parents.get(n), ast.Attribute)]
     if others or out.id not in kernel.parameters or not _dense(view, out.id):
@@ -131,7 +131,7 @@ def _makers(launch: LaunchView, parameter: str) -> set[str]:
     """What the host function's tensor comes from: "empty" for ``torch.empty_like(x)``."""
     passed = launch.arguments.get(parameter)
     bound = launch.bindings(passed.id) if isinstance(passed, ast.Name) else []
-    calls = [n for b in bound if isinstance(b, ast.Assign) and b.lineno <= launch.call.lineno for n in ast.walk(b.value)]
+    calls = [n for b in bound if isinstance(b, ast.Assign) and b.lineno <= launch.call.lineno for n in all_nodes(b.value)]
     names = [n.func.attr for n in calls if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     return {n.removeprefix("new_").removesuffix("_like") for n in names if n in FRESH}
 
@@ -199,7 +199,7 @@ def _host(launch: LaunchView, columns: list[Column], parts: int, types: set[str]
     statement = module.parents.get(launch.call)
     if launch.host is None or torch is None or not isinstance(statement, ast.Expr):
         return None
-    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    taken = {n.id for n in all_nodes(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
     if "parts" in taken:
         return None
     at = next((n for n in module.around(launch.grid) if isinstance(n, ast.stmt)), statement)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, View
 from kernelband.strategies.code.blocks import plain, siblings
@@ -70,7 +71,7 @@ def _zeros(launch: LaunchView, value: ast.Name) -> ast.Call | None:
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in ("torch.zeros", "torch.zeros_like") or not call.args:
         return None
     for other in block[block.index(first) + 1 : block.index(statement)]:
-        for n in ast.walk(other):
+        for n in all_nodes(other):
             around = module.parents.get(n)
             if isinstance(n, ast.Name) and n.id == value.id and not (isinstance(around, ast.Attribute) and around.attr in HARMLESS):
                 return None
@@ -79,9 +80,9 @@ def _zeros(launch: LaunchView, value: ast.Name) -> ast.Call | None:
 
 def _all_written(view: View, launch: LaunchView, parameter: str, name: str, call: ast.Call) -> bool:
     kernel = view.kernel
-    reads = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == parameter]
+    reads = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == parameter]
     pointers = [n for n in reads if not isinstance(kernel.module.parents.get(n), ast.Attribute)]
-    stores = [a for a in kernel.accesses() if a.store and pointers and pointers[0] in ast.walk(a.pointer)]
+    stores = [a for a in kernel.accesses() if a.store and pointers and pointers[0] in all_nodes(a.pointer)]
     body = kernel.node.body[1:] if ast.get_docstring(kernel.node) is not None else kernel.node.body
     if not launch.unchanged(call) or not launch.unchanged(launch.grid):
         return False
@@ -183,7 +184,7 @@ def _dimensions(launch: LaunchView, name: str, call: ast.Call) -> list[set[str]]
 
 def _shape_bindings(launch: LaunchView, source: str) -> Iterator[ast.Tuple]:
     """``M, N = source.shape``, where neither name is bound again."""
-    for node in ast.walk(launch.host or launch.module.tree):
+    for node in all_nodes(launch.host or launch.module.tree):
         if isinstance(node, ast.Assign) and ast.unparse(node.value) in (f"{source}.shape", f"{source}.size()"):
             target = node.targets[0]
             if isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) and len(launch.bindings(e.id)) == 1 for e in target.elts):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop
 from kernelband.strategies.code.aliasing import apart
@@ -48,4 +49,4 @@ def _nests(outer: Loop, inner: list[Loop]) -> bool:
     if outer.innermost or outer.kind not in ("builtin", "range") or len(inner) != 1 or inner[0].kind == "static_range":
         return False
     straight = inner[0].node in outer.node.body
-    return straight and inner[0].has_dot and not any(isinstance(n, ast.While | ast.Break) for n in ast.walk(outer.node))
+    return straight and inner[0].has_dot and not any(isinstance(n, ast.While | ast.Break) for n in all_nodes(outer.node))

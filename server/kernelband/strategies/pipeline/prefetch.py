@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from kernelband.source.model import Program
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, Module, View
 from kernelband.strategies.code.knob import Edits
@@ -63,7 +63,7 @@ def _walk(view: View, loop: Loop) -> Walk | None:
     kernel = view.kernel
     if loop.has_dot or loop.step is None or loop.call.keywords or loop.node.orelse or any(a.store for a in loop.accesses):
         return None
-    if any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(loop.node)):
+    if any(isinstance(n, ast.Break | ast.Continue) for n in all_nodes(loop.node)):
         return None
     body = loop.node.body
     first = _assigned(body[0])
@@ -76,20 +76,20 @@ def _walk(view: View, loop: Loop) -> Walk | None:
         return None
     if ast.unparse(arange.args[1]) != ast.unparse(loop.step):
         return None
-    own = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own = {n.id for n in all_nodes(loop.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     masks: dict[str, ast.expr] = {}
     loads: list[tuple[ast.Assign, ast.Call]] = []
     for statement in body[1:]:
         pair = _assigned(statement)
-        calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and kernel.tl(n) == "load"]
+        calls = [n for n in all_nodes(statement) if isinstance(n, ast.Call) and kernel.tl(n) == "load"]
         known = {first[0], *masks}
         if pair is not None and len(calls) == 1 and isinstance(statement, ast.Assign) and _ends(calls[0], first[0], loop, masks):
-            reads = {n.id for n in ast.walk(calls[0]) if isinstance(n, ast.Name)} & own
+            reads = {n.id for n in all_nodes(calls[0]) if isinstance(n, ast.Name)} & own
             if reads - known or pair[0] in known:
                 break
             loads.append((statement, calls[0]))
         elif pair is not None and not calls and isinstance(pair[1], ast.Compare) and not loads:
-            if ({n.id for n in ast.walk(pair[1]) if isinstance(n, ast.Name)} & own) - known:
+            if ({n.id for n in all_nodes(pair[1]) if isinstance(n, ast.Name)} & own) - known:
                 break
             masks[pair[0]] = pair[1]
         else:
@@ -146,7 +146,7 @@ def _renamed(module: Module, node: ast.expr, ahead: dict[str, str]) -> str:
     """The code of ``node`` with other words for those names; on one line."""
     span = module.span(node)
     text = module.text[span.start : span.end]
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in ahead]
+    names = [n for n in all_nodes(node) if isinstance(n, ast.Name) and n.id in ahead]
     for name in sorted(names, key=lambda n: module.span(n).start, reverse=True):
         place = module.span(name)
         text = text[: place.start - span.start] + ahead[name.id] + text[place.end - span.start :]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.aliasing import apart
@@ -53,5 +53,5 @@ def _stage_bytes(view: View, loops: list[Loop]) -> int:
 
 def _plain(view: View, loop: Loop) -> bool:
     """Every load of the loop is through a pointer: what block pointers and descriptors reach isn't followed."""
-    loads = sum(view.kernel.tl(n) == "load" for s in loop.node.body for n in ast.walk(s))
+    loads = sum(view.kernel.tl(n) == "load" for s in loop.node.body for n in all_nodes(s))
     return loads == sum(not a.store for a in loop.accesses) or not any(a.store for a in loop.accesses)

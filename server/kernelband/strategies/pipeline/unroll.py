@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.trips import trips
@@ -51,7 +52,7 @@ def _trips(view: View, loop: Loop) -> int:
     A constexpr that a caller passes may be another one the next time, and a loop of hundreds laid out in full compiles for half a minute.
     """
     bounds = [x for x in (loop.start, loop.stop, loop.step) if x is not None]
-    names = {n.id for x in bounds for n in ast.walk(x) if isinstance(n, ast.Name)} - {view.kernel.language}
+    names = {n.id for x in bounds for n in all_nodes(x) if isinstance(n, ast.Name)} - {view.kernel.language}
     if not names <= view.kernel.constexprs or (names and not view.whole):
         return 0
     if any(launch.knob(name) is None for launch in view.launches for name in names):

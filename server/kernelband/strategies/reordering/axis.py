@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from math import prod
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.knob import Edits
@@ -34,7 +35,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         return
     grids = [x["grid"] for x in view.target_launches]
     steady = invariant(view, shape, varies=("@1", "~"))
-    loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in ast.walk(s))]
+    loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in all_nodes(s))]
     if not loaded or not grids or min(g[0] for g in grids) < MANY * sms or min(prod(g[1:]) for g in grids) < 2:
         return
     values = names(loaded)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, Loop
 from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
 from kernelband.strategies.code.kernel import bound_names
@@ -46,7 +47,7 @@ class Carried:
 
 def carried(kernel: KernelView, loop: Loop) -> Carried | None:
     """None where the loop carries anything else, or a value whose shape or type isn't known to be one of float32."""
-    known, block, within = shapes(kernel), siblings(kernel.module, loop.node), set(ast.walk(loop.node))
+    known, block, within = shapes(kernel), siblings(kernel.module, loop.node), set(all_nodes(loop.node))
     names = (exposed(loop.node.body) - {loop.variable}) & names_bound(loop.node.body)
     found: list[Carry] = []
     follower = _follower(kernel, loop, names)
@@ -87,7 +88,7 @@ def _combined(kernel: KernelView, statement: ast.stmt, name: str) -> str | None:
 
 def _floating(node: ast.expr) -> bool:
     """A float, or a block of float32."""
-    return "float" in ast.unparse(node) or any(isinstance(n, ast.Constant) and type(n.value) is float for n in ast.walk(node))
+    return "float" in ast.unparse(node) or any(isinstance(n, ast.Constant) and type(n.value) is float for n in all_nodes(node))
 
 
 def _plain(node: ast.expr) -> str:
@@ -185,16 +186,16 @@ def _follower(kernel: KernelView, loop: Loop, names: set[str]) -> Follower | Non
     if len(pairs) != 1:
         return None
     highest, new = pairs[0]
-    scale = [n for s in body for n in ast.walk(s) if _is_scale(kernel, n, highest, new)]
+    scale = [n for s in body for n in all_nodes(s) if _is_scale(kernel, n, highest, new)]
     spelled = {ast.unparse(n.func) for n in scale if isinstance(n, ast.Call)}
-    if len(spelled) != 1 or sum(isinstance(n, ast.Name) and n.id == highest for n in ast.walk(loop.node)) != len(scale) + 2:
+    if len(spelled) != 1 or sum(isinstance(n, ast.Name) and n.id == highest for n in all_nodes(loop.node)) != len(scale) + 2:
         return None
     exponential = spelled.pop()
     scales = {ast.unparse(n) for n in scale if isinstance(n, ast.Call)}
     scales |= {name for name, value in assigned.items() if ast.unparse(value) in scales}
-    below = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Call) and _below(n, highest, new, exponential)]
+    below = [n for s in body for n in all_nodes(s) if isinstance(n, ast.Call) and _below(n, highest, new, exponential)]
     # Each mention of the new maximum is where it is made, where it becomes the old one, or in one of those exponentials.
-    if sum(isinstance(n, ast.Name) and n.id == new for n in ast.walk(loop.node)) != 2 + len(scale) + len(below) or not below:
+    if sum(isinstance(n, ast.Name) and n.id == new for n in all_nodes(loop.node)) != 2 + len(scale) + len(below) or not below:
         return None
     weights = _weights(assigned, below)
     return Follower(kernel, body, highest, new, frozenset(scales), frozenset(weights), exponential)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
@@ -59,7 +60,7 @@ def _independent(view: View, loop: Loop) -> bool:
     kernel, body = view.kernel, loop.node.body
     read = {n for s in body for n in names_read(s)} - {loop.variable} - names_bound(body)
     programs = {n for n in read if any(t.startswith("@") for t in kernel.depends.get(n, ()))}
-    asked = any(kernel.tl(n) in ("program_id", "num_programs") for s in body for n in ast.walk(s))
+    asked = any(kernel.tl(n) in ("program_id", "num_programs") for s in body for n in all_nodes(s))
     block = siblings(kernel.module, loop.node)
     carried = (exposed(body) - {loop.variable} | exposed(block[block.index(loop.node) + 1 :])) & (names_bound(body) | {loop.variable})
     return not (carried or programs or asked or kernel.model.helpers)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import bound_names
@@ -129,7 +130,7 @@ def one_dimension(view: View) -> Order | None:
 
 
 def _read(statement: ast.stmt) -> set[str]:
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in all_nodes(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _rows(view: View, size: str, last: int) -> str | None:

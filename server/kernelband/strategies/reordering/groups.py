@@ -13,6 +13,7 @@ from itertools import product
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import View
 from kernelband.strategies.code.kernel import KernelView, bound_names
 from kernelband.strategies.code.launch import LaunchView
@@ -38,8 +39,8 @@ def only_orders(view: View, name: str, sizes: Sequence[int]) -> bool:
     indices, counts = _indices(kernel, name), _counts(view)
     if indices is None or not counts:
         return False
-    code = [n for whole in (*(s.value for s in indices.steps), *counts) for n in ast.walk(whole)]
-    called = {n for c in code if isinstance(c, ast.Call) for n in ast.walk(c.func)}
+    code = [n for whole in (*(s.value for s in indices.steps), *counts) for n in all_nodes(whole)]
+    called = {n for c in code if isinstance(c, ast.Call) for n in all_nodes(c.func)}
     free = {n.id for n in code if isinstance(n, ast.Name) and n not in called}
     free -= {indices.pid, name, *(n for s in indices.steps for n in bound_names(s))}
     blocks, lengths = free & kernel.constexprs, sorted(free - kernel.constexprs)
@@ -67,15 +68,15 @@ def _indices(kernel: KernelView, name: str) -> Indices | None:
     assignments = sorted((s for s in assignments if _whole(kernel, s.value) and len(bound_names(s)) == 1), key=lambda s: s.lineno)
     grouped, steps = {name}, list[ast.Assign]()
     for step in assignments:
-        read = {n.id for n in ast.walk(step.value) if isinstance(n, ast.Name)}
+        read = {n.id for n in all_nodes(step.value) if isinstance(n, ast.Name)}
         if read & grouped:
             grouped |= set(bound_names(step))
     wanted = set(grouped)
     for step in reversed(assignments):
         if set(bound_names(step)) & wanted:
             steps.insert(0, step)
-            wanted |= {n.id for n in ast.walk(step.value) if isinstance(n, ast.Name)}
-    inside = {n for s in steps for n in ast.walk(s)}
+            wanted |= {n.id for n in all_nodes(step.value) if isinstance(n, ast.Name)}
+    inside = {n for s in steps for n in all_nodes(s)}
     elsewhere = [n for n in kernel.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in inside]
     out = sorted({n.id for n in elsewhere if n.id in grouped})
     once = all(len(kernel.bindings(n)) == 1 for s in steps for n in bound_names(s)) and len(kernel.bindings(pid)) == 1

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import ATOMICS
@@ -55,7 +56,7 @@ def _reversed(view: View, calls: list[ast.Call], axis: int) -> Edits | None:
         parent = module.parents.get(call)
         edits.append((module.path, module.replace(call, code if isinstance(parent, ast.Assign) else f"({code})")))
     for statement in view.kernel.node.body:
-        if isinstance(statement, ast.Assign) and any(call in calls for call in ast.walk(statement)):
+        if isinstance(statement, ast.Assign) and any(call in calls for call in all_nodes(statement)):
             comment = module.before(statement, [COMMENT])
             if comment is None:
                 return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.parts import new_axis
 from kernelband.strategies.code.wrapped import asks_only
@@ -26,7 +27,7 @@ def ids_by_axis(view: View, *, asked: bool = False) -> dict[int, list[ast.Call]]
     for helper in view.program.helpers:
         module = view.modules.get(helper.place.path)
         node = module.function(helper.place.qualname) if module is not None else None
-        if module is None or node is None or not (asks_only(module, node) or not any(map(_asks, ast.walk(node)))):
+        if module is None or node is None or not (asks_only(module, node) or not any(map(_asks, all_nodes(node)))):
             return None
     return found
 

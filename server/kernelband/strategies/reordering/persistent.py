@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import ATOMICS, bound_names
@@ -102,7 +103,7 @@ def tile_shape(view: View, axis: int | None = None) -> Shape | None:
         return None
     pid = statement.targets[0].id
     rest = body[place + 1 :]
-    inside = [n for s in rest for n in ast.walk(s)]
+    inside = [n for s in rest for n in all_nodes(s)]
     if not rest or any(isinstance(n, ast.Return | ast.While | ast.FunctionDef) for n in inside) or len(kernel.bindings(pid)) != 1:
         return None
     before = set(kernel.parameters) | {n for s in body[: place + 1] for n in bound_names(s)}
@@ -115,26 +116,26 @@ def tile_shape(view: View, axis: int | None = None) -> Shape | None:
 def _carried(rest: list[ast.stmt]) -> bool:
     """A name is read before the iteration has bound it: it would come from the tile before."""
     bound: set[str] = set()
-    everything = {n for s in rest for x in ast.walk(s) for n in bound_names(x)}
+    everything = {n for s in rest for x in all_nodes(s) for n in bound_names(x)}
     for statement in rest:
         if isinstance(statement, ast.If):
-            tested = {n.id for n in ast.walk(statement.test) if isinstance(n, ast.Name)}
+            tested = {n.id for n in all_nodes(statement.test) if isinstance(n, ast.Name)}
             if tested & (everything - bound) or _loose(statement, bound, everything):
                 return True
             continue
-        reads = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        reads = {n.id for n in all_nodes(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if isinstance(statement, ast.AugAssign):
             reads |= set(bound_names(statement))
-        own = {n for x in ast.walk(statement) for n in bound_names(x)} if isinstance(statement, ast.For) else set[str]()
+        own = {n for x in all_nodes(statement) for n in bound_names(x)} if isinstance(statement, ast.For) else set[str]()
         if reads & (everything - bound - own):
             return True
-        bound |= {n for x in ast.walk(statement) for n in bound_names(x)}
+        bound |= {n for x in all_nodes(statement) for n in bound_names(x)}
     return False
 
 
 def _loose(statement: ast.If, bound: set[str], everything: set[str]) -> bool:
     """A branch binds names, or reads ones that are not bound yet: too much to follow."""
-    inside = list(ast.walk(statement))
+    inside = list(all_nodes(statement))
     binds = {n for x in inside for n in bound_names(x)} - bound
     reads = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return bool(binds) or bool(reads & (everything - bound))
@@ -181,7 +182,7 @@ def _count_name(view: View) -> str:
 
 def _uses_meta_only(launch: LaunchView, side: ast.expr) -> bool:
     """The side reads META in a way that the kernel can't repeat."""
-    reads = any(isinstance(n, ast.Name) and n.id == launch.meta for n in ast.walk(side))
+    reads = any(isinstance(n, ast.Name) and n.id == launch.meta for n in all_nodes(side))
     return reads and divisor(side) is None
 
 
@@ -192,7 +193,7 @@ def _wrap(view: View, shape: Shape, count: str) -> Edits | None:
     indent = module.indent(shape.statement)
     if indent is None or any(module.indent(s) is None for s in rest):
         return None
-    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in ast.walk(s)):
+    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in all_nodes(s)):
         return None  # indenting would change the string
     step = "\t" if "\t" in indent else "    "
     header = f"for {shape.pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0)):"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from kernelband.source.model import Edit, Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView
 from kernelband.strategies.code.knob import Edits
@@ -61,17 +62,17 @@ def _counts(launch: LaunchView) -> list[ast.expr]:
     host = launch.host
     if host is None:
         return []
-    found = [n for n in ast.walk(host) if isinstance(n, ast.expr) and _is_count(launch, n)]
+    found = [n for n in all_nodes(host) if isinstance(n, ast.expr) and _is_count(launch, n)]
     grid = set(launch.grid_nodes())
-    others = [f for f in ast.walk(launch.module.tree) if isinstance(f, FunctionNode) and f is not host and not _names_it(f.name)]
+    others = [f for f in all_nodes(launch.module.tree) if isinstance(f, FunctionNode) and f is not host and not _names_it(f.name)]
     beside = [f for f in others if _calls(host, f.name) or _calls(f, host.name)]
-    if any(isinstance(n, ast.expr) and _is_count(launch, n) for f in beside for n in ast.walk(f)):
+    if any(isinstance(n, ast.expr) and _is_count(launch, n) for f in beside for n in all_nodes(f)):
         return []
     return found if any(n in grid for n in found) else []
 
 
 def _calls(function: ast.AST, name: str) -> bool:
-    called = (n.func for n in ast.walk(function) if isinstance(n, ast.Call))
+    called = (n.func for n in all_nodes(function) if isinstance(n, ast.Call))
     return any(name == (c.id if isinstance(c, ast.Name) else getattr(c, "attr", "")) for c in called)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, LaunchView, View
 from kernelband.strategies.code.aliasing import all_apart, place_of
@@ -115,9 +116,9 @@ def _edits(view: View, launch: LaunchView, block: str, part: int, *, axis: int, 
 
 def _known_at_grid(launch: LaunchView, argument: ast.expr) -> bool:
     """What is passed has the same value where the grid is made: there, or before it, its names were bound for the last time."""
-    if launch.meta is not None or launch.grid in set(ast.walk(launch.call)):
+    if launch.meta is not None or launch.grid in set(all_nodes(launch.call)):
         return True
-    names = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
+    names = {n.id for n in all_nodes(argument) if isinstance(n, ast.Name)}
     return all(bound.lineno < launch.grid.lineno for name in names for bound in launch.bindings(name))
 
 

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from kernelband.hardware.occupancy import occupancy
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import bound_names
@@ -39,8 +40,8 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if view.kernel.calls({"dot", "dot_scaled"}) or programs(view) < MANY * sms * resident:
         return
     steady = invariant(view, shape)
-    loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in ast.walk(s))]
-    loops = any(isinstance(n, ast.For) for s in view.kernel.node.body for n in ast.walk(s))
+    loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in all_nodes(s))]
+    loops = any(isinstance(n, ast.For) for s in view.kernel.node.body for n in all_nodes(s))
     for each in (resident, resident // 2):
         # Rows are pipelined where the body is straight; a loop inside has a pipeline of its own.
         for stages in (1,) if loops else STAGES:
@@ -101,8 +102,8 @@ def invariant(view: View, shape: Shape, varies: tuple[str, ...] = ("@", "~")) ->
     found = [s for s in rest if _steady(view, s, stored & tensors if tensors else stored, varies)]
     while True:
         # What is bound in the loop too, or reads what is, stays there.
-        inside = {n for s in rest if s not in found for x in ast.walk(s) for n in bound_names(x)} | {shape.pid}
-        fewer = [s for s in found if not inside & {n.id for n in ast.walk(s) if isinstance(n, ast.Name)}]
+        inside = {n for s in rest if s not in found for x in all_nodes(s) for n in bound_names(x)} | {shape.pid}
+        fewer = [s for s in found if not inside & {n.id for n in all_nodes(s) if isinstance(n, ast.Name)}]
         if len(fewer) == len(found):
             return found
         found = fewer
@@ -115,7 +116,7 @@ def _steady(view: View, statement: ast.stmt, stored: set[str], varies: tuple[str
         return False
     if any(t.startswith(varies) for t in kernel.tokens(statement)):
         return False
-    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    calls = [n for n in all_nodes(statement) if isinstance(n, ast.Call)]
     pointers = {t for n in calls if kernel.tl(n) == "load" and n.args for t in kernel.tokens(n.args[0])}
     return all(_pure(view, n) for n in calls) and not pointers & stored
 
@@ -164,7 +165,7 @@ def in_loop(view: View, shape: Shape, steady: list[ast.stmt], values: str) -> Ed
     indent = module.indent(shape.statement)
     if indent is None or any(module.indent(s) is None for s in rest):
         return None
-    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in ast.walk(s)):
+    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in all_nodes(s)):
         return None  # indenting would change the string
     start, end = module.span(shape.statement).start, module.line_end(module.span(rest[-1]).end)
     lines = module.text[start:end].split(module.newline)

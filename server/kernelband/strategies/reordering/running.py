@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, Loop
 from kernelband.strategies.code.shapes import axis_of, shape_of, shapes
 from kernelband.strategies.reordering.carried import carried
@@ -43,7 +44,7 @@ def _reductions(kernel: KernelView, name: str, how: str, following: Sequence[ast
     """The calls that reduce the block behind the loop; None where something else reads it."""
     found: list[ast.Call] = []
     known = shapes(kernel)
-    for node in (n for s in following for n in ast.walk(s)):
+    for node in (n for s in following for n in all_nodes(s)):
         if isinstance(node, ast.Name) and node.id == name:
             call = kernel.module.parents.get(node)
             whole = isinstance(call, ast.Call) and kernel.tl(call) == how and call.args[:1] == [node] and axis_of(call) in (0, None)

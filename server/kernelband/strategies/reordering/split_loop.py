@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, View
 from kernelband.strategies.code.affine import counts, own_places
@@ -62,7 +63,7 @@ def _walk(view: View) -> Loop | None:
         return None
     first = memory(kernel, body[:-1])
     calls = kernel.calls({"load", "store", *ATOMICS})
-    walked = any(isinstance(n, ast.For | ast.While) for s in body[:-1] for n in ast.walk(s))
+    walked = any(isinstance(n, ast.For | ast.While) for s in body[:-1] for n in all_nodes(s))
     if first.stores or first.opaque or walked or len(calls) != len(kernel.accesses()):
         return None
     return loop if _independent(view, kernel, loop) else None

@@ -9,7 +9,7 @@ from textwrap import dedent
 from attrs import frozen
 
 from kernelband.source.model import Edit, Span
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies.code import KernelView, LaunchView, Module
 from kernelband.strategies.code.aliasing import made_here
 from kernelband.strategies.code.blocks import lines, removed
@@ -53,7 +53,7 @@ def launched(launch: LaunchView, buffers: Sequence[Buffer], parts: int, stages: 
     made = next((v for k, v in launch.arguments.items() if isinstance(v, ast.Name) and made_here(launch, k)), None)
     if launch.host is None or torch is None or not isinstance(statement, ast.Expr) or sides is None or made is None or launch.splat:
         return None
-    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    taken = {n.id for n in all_nodes(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
     span, indent = lines(module, statement), module.indent(statement)
     new = [*(f"{b.pointer}={b.variable}" for b in buffers), "STAGE=stage", "PARTS=parts"]
     more = module.add_arguments(launch.call, new)
@@ -82,7 +82,7 @@ def launched(launch: LaunchView, buffers: Sequence[Buffer], parts: int, stages: 
 
 def lines_of(module: Module, span: Span, edits: Sequence[Edit]) -> list[str] | None:
     """The lines of the text with the edits in it made, without its indentation; None where a string goes over several lines."""
-    for node in ast.walk(module.tree):
+    for node in all_nodes(module.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno:
             there = module.span(node)
             if span.start <= there.start and there.end <= span.end:
@@ -107,7 +107,7 @@ def _sides(launch: LaunchView) -> list[str] | None:
         return None
     found: list[str] = []
     for side in sides:
-        code, asked = launch.module.code(side), [n for n in ast.walk(side) if isinstance(n, ast.Name) and n.id == launch.meta]
+        code, asked = launch.module.code(side), [n for n in all_nodes(side) if isinstance(n, ast.Name) and n.id == launch.meta]
         for name in asked:  # ``meta["BLOCK"]``: what is passed for it
             item = launch.module.parents.get(name)
             key = item.slice.value if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant) else None

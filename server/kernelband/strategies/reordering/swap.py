@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import ATOMICS
@@ -108,7 +109,9 @@ def _columns_first(view: View, order: Order) -> Edits | None:
     if not rows.isidentifier():
         rows = kernel.free_name(f"num_{order.outer}")
         columns = next((s for s in kernel.node.body if (p := assigned(s)) and p[0] == order.size_inner), None)
-        readers = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == order.size_inner and isinstance(n.ctx, ast.Load)]
+        readers = [
+            n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == order.size_inner and isinstance(n.ctx, ast.Load)
+        ]
         if columns is None or order.size_inner in order.size_outer:
             return None
         line = f"{rows} = {order.size_outer}"

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from attrs import define, field, frozen
 
 from kernelband.source.model import Edit
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Numerics, Proposal
 from kernelband.strategies.code import At, Knob, LaunchView, Module
 from kernelband.strategies.code.blocks import lines, removed, siblings
@@ -152,7 +152,7 @@ class _Plan:
             same = self.module.code(value)
             self.slots.append(_Slot(variable, same if small is None else str(small), same if large is None else str(large)))
         names = {variable for variable, _ in pairs}
-        reads = [n for n in ast.walk(self.module.tree) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
+        reads = [n for n in all_nodes(self.module.tree) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
         inside = [n for n in reads if self.host in self.module.around(n)]
         self.uses += inside
         self.old.append(statements[0])
@@ -227,7 +227,7 @@ class _Plan:
 
 def known(launch: LaunchView, size: str, place: ast.stmt) -> bool:
     """Whether the size has its last value before ``place``, however the host function got there."""
-    names = {n.id for n in ast.walk(expression_tree(size)) if isinstance(n, ast.Name)} - {"len"}
+    names = {n.id for n in all_nodes(expression_tree(size)) if isinstance(n, ast.Name)} - {"len"}
     around = {place, *launch.module.around(place)}
     for name in names:
         bindings = launch.bindings(name)
@@ -263,4 +263,4 @@ def _parameters(function: FunctionNode) -> set[str]:
 
 def _taken(function: FunctionNode) -> set[str]:
     """Names that the function uses."""
-    return {n.id if isinstance(n, ast.Name) else n.arg for n in ast.walk(function) if isinstance(n, ast.Name | ast.arg)}
+    return {n.id if isinstance(n, ast.Name) else n.arg for n in all_nodes(function) if isinstance(n, ast.Name | ast.arg)}

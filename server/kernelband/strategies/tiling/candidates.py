@@ -8,6 +8,7 @@ from math import ceil, prod
 
 from attrs import evolve
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import apart
@@ -25,14 +26,14 @@ def covered(view: View, launch: LaunchView | None) -> list[str]:
     """The tile's constexprs that may have another value: the grid or a loop covers the rest of the axis."""
     kernel = view.kernel
     stepped = {
-        ast.unparse(n) for x in kernel.loops() for e in (x.stop, x.step) if e is not None for n in ast.walk(e) if isinstance(n, ast.Name)
+        ast.unparse(n) for x in kernel.loops() for e in (x.stop, x.step) if e is not None for n in all_nodes(e) if isinstance(n, ast.Name)
     }
     # Variables such as ``num_k = tl.cdiv(K, BLOCK_K)`` stand between the block and the loop.
     queue = list(stepped)
     while queue:
         for statement in kernel.bindings(queue.pop()):
             if isinstance(statement, ast.Assign):
-                read = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} - stepped
+                read = {n.id for n in all_nodes(statement.value) if isinstance(n, ast.Name)} - stepped
                 stepped |= read
                 queue += read
     return [x for x in kernel.aranges() if x in stepped or (launch is not None and launch.grid_reads(x))]
@@ -106,7 +107,7 @@ def _loads_apart(view: View) -> bool:
 
 def _along(view: View) -> str | None:
     """The block whose indices are written as ``cols[None, :]``: by custom the one that runs along memory."""
-    for node in ast.walk(view.kernel.node):
+    for node in all_nodes(view.kernel.node):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
             first, second = node.slice.elts
             blocks = [t[1:] for t in view.kernel.tokens(node.value) if t.startswith("#")]
@@ -153,7 +154,7 @@ def _attention(view: View, present: dict[str, int]) -> Attention | None:
     """Roles in a kernel with several products over two free blocks: the grid goes over one, a loop over the other."""
     kernel = view.kernel
     stepped = {ast.unparse(x.step) for x in kernel.loops() if x.step is not None} | {
-        n.id for x in kernel.loops() for n in ast.walk(x.stop) if isinstance(n, ast.Name)
+        n.id for x in kernel.loops() for n in all_nodes(x.stop) if isinstance(n, ast.Name)
     }
     outer = [n for n in present if n in _gridded(view, present)]
     inner = [n for n in present if n not in outer and n in stepped]

@@ -15,7 +15,7 @@ from itertools import islice, product
 from typing import Any
 
 from kernelband.source.model import Config, Edit, Span
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.knob import Edits
@@ -56,7 +56,7 @@ def _edited(at: At, chosen: Config) -> Iterator[Proposal | None]:
     present = {n: int(chosen.constants[n].text) for n in names if chosen.constants[n].text.isdecimal()}
     numbers = {n: int(e.text) for n, e in chosen.options.items() if e.text.isdecimal()}
     warps, stages = numbers.get("num_warps", 4), numbers.get("num_stages", 3)
-    call = next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and module.span(n) == chosen.span), None)
+    call = next((n for n in all_nodes(module.tree) if isinstance(n, ast.Call) and module.span(n) == chosen.span), None)
     if call is None:
         return
     for tile in islice(candidates(view, present, warps, stages), LIMIT):
@@ -137,7 +137,7 @@ def _whole(tile: Tile, constants: Mapping[str, Any], stages: int) -> tuple[tuple
 def _members(made: ast.expr) -> set[tuple[tuple[str, Any], ...]]:
     """The configurations of a list as far as its text tells them: written out, or comprehensions over values that are written there."""
     found: set[tuple[tuple[str, Any], ...]] = set()
-    for node in ast.walk(made):
+    for node in all_nodes(made):
         if isinstance(node, ast.ListComp) and isinstance(node.elt, ast.Call):
             found |= set(_made(node, node.elt))
         elif isinstance(node, ast.List | ast.Tuple):

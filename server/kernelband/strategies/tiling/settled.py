@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import Knob, LaunchView, View
 from kernelband.strategies.code.blocks import suites
 from kernelband.strategies.code.guards import unguarded
@@ -62,7 +63,7 @@ def _at_launch(launch: LaunchView, name: str, value: ast.expr, number: int) -> K
     base = value.value if isinstance(value, ast.Subscript) else value
     if isinstance(base, ast.Name) and base.id in launch.host_parameters:
         return None  # a caller's choice
-    places = [n for n in ast.walk(launch.grid) if isinstance(n, ast.expr) and same(n, value)]
+    places = [n for n in all_nodes(launch.grid) if isinstance(n, ast.expr) and same(n, value)]
     mentions = sum(isinstance(n, ast.expr) and same(n, value) for n in launch.grid_nodes())
     others = [v for k, v in launch.arguments.items() if k != name]
     if mentions != len(places) or (places and not launch.own_grid) or any(ast.unparse(value) in _made_of(launch, v) for v in others):
@@ -79,12 +80,12 @@ def _below(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob 
         return None
     bound, around = launch.bindings(value.id), set(launch.module.around(launch.call))
     blocks = [b for n in launch.module.around(launch.call) for b in suites(n) if around & set(b)]
-    block = next((b for b in blocks if set(bound) <= {n for s in b for n in ast.walk(s)}), list[ast.stmt]())
-    computing = [s for s in block if any(n in bound for n in ast.walk(s))]
+    block = next((b for b in blocks if set(bound) <= {n for s in b for n in all_nodes(s)}), list[ast.stmt]())
+    computing = [s for s in block if any(n in bound for n in all_nodes(s))]
     last = computing[-1] if len(bound) > 1 and computing else None
     if last is None or last in around or last.lineno > launch.call.lineno:
         return None
-    reads = [n for n in ast.walk(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
+    reads = [n for n in all_nodes(launch.host) if isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Load)]
     if any(n.lineno <= (last.end_lineno or last.lineno) for n in reads):
         return None
     if isinstance(last, ast.Assign) and (found := assigned(last, value.id)) is not None:
@@ -99,7 +100,7 @@ def _made_of(launch: LaunchView, node: ast.expr) -> set[str]:
     seen: set[str] = set()
     queue: list[ast.AST] = [node]
     while queue:
-        for inner in ast.walk(queue.pop()):
+        for inner in all_nodes(queue.pop()):
             if isinstance(inner, ast.expr):
                 found.add(ast.unparse(inner))
             if isinstance(inner, ast.Name) and inner.id not in seen:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code import At, LaunchView, Module, View
 from kernelband.strategies.code.blocks import lines, names_bound, names_read
@@ -96,7 +97,7 @@ class _Parts:
 
     def free_name(self, name: str) -> str:
         """``name``, with underscores until nothing in the file is called that."""
-        taken = {getattr(n, "id", None) or getattr(n, "name", None) or getattr(n, "arg", None) for n in ast.walk(self.module.tree)}
+        taken = {getattr(n, "id", None) or getattr(n, "name", None) or getattr(n, "arg", None) for n in all_nodes(self.module.tree)}
         while name in taken:
             name += "_"
         return name
@@ -108,12 +109,12 @@ class _Parts:
         strings = (
             n
             for s in body
-            for n in ast.walk(s)
+            for n in all_nodes(s)
             if isinstance(n, ast.JoinedStr) or (isinstance(n, ast.Constant) and isinstance(n.value, str))
         )
         if ends[0] is None or ends[1] is None or any(n.lineno != n.end_lineno for n in strings):
             return None
-        names = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == self.kernel.name]
+        names = [n for s in body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == self.kernel.name]
         text, at = "", ends[0].start
         for place in sorted(self.module.span(n) for n in names):
             text += self.module.text[at : place.start] + kernel

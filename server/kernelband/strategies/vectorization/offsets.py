@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from math import prod
 
 from kernelband.source.model import Program
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.heuristic import heuristic
@@ -32,7 +33,7 @@ class Int32Offsets:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     kernel, module = view.kernel, view.kernel.module
-    casts = [c for c in ast.walk(kernel.node) if isinstance(c, ast.Call) and _widens(view, c)]
+    casts = [c for c in all_nodes(kernel.node) if isinstance(c, ast.Call) and _widens(view, c)]
     tensors = [n for n in kernel.parameters if any(n in x["tensors"] for x in view.target_launches)]
     used = [n for n in tensors if any(n in a.depends and a.blocks for a in kernel.accesses())]
     if not casts or not used or not view.whole or kernel.model.helpers or not all(_only_addresses(view, c) for c in casts):
@@ -85,7 +86,7 @@ def _ends_in_addresses(view: View, node: ast.expr, seen: set[str], *, root: bool
                 return True  # a pointer that moves on
             reads = [
                 n
-                for n in ast.walk(kernel.node)
+                for n in all_nodes(kernel.node)
                 if isinstance(n, ast.Name) and n.id in names and n.id not in seen and isinstance(n.ctx, ast.Load)
             ]
             seen |= set(names)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import View
 from kernelband.strategies.code.blocks import exposed, names_bound
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
@@ -71,7 +72,7 @@ def _along(view: View, pid: ast.Call) -> Row | None:
     reductions: list[ast.Call] = []
     filled: list[ast.expr] = []
     starts: list[ast.expr] = []
-    for node in (n for s in kernel.node.body for n in ast.walk(s)):
+    for node in (n for s in kernel.node.body for n in all_nodes(s)):
         if isinstance(node, NEVER) or (isinstance(node, DECIDED) and not compile_time(kernel, _decided_by(node))):
             return None
         if isinstance(node, ast.For):
@@ -128,7 +129,7 @@ def _even(kernel: KernelView, loop: ast.For, token: str) -> list[ast.expr] | Non
     bounds = frozenset[str]().union(*(kernel.tokens(a) for a in [*call.args, *(k.value for k in call.keywords)]))
     if not counted or any(t == token or t.startswith("#") for t in bounds):
         return None
-    inside = {n for s in loop.body for n in ast.walk(s)}
+    inside = {n for s in loop.body for n in all_nodes(s)}
     starts: list[ast.expr] = []
     known = shapes(kernel)
     for name in exposed(loop.body) & names_bound(loop.body):
@@ -164,7 +165,7 @@ def _scalar(kernel: KernelView, bound: ast.stmt, name: str, token: str, known: d
 def _same_shapes(kernel: KernelView, token: str, starts: list[ast.expr]) -> bool:
     """A name that is bound several times in one run depends on the row each time or never, else its shape would change."""
     kinds: dict[str, set[tuple[bool, bool]]] = {}
-    looped = any(isinstance(n, ast.For) for n in ast.walk(kernel.node))
+    looped = any(isinstance(n, ast.For) for n in all_nodes(kernel.node))
     for name, value in ((n, v) for n, v in _assigned(kernel) if v not in starts):
         tokens = kernel.tokens(value)
         kinds.setdefault(name, set()).add((token in tokens, any(t.startswith("#") for t in tokens)))
@@ -172,7 +173,7 @@ def _same_shapes(kernel: KernelView, token: str, starts: list[ast.expr]) -> bool
 
 
 def _assigned(kernel: KernelView) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(kernel.node):
+    for node in all_nodes(kernel.node):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and kernel.tl(node.value) not in FILLED:
             for name in bound_names(node):
                 yield name, node.value

@@ -12,6 +12,7 @@ from math import log2, prod
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import Access
@@ -108,7 +109,7 @@ def _named(launch: LaunchView, row: Row, rows: int) -> tuple[str, Edits]:
     at = next((n for n in launch.module.around(launch.grid) if isinstance(n, ast.stmt)), None)
     if launch.meta is not None or launch.host is None or not isinstance(at, ast.Assign | ast.Expr | ast.Return):
         return str(rows), []
-    taken = {n.id for n in ast.walk(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
+    taken = {n.id for n in all_nodes(launch.host) if isinstance(n, ast.Name)} | {a.arg for a in launch.host.args.args}
     name = next((n for n in ("rows", f"{row.name}s_each") if n not in taken), None)
     line = launch.module.before(at, [f"{name} = {rows}  # values of {row.name} in each program"])
     return (str(rows), []) if name is None or line is None else (name, [(launch.module.path, line)])
@@ -121,7 +122,7 @@ def _shared_grid(view: View, launch: LaunchView) -> bool:
         return False
     own = [x.call.func.slice for x in view.launches if isinstance(x.call.func, ast.Subscript)]
     scope = launch.host or launch.module.tree
-    return any(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) and n not in own for n in ast.walk(scope))
+    return any(isinstance(n, ast.Name) and n.id == grid.id and isinstance(n.ctx, ast.Load) and n not in own for n in all_nodes(scope))
 
 
 def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
@@ -140,7 +141,7 @@ def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
         side = sides[row.axis]
         inner = launch.module.parents.get(launch.grid)
         if launch.meta is not None and (
-            not isinstance(inner, ast.Lambda) or any(isinstance(n, ast.Name) and n.id == launch.meta for n in ast.walk(side))
+            not isinstance(inner, ast.Lambda) or any(isinstance(n, ast.Name) and n.id == launch.meta for n in all_nodes(side))
         ):
             return None  # what only the grid's function knows can't be passed to the kernel
         names.add(launch.parameter_of(side))
@@ -228,7 +229,7 @@ def _shared_mask(view: View, row: Row, guarded: list[Access]) -> SharedMask | No
     if name is None or named.count(name) < 2:
         return None
     bindings, body = kernel.bindings(name), kernel.node.body
-    made = next((x for x in body if row.pid in list(ast.walk(x))), None)
+    made = next((x for x in body if row.pid in list(all_nodes(x))), None)
     if len(bindings) != 1 or not isinstance(bound := bindings[0], ast.Assign) or made is None:
         return None
     last = bound if made.lineno < bound.lineno else made
@@ -237,6 +238,6 @@ def _shared_mask(view: View, row: Row, guarded: list[Access]) -> SharedMask | No
     users = [a.call for a in guarded if isinstance(a.mask, ast.Name) and a.mask.id == name]
     if any(u.lineno <= (last.end_lineno or 0) for u in users) or kernel.module.after(last, [""]) is None:
         return None
-    reads = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    reads = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
     alone = len(reads) == named.count(name) and last is bound
     return SharedMask(name, name if alone else kernel.free_name(f"{row.name}_mask"), bound, last)

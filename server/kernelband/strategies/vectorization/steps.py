@@ -14,6 +14,7 @@ from math import prod
 from attrs import evolve, field, frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, Module, View
 from kernelband.strategies.code.affine import counts, own_places
@@ -104,7 +105,7 @@ class Walk:
     @property
     def reduces(self) -> bool:
         """Whether a step reduces its own elements."""
-        return any(self.kernel.tl(n) == "sum" for s in self.loop.node.body for n in ast.walk(s))
+        return any(self.kernel.tl(n) == "sum" for s in self.loop.node.body for n in all_nodes(s))
 
     def edits(self, size: int, suffix: str, then: str) -> list[Edit] | None:
         """Those that make it take blocks of so many steps; None where a line is shared."""
@@ -116,7 +117,7 @@ class Walk:
         start, stop = "0" if self.loop.start is None else ast.unparse(self.loop.start), ast.unparse(self.loop.stop)
         above = module.before(node, [f"{rows} = {kernel.language}.arange(0, {size}){'[:, None]' if self.shape else ''}"])
         opening = [f"{live} = {first} + {rows} < {atom(self.loop.stop)}"]
-        if any(isinstance(n, ast.Name) and n.id == self.loop.variable for s in node.body for n in ast.walk(s)):
+        if any(isinstance(n, ast.Name) and n.id == self.loop.variable for s in node.body for n in all_nodes(s)):
             opening = [f"{self.loop.variable} = {first} + {rows}", f"{live} = {self.loop.variable} < {atom(self.loop.stop)}"]
         opening += [f"{names[f'{p}_rows']} = {p} + {rows} * {self._far(p)}" for p in self.pointers]
         if above is None:
@@ -235,7 +236,7 @@ def _shape(
     """
     bound = steps - set(pointers)
     kernel, found = view.kernel, {s for n in carried if (s := known.get(n)) is not None}
-    nodes = [n for s in body for n in ast.walk(s)]
+    nodes = [n for s in body for n in all_nodes(s)]
     for node in nodes:
         if isinstance(node, ast.Subscript | ast.IfExp | ast.BoolOp | ast.NamedExpr | ast.Tuple | ast.List):
             return None
@@ -251,7 +252,7 @@ def _shape(
     for call in (n for n in nodes if isinstance(n, ast.Call)):
         if kernel.tl(call) in LANES and call.args:
             whole = shape_of(kernel, call.args[0], known) == shape and len(shape) == 1 and axis_of(call) in (0, None)
-            differs = names_read(call.args[0]) & bound or any(kernel.tl(n) == "load" for n in ast.walk(call.args[0]))
+            differs = names_read(call.args[0]) & bound or any(kernel.tl(n) == "load" for n in all_nodes(call.args[0]))
             if not whole or not differs:
                 return None
         elif kernel.tl(call) in ("load", "store"):
@@ -264,7 +265,7 @@ def _shape(
 
 def _accesses(kernel: KernelView, loop: Loop) -> bool:
     """Every load and store of the loop is through a pointer."""
-    calls = {n for s in loop.node.body for n in ast.walk(s) if kernel.tl(n) in ("load", "store")}
+    calls = {n for s in loop.node.body for n in all_nodes(s) if kernel.tl(n) in ("load", "store")}
     return calls == {a.call for a in loop.accesses}
 
 
@@ -281,7 +282,7 @@ def _own_places(view: View, walk: Walk) -> bool:
         if bound_names(statement) and bound_names(statement)[0] in walk.pointers:
             edits.append(module.replace(statement, "pass"))
             continue
-        for n in ast.walk(statement):
+        for n in all_nodes(statement):
             if isinstance(n, ast.Name) and n.id in walk.pointers and isinstance(n.ctx, ast.Load):
                 edits.append(module.replace(n, f"({n.id} + ({name} - ({start})) * {walk.pointers[n.id]})"))
             elif isinstance(n, ast.Name) and n.id == walk.loop.variable:

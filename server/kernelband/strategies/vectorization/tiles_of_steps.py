@@ -8,7 +8,7 @@ from copy import deepcopy
 
 from attrs import frozen
 
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies.code import KernelView
 from kernelband.strategies.code.blocks import names_read
 from kernelband.strategies.code.kernel import bound_names
@@ -83,7 +83,7 @@ def _highest(kernel: KernelView, update: Step, name: str) -> tuple[str, ast.expr
 
 def _is_float32(kernel: KernelView, loop: ast.For, name: str) -> bool:
     """A float, a block of float32, or what was converted to it, before the loop."""
-    inside = set(ast.walk(loop))
+    inside = set(all_nodes(loop))
     before = [b for b in kernel.bindings(name) if b.lineno < loop.lineno and b not in inside]
     values = [b.value for b in before if isinstance(b, ast.Assign | ast.AugAssign)]
     return len(values) == len(before) > 0 and isinstance(before[0], ast.Assign) and all(_floats(kernel, v) for v in values)

@@ -10,6 +10,7 @@ from itertools import islice
 
 from attrs import frozen
 
+from kernelband.source.syntax import all_nodes
 from kernelband.workload.draft.code import Code
 from kernelband.workload.draft.host import Host
 from kernelband.workload.draft.signature import BY_TYPE
@@ -26,7 +27,7 @@ def apply_calls(code: Code, host: Host, params: Sequence[Param]) -> None:
     for path in (own, *islice(others, MOST_FILES)):
         for scope in _scopes(code.top(path)):
             site = _Site(dict(_assigned(scope)), os.path.basename(path))
-            for call in ast.walk(scope):
+            for call in all_nodes(scope):
                 if isinstance(call, ast.Call) and _is_meant(code, call.func, path, host):
                     site.apply(call, params)
 
@@ -46,13 +47,13 @@ def _is_meant(code: Code, func: ast.expr, path: str, host: Host) -> bool:
 
 def _scopes(body: list[ast.stmt]) -> list[ast.AST]:
     """Functions, and the file itself without them."""
-    inner = [n for s in body for n in ast.walk(s) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inner = [n for s in body for n in all_nodes(s) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
     return [*inner, ast.Module([s for s in body if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))], [])]
 
 
 def _assigned(scope: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """What names are given by plain assignments."""
-    for node in ast.walk(scope):
+    for node in all_nodes(scope):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
             pairs: list[tuple[ast.expr, ast.expr]] = [(target, value)]

@@ -13,7 +13,7 @@ from kernelband.source import Workspace
 from kernelband.source.model import Place
 from kernelband.source.resolve import Resolver
 from kernelband.source.scopes import LOCALS
-from kernelband.source.syntax import syntax_tree
+from kernelband.source.syntax import all_nodes, syntax_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -122,7 +122,7 @@ class Code:
 
     def meant(self, name: ast.expr, path: str) -> Definition | None:
         """What a name, or a chain of attributes, at the top of a file stands for, where that is a function or class of the workspace."""
-        dotted = ast.unparse(name) if all(isinstance(n, (ast.Name, ast.Attribute, ast.Load)) for n in ast.walk(name)) else ""
+        dotted = ast.unparse(name) if all(isinstance(n, (ast.Name, ast.Attribute, ast.Load)) for n in all_nodes(name)) else ""
         places = self._resolver.names(dotted, self._resolver.scopes(path).module, path) if dotted else []
         return next((found for place in places if (found := self.definition(place)) is not None), None)
 

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from kernelband.errors import SourceError, WorkloadError
 from kernelband.source.model import Place, Program
+from kernelband.source.syntax import all_nodes
 from kernelband.workload.draft.code import Code, Definition
 
 FARTHEST = 4  # functions between the one that launches and the one that is called
@@ -87,7 +88,7 @@ def _is_test(name: str) -> bool:
 
 def _called(function: Definition) -> set[str]:
     """What is called anywhere in it, as it is written."""
-    return {ast.unparse(n.func) for n in ast.walk(function.node) if isinstance(n, ast.Call)}
+    return {ast.unparse(n.func) for n in all_nodes(function.node) if isinstance(n, ast.Call)}
 
 
 def _nobody(program: Program) -> WorkloadError:
@@ -123,7 +124,7 @@ def _host(code: Code, function: Definition, *, backward: bool) -> Host | None:
     if not place.name.strip("_") or _is_test(place.name) or not isinstance(function.node, ast.FunctionDef):
         return None
     if "." not in place.qualname:
-        applies = any(isinstance(n, ast.Attribute) and n.attr == "apply" for n in ast.walk(function.node))
+        applies = any(isinstance(n, ast.Attribute) and n.attr == "apply" for n in all_nodes(function.node))
         return Host("function", place.name, place.name, function, backward=backward and place.name != "backward" and applies)
     owner = code.definition(Place(place.path, place.qualname.rpartition(".")[0]))
     if owner is None or "." in owner.place.qualname:

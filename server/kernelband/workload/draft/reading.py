@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from kernelband.source.model import Place
+from kernelband.source.syntax import all_nodes
 from kernelband.workload.draft.code import Code, Definition
 from kernelband.workload.draft.conditions import compared, require
 from kernelband.workload.draft.kernel_use import Use, kernel_uses
@@ -175,7 +176,7 @@ class _Body:
         value = self.value(test.operand if isinstance(test, ast.UnaryOp) else test)
         if isinstance(value, Param) and value.kind is None:
             value.choices = value.choices or (True, False)
-        parts = [p for p in ast.walk(test) if isinstance(p, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in p.ops)]
+        parts = [p for p in all_nodes(test) if isinstance(p, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in p.ops)]
         return [p.left.id for p in parts if isinstance(p.left, ast.Name)]
 
     # ------------------------------------------------------------ expressions

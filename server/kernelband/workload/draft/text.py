@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from attrs import define, field, frozen
 
 from kernelband.errors import UsageError
-from kernelband.source.syntax import expression_tree
+from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.workload.draft import names
 from kernelband.workload.draft.bare_kernel import Grid
 from kernelband.workload.draft.host import Host
@@ -195,7 +195,7 @@ class Writer:
         if not host.backward:
             self._line(call)
             return
-        returned = [n.value for n in ast.walk(host.function.node) if isinstance(n, ast.Return)]
+        returned = [n.value for n in all_nodes(host.function.node) if isinstance(n, ast.Return)]
         if all(isinstance(r, (ast.Name, ast.Call)) for r in returned):  # one tensor, as far as that is written
             self._line(f"out = {call}")
         else:
