@@ -67,14 +67,20 @@ def start_if(refuse: Callable[[WorkerLab], None]) -> StartLab:
 
 
 def saying(listen: Listener) -> Callable[[str, str], None]:
-    """Tells what executors print, each text once: a compiler's warning comes with every variant and from every process."""
+    """Tells what executors print, whole lines once: a compiler's warning comes with every variant and from every process. Pieces of a line
+    are all told, whatever was told before.
+    """
     said: set[str] = set()
+    amid: set[str] = set()  # executors whose last text ended in the middle of a line
 
     def say(executor: str, text: str) -> None:
+        whole = executor not in amid and text.endswith("\n")
+        (amid.discard if text.endswith("\n") else amid.add)(executor)
         of_any = _OF_A_VARIANT.sub("", text)
-        if of_any not in said:
-            said.add(of_any)
+        if not whole or of_any not in said:
             listen(WorkerSaid(executor, text))
+        if whole:
+            said.add(of_any)
 
     return say
 

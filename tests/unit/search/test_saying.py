@@ -14,3 +14,14 @@ def test_a_warning_of_every_variant_is_said_once():
         say(executor, WARNING.format(name))
     say("main", WARNING.format("").replace("97", "107"))
     assert [(e.executor, e.text) for e in heard] == [("main", WARNING.format("")), ("main", WARNING.format("").replace("97", "107"))]
+
+
+def test_no_piece_of_a_line_is_left_out():
+    """A print without a buffer comes as its words and the end of its line."""
+    heard = []
+    say = saying(heard.append)
+    for executor in ("main", "compile-0", "main"):
+        for text in ("imported", " it", "\n", "\n", "and more\n"):
+            say(executor, text)
+    first = "imported it\n\nand more\n"
+    assert ["".join(e.text for e in heard if e.executor == of) for of in ("main", "compile-0")] == [first + "imported it\n", "imported it\n"]
