@@ -14,7 +14,7 @@ from kernelband.hardware.roofline import Roofline, roofline, tensor_rate
 from kernelband.hardware.units import count, duration, operations, size
 from kernelband.hardware.work import Work
 
-Kind = Literal["unusable", "unknown", "launch", "memory", "cache", "compute", "spills", "idle"]
+Kind = Literal["unusable", "unknown", "launch", "programs", "memory", "cache", "compute", "spills", "idle"]
 
 IDLE = 0.5  # share of the multiprocessors' slots filled, below which the grid is the first thing to say
 MOST_NAMES = 3  # of functions
@@ -76,6 +76,10 @@ def bottleneck(device: Device, work: Work, measured_us: float | None = None) -> 
             f"An idle GPU: {work.programs} programs fill {100 * filled:.0f} % of what {device.multiprocessors} multiprocessors could run."
         )
         return Bottleneck("idle", text, also)
+    if limit == "programs":
+        starting = duration(estimated.terms["programs"])
+        text = f"Starting programs: {work.programs:,} take about {starting}, where the work alone would take {duration(light.us)}."
+        return Bottleneck("programs", text, also)
     if limit == "cache":
         moved = size(work.moved_bytes or 0)
         text = f"The caches: {moved} pass through them where memory must move only {size(work.dram_bytes or 0)}."

@@ -26,6 +26,7 @@ Kind = Literal[
     "filled",
     "occupancy",
     "in flight",
+    "programs",
     "flops",
     "instructions",
     "special",
@@ -33,6 +34,7 @@ Kind = Literal[
 
 #: Smaller changes are not worth a sentence.
 CLEAR = 1.1
+LONG = 5  # launches
 
 
 @frozen
@@ -66,6 +68,7 @@ def changes(device: Device, before: Sequence[Work], after: Sequence[Work]) -> tu
         _serialized(before, after),
         _share("filled", device, "of the multiprocessors' slots are filled", before, after),
         _in_flight(device, before, after),
+        _programs(device, before, after),
         _share("occupancy", device, "of the warp slots are used", before, after),
     ]
     clear = [c for c in found if c is not None and (c.gain >= CLEAR or c.gain <= 1 / CLEAR)]
@@ -141,6 +144,19 @@ def _in_flight(device: Device, before: Sequence[Work], after: Sequence[Work]) ->
     word = "more" if new > old else "fewer"
     told = f"{word} bytes on their way to a multiprocessor: {size(old)} before, {size(new)} after"
     return Change("in flight", old, new, busier / busy, told)
+
+
+def _programs(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Change | None:
+    """As far as starting them takes longer than moving the bytes that there were, and than several launches: in less time than that,
+    threads wait for what no fact tells.
+    """
+    moving = math.fsum((work.dram_bytes or 0.0) / device.dram_bytes_per_s for work in before)
+    old, new = (math.fsum(work.programs for work in side) for side in (before, after))
+    if not old or not new or max(old, new) / device.programs_per_s < LONG * device.launch_us * 1e-6 * len(before):
+        return None
+    took, takes = (max(many / device.programs_per_s, moving) for many in (old, new))
+    word = "fewer" if new < old else "more"
+    return Change("programs", old, new, took / takes, f"{word} programs to start: {count(old)} before, {count(new)} after")
 
 
 def _spilled(side: Sequence[Work]) -> float:

@@ -14,7 +14,8 @@ class Device:
     """A GPU to measure on or to predict for. Rates are peaks of the data sheet unless ``measured``.
 
     Units: bytes, bytes/s, FLOP/s, operations/s, microseconds. ``fp32_flops`` counts a multiply-add as two; ``instructions_per_s`` are
-    float32 instructions of one lane, ``special_per_s`` exponentials, reciprocals and roots of one lane.
+    float32 instructions of one lane, ``special_per_s`` exponentials, reciprocals and roots of one lane, ``programs_per_s`` those that the
+    whole GPU can start.
     """
 
     key: str  # "h100", as in --gpu
@@ -36,6 +37,7 @@ class Device:
     fp32_flops: float
     instructions_per_s: float
     special_per_s: float
+    programs_per_s: float
     tensor_flops: dict[str, float]  # by operand dtype: "float16", "bfloat16", "tf32", "int8", "float8"
     launch_us: float
     measured: bool = False

@@ -119,7 +119,7 @@ def _relative(gpu: Gpu) -> Device:
         l2_bytes_per_s=near.l2_bytes_per_s * scale,
         fp32_flops=near.fp32_flops * scale,
         instructions_per_s=near.instructions_per_s * scale,
-        special_per_s=near.special_per_s * scale,
+        special_per_s=near.special_per_s * scale,  # how many programs it starts hangs on its clock only
         tensor_flops={k: v * scale for k, v in near.tensor_flops.items()},
     )
 

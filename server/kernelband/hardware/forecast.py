@@ -2,7 +2,7 @@
 
 The formula, per launch, in microseconds::
 
-    t = launch + max(memory, cache, compute / filled) * meeting + spills
+    t = launch + max(memory, cache, compute / filled, programs) * meeting + spills
 
     memory      dram_bytes * sectors / (B_dram * e)   e = min(1, bytes in flight / bytes needed in flight), Little's law
     cache       moved_bytes * sectors / B_l2
@@ -14,6 +14,7 @@ The formula, per launch, in microseconds::
                 what each function costs (``arithmetic``); an exponential is one special operation and four instructions, exp2 only the one
     meeting     1 + (warps / 32)^3 / 2 where warps exchange values through shared memory, without matrix products: they wait for the last
                 one (H200, root mean square of rows of 8 to 16 KB: 32 warps take 1.5 times as long as 8, 16 warps 1.06 times)
+    programs    programs / B_programs: a GPU starts one after the other, whatever little they do
     filled      share of the slots that the grid fills (wave quantisation); for memory and cache only of a grid that leaves multiprocessors
                 idle: the last programs of a larger one have the whole bandwidth
 
@@ -40,7 +41,7 @@ from kernelband.hardware.occupancy import LATENCY_S, needed_in_flight
 from kernelband.hardware.work import Work
 
 Tier = Literal["likely faster", "unclear", "likely slower"]
-Term = Literal["launch", "memory", "cache", "compute"]
+Term = Literal["launch", "memory", "cache", "compute", "programs"]
 
 MARGIN = 1.25  # of the score, below which nothing is claimed
 LEVEL = 0.97  # of a case's score, from which on it is no worse
@@ -53,6 +54,7 @@ _BELONGS: Mapping[Term, frozenset[Kind]] = {
     "memory": frozenset({"launches", "dram", "sectors", "width", "occupancy", "in flight", "filled", "spills"}),
     "cache": frozenset({"launches", "moved", "sectors", "width", "filled", "spills"}),
     "compute": frozenset({"tensor cores", "serialized", "flops", "instructions", "special", "filled", "spills", "occupancy"}),
+    "programs": frozenset({"launches", "programs"}),
 }
 
 
@@ -86,7 +88,12 @@ def estimate(device: Device, work: Work, *, traffic: bool = True, functions: boo
     busy = max(filled.filled, 1e-3)
     idle = busy if filled.count <= 1 else 1.0
     computed = compute(device, work, functions=functions).together(math.ceil(work.beside(device))) if traffic else 0.0
-    terms: dict[Term, float] = {"memory": memory / idle, "cache": moved / device.l2_bytes_per_s / idle, "compute": computed / busy}
+    terms: dict[Term, float] = {
+        "memory": memory / idle,
+        "cache": moved / device.l2_bytes_per_s / idle,
+        "compute": computed / busy,
+        "programs": work.programs / device.programs_per_s,
+    }
     largest = max(terms, key=lambda term: terms[term])
     meets = work.facts["shared_bytes"] > 0 and not (work.dot_flops or work.facts["tensor_core"])
     meeting = 1.0 + 0.5 * (work.facts["num_warps"] / 32) ** 3 if meets else 1.0

@@ -23,6 +23,11 @@ COPY = {"dram_bytes": 3.35e9, "moved_bytes": 3.35e9, "flops": 1e8, "dot_flops": 
         (make_work(dtype="float16", tensor_core="wgmma", **{**COPY, "dot_flops": 1e13}), "compute", ["10 TFLOP in float16"]),
         (make_work(programs=132, **{**COPY, "dram_bytes": 2e6, "moved_bytes": 2e8, "flops": 100}), "cache", ["200 MB pass through"]),
         (
+            make_work(programs=262144, **{**COPY, "dram_bytes": 1e8, "moved_bytes": 1e8}),
+            "programs",
+            ["262,144 take about 158 µs", "the work alone would take 29.9 µs"],
+        ),
+        (
             make_work(programs=264, loads=1, **{**COPY, "dram_bytes": 1e6, "moved_bytes": 8e6, "flops": 100}),
             "memory",
             ["each thread fetches one thing after the other, about 11.8 µs"],

@@ -49,6 +49,24 @@ def test_more_is_on_its_way_where_few_programs_take_larger_blocks(work):
     assert forecast(H100, [work(warps=4, **many[0])], [work(warps=8, **many[1])]).tier == "unclear"  # memory is busy with either
 
 
+def test_programs_that_do_little_start_one_after_the_other(work):
+    """rope on an H200: 161.8, 161.8 and 161.6 us, whatever its 262,144 programs move."""
+    device, little = find_device("h200"), {"flops": 1e8, "dot_flops": 0, "sectors": 1.0, "programs": 262144}
+    for moved in (68e6, 138e6):
+        found = estimate(device, work(dram_bytes=moved, moved_bytes=2 * moved, **little))
+        assert (found.limit, found.us) == ("programs", pytest.approx(161.7, rel=0.02))
+    before, fewer = work(dram_bytes=138e6, **little), work(dram_bytes=138e6, code="b", **{**little, "programs": 16384})
+    told = forecast(device, [before], [fewer])
+    assert (told.tier, told.fact) == ("likely faster", "fewer programs to start: 262 k before, 16.4 k after")
+
+
+def test_a_short_launch_of_many_programs_is_promised_nothing(work):
+    """max_pool2d on an H200: a quarter of 16,384 programs takes 0.97 of the time, as threads wait for what no fact tells."""
+    some = {"dram_bytes": 19e6, "moved_bytes": 29e6, "flops": 1e6, "dot_flops": 0, "sectors": 1.0, "warps": 2}
+    found = forecast(find_device("h200"), [work(programs=16384, **some)], [work(programs=2048, code="b", **some)])
+    assert (found.tier, "programs" in found.fact) == ("unclear", False)
+
+
 def test_a_tiny_kernel_is_never_promised_anything(work):
     tiny = {**COPY, "dram_bytes": 4e3, "moved_bytes": 4e3, "flops": 1e3}
     found = forecast(H100, [work(width=16, programs=8, **tiny)], [work(programs=8, code="b", **tiny)])

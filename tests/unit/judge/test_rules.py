@@ -19,7 +19,8 @@ H200 = Device(
     key="h200", name="NVIDIA H200", backend="cuda", arch=90, warp_size=32, multiprocessors=132, registers_per_sm=65536,
     max_registers_per_thread=255, shared_per_sm=233472, shared_per_program=232448, max_warps_per_sm=64, max_programs_per_sm=32,
     l2_bytes=50 << 20, memory_bytes=141 << 30, dram_bytes_per_s=4.8e12, l2_bytes_per_s=1e13, fp32_flops=67e12,
-    instructions_per_s=33.5e12, special_per_s=3.9e12, tensor_flops={"float16": 989e12, "tf32": 494e12, "float8": 1979e12}, launch_us=3.0,
+    instructions_per_s=33.5e12, special_per_s=3.9e12, programs_per_s=1.66e9,
+    tensor_flops={"float16": 989e12, "tf32": 494e12, "float8": 1979e12}, launch_us=3.0,
 )  # fmt: skip
 
 

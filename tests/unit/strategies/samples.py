@@ -33,6 +33,7 @@ H200 = Device(
     fp32_flops=67e12,
     instructions_per_s=33.5e12,
     special_per_s=3.9e12,
+    programs_per_s=1.66e9,
     tensor_flops={"float16": 989e12, "bfloat16": 989e12, "tf32": 494e12},
     launch_us=4.0,
 )

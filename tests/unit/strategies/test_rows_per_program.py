@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from tests.unit.strategies.samples import example, example_facts, facts, launch, made_by, program_of
 from tests.unit.strategies.test_edits import changed, proposal
@@ -175,3 +176,11 @@ def test_left_alone(why, tmp_path):
 
 def test_a_few_rows_keep_a_program_each(tmp_path):
     assert not _several(LOOP, tmp_path, rows=500)
+
+
+def test_small_cases_that_are_only_checked_leave_no_fewer_rows(tmp_path):
+    program = example("rope", tmp_path)
+    given = example_facts("rope", program)
+    few = {**given.cases[0], "role": "check", "launches": [{**x, "grid": [18, 4, 1]} for x in given.cases[0]["launches"]]}
+    wanted = [p.key for p in made_by("rows_per_program", program, given)]
+    assert [p.key for p in made_by("rows_per_program", program, evolve(given, cases=(few, *given.cases)))] == wanted != []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from attrs import evolve
 
 from tests.unit.strategies.machine_samples import SAMPLES
 from tests.unit.strategies.samples import again, made_by, program_of
@@ -126,6 +127,17 @@ def test_loops_become_launches(tmp_path):
 
 def test_maxima_of_parts_are_the_maximum(tmp_path):
     assert {p.numerics for p in found("spread", tmp_path)[1]} == {"exact"}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_what_is_timed_says_whether_there_are_few_programs(name, tmp_path):
+    """A small case that is only checked has few of every kernel's."""
+    program = program_of(SPLITS[name].text, tmp_path)
+    given = captured(name, program)
+    (case,) = given.cases
+    many = [{**launched, "grid": [1000 * launched["grid"][0], *launched["grid"][1:]]} for launched in case["launches"]]
+    small, large = {**case, "role": "check"}, {**case, "launches": many}
+    assert not made_by(SPLITS[name].move, program, evolve(given, cases=(small, large)))
 
 
 @pytest.mark.parametrize("name", GOLDEN)

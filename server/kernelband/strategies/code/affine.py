@@ -7,7 +7,7 @@ to the same place is a question of how far a tile reaches and how far apart the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from attrs import field, frozen
@@ -181,16 +181,16 @@ def numbers(view: View) -> Iterator[Numbers]:
         yield Numbers(view.kernel, known)
 
 
-def known_in(view: View) -> Iterator[dict[str, int]]:
-    """The parameters that are numbers, in each launch of the cases."""
-    for launched in view.target_launches:
+def known_in(view: View, launches: Iterable[LaunchFacts] | None = None) -> Iterator[dict[str, int]]:
+    """The parameters that are numbers, in each of those launches; in each of the cases."""
+    for launched in view.target_launches if launches is None else launches:
         for launch in view.launches:
             yield passed(launch, launched, set(view.kernel.parameters) - set(launched["tensors"]))
 
 
 def counts(view: View, loop: Loop) -> list[int]:
-    """Iterations of a loop in each launch of the cases; empty where they don't follow from what is passed."""
-    found = [x.count(loop) for x in numbers(view)]
+    """Iterations of a loop in each launch that is timed; empty where they don't follow from what is passed."""
+    found = [Numbers(view.kernel, known).count(loop) for known in known_in(view, view.timed_launches)]
     return [n for n in found if n is not None] if None not in found else []
 
 

@@ -98,6 +98,14 @@ class View:
         ranked = sorted(self.facts.cases, key=lambda c: c.get("role") != "time")
         return [x for c in ranked if not c.get("neighbour_of") for x in c["launches"] if x["target"]]
 
+    @property
+    def timed_launches(self) -> list[LaunchFacts]:
+        """Those of ``target_launches`` that are timed: how much work there is, they say, and not the small ones that are only checked. All
+        where none is.
+        """
+        found = [x for c in self.facts.cases if c.get("role") == "time" and not c.get("neighbour_of") for x in c["launches"] if x["target"]]
+        return found or self.target_launches
+
     def numbers(self, name: str) -> list[int]:
         """Values that the cases pass for an argument, constexpr or not, without repeats, in the order of the cases."""
         found = [{**x["scalars"], **x["constants"]}.get(name) for x in self.target_launches]
@@ -105,8 +113,7 @@ class View:
 
     def timed(self, name: str) -> list[int]:
         """The values of an argument in the launches that are timed; of all where none is. For edits that ask at each launch."""
-        found = [x for c in self.facts.cases if c.get("role") == "time" for x in c["launches"] if x["target"]]
-        values = [{**x["scalars"], **x["constants"]}.get(name) for x in found or self.target_launches]
+        values = [{**x["scalars"], **x["constants"]}.get(name) for x in self.timed_launches]
         return [x for x in dict.fromkeys(values) if type(x) is int]
 
     def option(self, name: str, default: int) -> int:
@@ -122,9 +129,9 @@ class View:
         return max(sizes or [BYTES.get(t["dtype"], 4) for x in self.target_launches for t in x["tensors"].values()] or [4])
 
     def programs(self, present: Mapping[str, int] | None = None) -> list[int]:
-        """Programs of each launch in the cases; with blocks of the size ``present`` where the cases ran with others."""
+        """Programs of each launch that is timed; with blocks of the size ``present`` where the cases ran with others."""
         out: list[int] = []
-        for launch in self.target_launches:
+        for launch in self.timed_launches:
             count = float(prod(launch["grid"]))
             for name, value in (present or {}).items():
                 ran = launch["constants"].get(name)

@@ -89,11 +89,11 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def _sizes(view: View, walk: Walk) -> list[tuple[int, int]]:
-    """(programs, tiles of K) of each launch in the cases, with the blocks that the text has now."""
+    """(programs, tiles of K) of each launch that is timed, with the blocks that the text has now."""
     gridded = {n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and any(x.grid_reads(n) for x in view.launches)}
     block = max(view.sizes(walk.block), default=0)
     found: list[tuple[int, int]] = []
-    for launch, programs in zip(view.target_launches, view.programs(gridded), strict=True):
+    for launch, programs in zip(view.timed_launches, view.programs(gridded), strict=True):
         size = {**launch["scalars"], **launch["constants"]}.get(walk.size)
         if type(size) is int and block > 0:
             found.append((programs, ceil(size / block)))

@@ -33,7 +33,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     shape, found = tile_shape(view, axis=1), ids_by_axis(view)
     if shape is None or found is None or set(found) != {0, 1} or view.kernel.calls({"dot", "dot_scaled"}) or view.kernel.model.autotuned:
         return
-    grids = [x["grid"] for x in view.target_launches]
+    grids = [x["grid"] for x in view.timed_launches]
     steady = invariant(view, shape, varies=("@1", "~"))
     loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in all_nodes(s))]
     if not loaded or not grids or min(g[0] for g in grids) < MANY * sms or min(prod(g[1:]) for g in grids) < 2:

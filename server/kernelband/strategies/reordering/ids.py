@@ -52,7 +52,7 @@ def waits(view: View) -> bool:
 
 
 def programs(view: View) -> int:
-    """Programs of the largest launch in the cases, with the blocks that the text has now. 0 when nothing is known."""
+    """Programs of the largest launch that is timed, with the blocks that the text has now. 0 when nothing is known."""
     gridded = {n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and any(x.grid_reads(n) for x in view.launches)}
     return max(view.programs(gridded), default=0)
 

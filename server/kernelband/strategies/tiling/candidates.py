@@ -139,9 +139,9 @@ def _product(view: View, present: dict[str, int]) -> Product | None:
 
 
 def _tiles(view: View, output: dict[str, int]) -> list[int]:
-    """Tiles of each launch in the cases where a fixed number of programs walks over them: from the sizes that the indices end at."""
+    """Tiles of each launch that is timed, where a fixed number of programs walks over them: from the sizes that the indices end at."""
     counts: list[int] = []
-    for launch in view.target_launches:
+    for launch in view.timed_launches:
         count = 1
         for block, size in output.items():
             ends = [v for e in view.kernel.extents(block) if type(v := launch["scalars"].get(e, launch["constants"].get(e))) is int]

@@ -41,7 +41,7 @@ class RowsPerProgram:
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     widest = view.widest
-    grids = [x["grid"] for x in view.target_launches]
+    grids = [x["grid"] for x in view.timed_launches]
     if not widest or not grids or any(_shared_grid(view, x) for x in view.launches):
         return
     programs = min(prod(g) for g in grids)
