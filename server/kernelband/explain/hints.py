@@ -14,7 +14,9 @@ from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import IDLE
 from kernelband.explain.linecosts import LineCost, in_words, merged
 from kernelband.hardware import Device, find_device
-from kernelband.hardware.units import size
+from kernelband.hardware.changes import LONG
+from kernelband.hardware.forecast import estimate
+from kernelband.hardware.units import duration, size
 from kernelband.hardware.work import Work
 from kernelband_worker.wire import CompileFacts, Warning_
 
@@ -30,6 +32,7 @@ CODES: Mapping[str, tuple[str, ...]] = {
     "low-occupancy": (),
     "over-limit": ("shared-over-limit", "threads-over-limit", "tensor-memory-over-limit"),
     "too-few-programs": (),
+    "too-many-programs": (),
     "out-of-bounds": ("out-of-bounds",),
 }
 #: The strategies' moves that are made against it.
@@ -50,6 +53,7 @@ MOVES: Mapping[str, frozenset[str]] = {
     "low-occupancy": frozenset({"tiling.tiles", "tiling.register_cap", "pipeline.loop_stages", "vectorization.elements_per_thread"}),
     "over-limit": frozenset({"tiling.tiles", "pipeline.loop_stages"}),
     "too-few-programs": frozenset({"tiling.tiles", "tiling.more_programs", "fusion.split_k", "fusion.split_reduction"}),
+    "too-many-programs": frozenset({"vectorization.rows_per_program", "tiling.tiles", "reordering.axis_in_loop"}),
     "out-of-bounds": frozenset(),  # a mistake in the program: no move mends it
 }
 _OF_KERNEL = frozenset({"spills"})  # of all its code, not of one line
@@ -96,7 +100,7 @@ class Hint:
 
 def hints(material: Material) -> tuple[Hint, ...]:
     """In order of the codes, then of place."""
-    found = [*_warned(material), *_occupancy(material), *_programs(material)]
+    found = [*_warned(material), *_occupancy(material), *_few_programs(material), *_many_programs(material)]
     return tuple(sorted(dict.fromkeys(found), key=lambda h: ([*CODES].index(h.code), h.path, h.line)))
 
 
@@ -163,7 +167,7 @@ def _occupancy(material: Material) -> Iterable[Hint]:
     yield from (hint for _, hint in sorted(found, key=lambda f: f[0])[:1])
 
 
-def _programs(material: Material) -> Iterable[Hint]:
+def _few_programs(material: Material) -> Iterable[Hint]:
     """Of the largest launch: a small one beside it is a test's."""
     device, largest = material.device, max(material.launches, key=lambda x: x.work.programs, default=None)
     if device is None or largest is None or largest.work.programs <= 0 or largest.work.waves(device).filled >= IDLE:
@@ -174,6 +178,22 @@ def _programs(material: Material) -> Iterable[Hint]:
         f"(grid as captured for {_for(material, largest)})."
     )
     yield Hint("too-few-programs", "launch", message)
+
+
+def _many_programs(material: Material) -> Iterable[Hint]:
+    """Where starting the programs of the largest launch takes longer than what they do, and several launches."""
+    device, largest = material.device, max(material.launches, key=lambda x: x.work.programs, default=None)
+    if device is None or largest is None or largest.work.dram_bytes is None:
+        return
+    found = estimate(device, largest.work)
+    starting = found.terms["programs"]
+    if found.limit != "programs" or starting < LONG * device.launch_us:
+        return
+    message = (
+        f"The grid has {largest.work.programs:,} programs, which a GPU starts one after the other: that takes about {duration(starting)}, "
+        f"longer than what they do (grid as captured for {_for(material, largest)})."
+    )
+    yield Hint("too-many-programs", "launch", message)
 
 
 def _for(material: Material, launched: Launched) -> str:

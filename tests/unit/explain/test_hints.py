@@ -103,6 +103,17 @@ def test_too_few_programs_are_counted_of_the_largest_launch() -> None:
     assert "1 program for" in hints(material(make_work(programs=1)))[0].message
 
 
+def test_too_many_programs_are_said_where_starting_them_takes_longest() -> None:
+    little = {"dram_bytes": 1e8, "moved_bytes": 1e8, "flops": 1e6}
+    (hint,) = hints(material(make_work(programs=8, **little), make_work(programs=262144, **little)))
+    assert (hint.code, hint.where) == ("too-many-programs", "launch")
+    for words in ("262,144 programs", "about 158 µs", "(grid as captured"):
+        assert words in hint.message
+    assert codes(material(make_work(programs=262144, **{**little, "dram_bytes": 1e9}))) == []  # they do more than that
+    assert codes(material(make_work(programs=262144))) == []  # nobody knows what they do
+    assert codes(material(make_work(programs=16384, **{**little, "dram_bytes": 1e6, "moved_bytes": 1e6}))) == []  # a few launches long
+
+
 def test_nothing_is_reckoned_for_a_gpu_that_is_not_known() -> None:
     assert codes(material(warned("spills", 5, registers=250, programs=1), device=None)) == ["spills"]
 
