@@ -140,6 +140,18 @@ def test_what_is_timed_says_whether_there_are_few_programs(name, tmp_path):
     assert not made_by(SPLITS[name].move, program, evolve(given, cases=(small, large)))
 
 
+@pytest.mark.parametrize("name", [n for n in SPLITS if n != "column_means"])  # whose programs, at such sizes, would not write all
+def test_what_is_timed_says_how_far_loops_walk(name, tmp_path):
+    """A small case that is only checked has few steps."""
+    program = program_of(SPLITS[name].text, tmp_path)
+    given = captured(name, program)
+    (case,) = given.cases
+    sizes = {k: min(v, 4) if type(v) is int else v for k, v in case["launches"][0]["scalars"].items()}
+    small = {**case, "role": "check", "launches": [{**launched, "scalars": sizes} for launched in case["launches"]]}
+    wanted = [p.key for p in made_by(SPLITS[name].move, program, given)]
+    assert [p.key for p in made_by(SPLITS[name].move, program, evolve(given, cases=(small, case)))] == wanted != []
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden(name, tmp_path):
     program, proposals = found(name, tmp_path)
