@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kernelband.cli.optimize import optimize
 from kernelband.explain.again import Again, again, of_variant
+from kernelband.history.records import BEFORE, SAVED
 from kernelband.propose import ModelSettings
 from kernelband.search import run
 from kernelband.search.options import Options
@@ -122,6 +123,15 @@ def test_what_may_make_it_another_search_is_said() -> None:
     lost = again(row, {"/w/k.py": "a"}, {"/w/k.py": "a"})
     assert "--entry bench.py::main" in lost.command
     assert any("start in that folder" in n for n in lost.notes)
+
+
+@pytest.mark.parametrize(("against", "named", "unsaved"), [(BEFORE, False, True), (SAVED, False, False), ("HEAD~2", True, False)])
+def test_what_an_edit_was_judged_against_is_said(against: str, named: bool, unsaved: bool) -> None:
+    row = row_of(Options("/w/k.py", "add"))
+    told = again(evolve(row, options={**row.options, "against": against}), {}, {})
+    assert told.command.startswith("kernelband verify /w/k.py::add")
+    assert ("HEAD~2" in shlex.split(told.command)) == named
+    assert any("unsaved text" in n for n in told.notes) == unsaved
 
 
 def test_an_entry_in_the_kernels_notebook_gets_its_whole_path() -> None:

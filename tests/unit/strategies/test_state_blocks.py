@@ -185,6 +185,7 @@ def test_a_variable_that_is_more_than_a_block_keeps_its_number(more: str, passed
     ("more", "passed", "itself"),
     [
         ("programs = triton.cdiv(n, block)", "n", True),
+        ("m = min((n + block - 1) // block, 1)", "m", True),
         ("assert block <= 1024", "n", True),
         ("if block > 512:\n        raise ValueError(block)", "n", True),
         ("warps = 4 if block < 512 else 8", "n, num_warps=warps", True),
