@@ -101,6 +101,15 @@ class TestBadFiles:
         db.close()
         unchanged(path, "another program", opening)
 
+    def test_of_another_program_that_keeps_such_migrations(self, tmp_path: Path, opening: object) -> None:
+        path = tmp_path / "h.db"
+        Store.write(path).close()
+        db = sqlite3.connect(path)
+        db.execute("PRAGMA application_id = 1")
+        db.commit()
+        db.close()
+        unchanged(path, "another program", opening)
+
 
 @pytest.mark.parametrize("text", [b"x", b"hello", b"SQLite format 3", b"hello " * 20, b"\0" * 5000])
 def test_a_short_file_that_is_no_database(tmp_path: Path, text: bytes) -> None:
