@@ -22,6 +22,7 @@ PYTHON = st.sampled_from(
         "if x:\n\tpass\nelse:\n\tx %= 3",
         "z = 1 \\\n  % 3",
         "print(x != 1); a = [\n1,\n# ?\n]",
+        "x = f((7\n% 4), [\n7\n%4])",
         "",
         "  \n",
         "@f\nclass A:\n    '''d'''",
