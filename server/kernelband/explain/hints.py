@@ -14,7 +14,6 @@ from kernelband.errors import HardwareError
 from kernelband.explain.bottleneck import IDLE
 from kernelband.explain.linecosts import LineCost, in_words, merged
 from kernelband.hardware import Device, find_device
-from kernelband.hardware.changes import LONG
 from kernelband.hardware.forecast import estimate
 from kernelband.hardware.units import duration, size
 from kernelband.hardware.work import Work
@@ -187,7 +186,7 @@ def _many_programs(material: Material) -> Iterable[Hint]:
         return
     found = estimate(device, largest.work)
     starting = found.terms["programs"]
-    if found.limit != "programs" or starting < LONG * device.launch_us:
+    if found.limit != "programs":
         return
     message = (
         f"The grid has {largest.work.programs:,} programs, which a GPU starts one after the other: that takes about {duration(starting)}, "
