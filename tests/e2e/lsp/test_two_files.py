@@ -100,7 +100,7 @@ async def test_an_edit_is_called_what_it_was_found_to_be(home: Home) -> None:
         ops.put(ops.text.replace("(n, 64)", "(n, 16)").replace("BLOCK=64", "BLOCK=16"))
         end = await ed.ended((await ed.command("verify", ed.uri, "scale_kernel"))["run"])
         assert (end.state, end.headline) == ("finished", "likely slower"), end.error
-        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely slower on H100 · predicted "))
+        await ed.eventually(ed.lenses, lambda found: found[0].startswith("likely slower than the original on H100 · predicted "))
 
 
 @pytest.mark.asyncio
