@@ -184,12 +184,11 @@ def _many_programs(material: Material) -> Iterable[Hint]:
     device, largest = material.device, max(material.launches, key=lambda x: x.work.programs, default=None)
     if device is None or largest is None or largest.work.dram_bytes is None:
         return
-    found = estimate(device, largest.work)
-    starting = found.terms["programs"]
-    if found.limit != "programs":
+    if estimate(device, largest.work).limit != "programs":
         return
     message = (
-        f"The grid has {largest.work.programs:,} programs, which a GPU starts one after the other: that takes about {duration(starting)}, "
+        f"The grid has {largest.work.programs:,} programs, which a GPU starts one after the other: that takes about "
+        f"{duration(1e6 * largest.work.starting_s(device))}, "
         f"longer than what they do (grid as captured for {_for(material, largest)})."
     )
     yield Hint("too-many-programs", "launch", message)

@@ -34,7 +34,6 @@ Kind = Literal[
 
 #: Smaller changes are not worth a sentence.
 CLEAR = 1.1
-LONG = 5  # launches
 
 
 @frozen
@@ -147,14 +146,12 @@ def _in_flight(device: Device, before: Sequence[Work], after: Sequence[Work]) ->
 
 
 def _programs(device: Device, before: Sequence[Work], after: Sequence[Work]) -> Change | None:
-    """As far as starting them takes longer than moving the bytes that there were, and than several launches: in less time than that,
-    threads wait for what no fact tells.
-    """
+    """As far as starting them takes longer than moving the bytes that there were."""
     moving = math.fsum((work.dram_bytes or 0.0) / device.dram_bytes_per_s for work in before)
     old, new = (math.fsum(work.programs for work in side) for side in (before, after))
-    if not old or not new or max(old, new) / device.programs_per_s < LONG * device.launch_us * 1e-6 * len(before):
+    took, takes = (max(math.fsum(work.starting_s(device) for work in side), moving) for side in (before, after))
+    if not took or not takes:
         return None
-    took, takes = (max(many / device.programs_per_s, moving) for many in (old, new))
     word = "fewer" if new < old else "more"
     return Change("programs", old, new, took / takes, f"{word} programs to start: {count(old)} before, {count(new)} after")
 

@@ -14,8 +14,7 @@ The formula, per launch, in microseconds::
                 what each function costs (``arithmetic``); an exponential is one special operation and four instructions, exp2 only the one
     meeting     1 + (warps / 32)^3 / 2 where warps exchange values through shared memory, without matrix products: they wait for the last
                 one (H200, root mean square of rows of 8 to 16 KB: 32 warps take 1.5 times as long as 8, 16 warps 1.06 times)
-    programs    programs / B_programs: a GPU starts one after the other, whatever little they do; 0 where that takes less than a few
-                launches, for then threads wait for what no fact tells
+    programs    programs / B_programs: a GPU starts one after the other, whatever little they do (``Work.starting_s``)
     filled      share of the slots that the grid fills (wave quantisation); for memory and cache only of a grid that leaves multiprocessors
                 idle: the last programs of a larger one have the whole bandwidth
 
@@ -36,7 +35,7 @@ from typing import Literal
 from attrs import frozen
 
 from kernelband.hardware.arithmetic import compute
-from kernelband.hardware.changes import LONG, Change, Kind, changes
+from kernelband.hardware.changes import Change, Kind, changes
 from kernelband.hardware.device import Device
 from kernelband.hardware.occupancy import LATENCY_S, needed_in_flight
 from kernelband.hardware.work import Work
@@ -89,12 +88,11 @@ def estimate(device: Device, work: Work, *, traffic: bool = True, functions: boo
     busy = max(filled.filled, 1e-3)
     idle = busy if filled.count <= 1 else 1.0
     computed = compute(device, work, functions=functions).together(math.ceil(work.beside(device))) if traffic else 0.0
-    starting = work.programs / device.programs_per_s
     terms: dict[Term, float] = {
         "memory": memory / idle,
         "cache": moved / device.l2_bytes_per_s / idle,
         "compute": computed / busy,
-        "programs": starting if starting >= LONG * device.launch_us * 1e-6 else 0.0,
+        "programs": work.starting_s(device),
     }
     largest = max(terms, key=lambda term: terms[term])
     meets = work.facts["shared_bytes"] > 0 and not (work.dot_flops or work.facts["tensor_core"])

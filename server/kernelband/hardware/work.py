@@ -16,6 +16,7 @@ _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfl
 #: Bytes that a thread fetches at once, at most: four wide loads. Of 32 to 128 this ranks what was recorded on an H200 best
 #: (``benchmarks/forecast.py``).
 MOST_AT_ONCE = 64
+LONG = 5  # launches
 CLEARLY = 0.75  # of the bytes of its tensors: a launch that touches less doesn't need them all
 #: Operand dtypes of matrix products, narrowest first; float32 operands are computed in tf32 unless the kernel says otherwise.
 _OPERANDS = (("float8", "float8"), ("bfloat16", "bfloat16"), ("float16", "float16"), ("float32", "tf32"), ("int8", "int8"))
@@ -62,6 +63,13 @@ class Work:
     def loads_in_flight(self) -> int:
         """Global loads in one thread's text, at least 1: independent ones wait for memory together."""
         return max(1, sum(a["count"] for a in self.facts["accesses"] if a["space"] == "global" and not a["store"]))
+
+    def starting_s(self, device: Device) -> float:
+        """Seconds that starting the programs takes, one after the other; 0 where that is less than a few launches: in so little time threads
+        wait for what no fact tells.
+        """
+        seconds = self.programs / device.programs_per_s
+        return seconds if seconds >= LONG * device.launch_us * 1e-6 else 0.0
 
     def in_flight(self, device: Device) -> float:
         """Bytes that can be on their way to a multiprocessor: of the programs that it holds at once, if there are so many, each thread's

@@ -66,9 +66,9 @@ def touched(pieces: Sequence[Chunk], text: str, file: FilePatch) -> list[str]:
         start = bounds[max(bisect_left(bounds, edit.span.start) - 1, 0)]
         end = bounds[min(bisect_right(bounds, edit.span.end), len(bounds) - 1)]
         grown = len(edit.new) - (edit.span.end - edit.span.start)
-        while parts and start < parts[-1][0].end:
+        if parts and start < parts[-1][0].end:
             before, more = parts.pop()
-            start, end, grown = min(start, before.start), max(end, before.end), grown + more
+            start, grown = before.start, grown + more
         parts.append((Span(start, end), grown))
     after, moved = file.apply(text), 0
     out: list[str] = []

@@ -104,10 +104,8 @@ class TestBadFiles:
     def test_of_another_program_that_keeps_such_migrations(self, tmp_path: Path, opening: object) -> None:
         path = tmp_path / "h.db"
         Store.write(path).close()
-        db = sqlite3.connect(path)
-        db.execute("PRAGMA application_id = 1")
-        db.commit()
-        db.close()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA application_id = 1")
         unchanged(path, "another program", opening)
 
 
