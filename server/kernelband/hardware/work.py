@@ -65,8 +65,8 @@ class Work:
         return max(1, sum(a["count"] for a in self.facts["accesses"] if a["space"] == "global" and not a["store"]))
 
     def starting_s(self, device: Device) -> float:
-        """Seconds that starting the programs takes, one after the other; 0 where that is less than a few launches: in so little time threads
-        wait for what no fact tells.
+        """Seconds that starting the programs takes, one after the other; 0 where that is less than a few launches: in so little time
+        threads wait for what no fact tells.
         """
         seconds = self.programs / device.programs_per_s
         return seconds if seconds >= LONG * device.launch_us * 1e-6 else 0.0
