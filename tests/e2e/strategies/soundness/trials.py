@@ -87,6 +87,7 @@ class Tally:
     calls: int = 0
     hard: int = 0
     moves: Counter[str] = field(factory=Counter[str])
+    compared: Counter[str] = field(factory=Counter[str])
     wrong: list[Wrong] = field(factory=list[Wrong])
 
 
@@ -149,7 +150,9 @@ def calls_of(sample: Sample, seed: int) -> list[tuple[tuple[int, ...], str]]:
     return [*((s, "normal") for s in sizes), *((chosen.choice(sizes[: len(sample.sizes) + 3]), k) for k in chosen.sample(KINDS, STRESSES))]
 
 
-def examine(sample: Sample, seed: int, folder: Path, worker: Worker, tally: Tally, *, most: int = ALL, children: int = 0) -> None:
+def examine(
+    sample: Sample, seed: int, folder: Path, worker: Worker, tally: Tally, *, most: int = ALL, enough: int = ALL, children: int = 0
+) -> None:
     """Offer, apply, run and compare; all that is wrong goes into the tally.
 
     Args:
@@ -159,11 +162,14 @@ def examine(sample: Sample, seed: int, folder: Path, worker: Worker, tally: Tall
         worker: runs it.
         tally: of what was done.
         most: proposals of a move that are tried.
+        enough: proposals of a move in the tally after which no more are.
         children: proposals that are tried on top of one of these.
     """
     program = program_of(sample.text, folder, kernel=sample.kernel)
     found = offered(program, worker.ask(do="record", text=sample.text, sizes=sample.sizes))
-    tried = {text: (p.key, p.numerics == "exact") for text, p in distinct(found, seed, most).items()}
+    wanted = {text: p for text, p in distinct(found, seed, most).items() if tally.compared[p.move] < enough}
+    tally.compared.update(p.move for p in wanted.values())
+    tried = {text: (p.key, p.numerics == "exact") for text, p in wanted.items()}
     tally.programs += 1
     tally.proposals += len(found)
     tally.moves.update({p.move for p in found.values()})
