@@ -9,7 +9,7 @@ from typing import Any
 
 from kernelband.source.model import Patch, Program, Span
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import binding
+from kernelband.strategies.code.binding import binding
 from kernelband.strategies.code.module import FunctionNode, Module
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {

@@ -12,7 +12,7 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.aliasing import apart, pointers
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.view import moving
 
 #: Calls that give the same for the same arguments and change nothing.

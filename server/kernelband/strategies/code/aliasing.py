@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.syntax import all_nodes
+from kernelband.strategies.code.binding import paired
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.elementwise import is_elementwise
-from kernelband.strategies.code.kernel import ATOMICS, Access, KernelView, Loop, paired
+from kernelband.strategies.code.kernel import ATOMICS, Access, KernelView, Loop
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.linear import flatten
 from kernelband.strategies.code.names import module_alias

@@ -14,7 +14,8 @@ from attrs import frozen
 
 from kernelband.source.model import Edit, Span
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import ATOMICS, KernelView, bound_names
+from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.kernel import ATOMICS, KernelView
 from kernelband.strategies.code.module import Module, Placed
 
 PURE_BUILTINS = frozenset({"range", "float", "int", "bool", "min", "max", "abs", "len"})

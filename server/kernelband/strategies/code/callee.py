@@ -6,7 +6,7 @@ import ast
 
 from kernelband.source.launches import WRAPPERS
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import binding
+from kernelband.strategies.code.binding import binding
 from kernelband.strategies.code.module import FunctionNode, Module
 
 MAKERS = frozenset({"jit", "heuristics", "autotune"})

@@ -8,7 +8,8 @@ from functools import cached_property
 from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import KernelView, binding
+from kernelband.strategies.code.binding import binding
+from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.names import LANGUAGE, MATH, origins
 from kernelband.strategies.code.view import View

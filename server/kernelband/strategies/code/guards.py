@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kernelband.strategies.code.kernel import KernelView, paired, target_names
+from kernelband.strategies.code.binding import paired, target_names
+from kernelband.strategies.code.kernel import KernelView
 
 
 def unguarded(kernel: KernelView, block: str) -> bool:

@@ -15,8 +15,9 @@ from attrs import field, frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.affine import Numbers, Sum, known_in
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import reads
-from kernelband.strategies.code.kernel import KernelView, bound_names
+from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.numbering import SAYING_NOTHING
 from kernelband.strategies.code.view import View
 

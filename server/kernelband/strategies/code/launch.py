@@ -10,8 +10,8 @@ from attrs import evolve, field, frozen
 
 from kernelband.source.model import Launch
 from kernelband.source.syntax import all_nodes
+from kernelband.strategies.code.binding import binding, bound_names
 from kernelband.strategies.code.callee import stands_for
-from kernelband.strategies.code.kernel import binding, bound_names
 from kernelband.strategies.code.knob import Edits, Knob
 from kernelband.strategies.code.literals import assigned, default, integer
 from kernelband.strategies.code.module import FunctionNode, Module

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Set
 from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
+from kernelband.strategies.code.binding import paired, target_names
 from kernelband.strategies.code.blocks import reads
-from kernelband.strategies.code.kernel import KernelView, paired, target_names
+from kernelband.strategies.code.kernel import KernelView
 
 #: What numbers of programs are computed with.
 ARITHMETIC = frozenset({"num_programs", "cdiv", "minimum", "maximum", "where", "cast", "swizzle2d", "min", "max"})

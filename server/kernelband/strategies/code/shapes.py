@@ -12,7 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import block_shape, bound_names, paired, target_names
+from kernelband.strategies.code.binding import bound_names, paired, target_names
+from kernelband.strategies.code.kernel import block_shape
 
 if TYPE_CHECKING:
     from kernelband.strategies.code.kernel import KernelView

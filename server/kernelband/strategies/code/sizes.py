@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import target_names
+from kernelband.strategies.code.binding import target_names
 from kernelband.strategies.code.launch import OPTIONS, LaunchView
 from kernelband.strategies.code.literals import given
 from kernelband.strategies.code.view import View

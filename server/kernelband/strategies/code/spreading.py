@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Set
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.launch import OPTIONS, LaunchView
 from kernelband.strategies.code.quotients import called
 

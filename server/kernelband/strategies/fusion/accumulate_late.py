@@ -16,8 +16,8 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Numerics, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, View
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import block_end, lines, names_bound, names_read, siblings
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.shapes import Shape, axis_of, shape_of, shapes
 from kernelband.strategies.code.view import moving

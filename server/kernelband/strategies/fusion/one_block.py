@@ -19,9 +19,9 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.constants import constant
 from kernelband.strategies.code import At, LaunchView, Loop, View
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.guards import unguarded
 from kernelband.strategies.code.heuristic import computed_with, heuristic
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.quotients import holding

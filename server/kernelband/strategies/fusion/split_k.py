@@ -18,8 +18,8 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, resolved, walk_of
 from kernelband.strategies.code import Access, At, KernelView, Loop, View
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import exposed, lines, memory, names_bound, names_read
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.view import moving

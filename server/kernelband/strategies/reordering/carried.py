@@ -13,8 +13,8 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, Loop
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.shapes import Shape, shapes
 from kernelband.strategies.fusion.accumulate_late import is_zero, reduction
 from kernelband.strategies.fusion.partial_sums import added_to

@@ -11,7 +11,7 @@ from kernelband.source.model import Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.groups import only_orders

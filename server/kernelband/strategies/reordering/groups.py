@@ -15,7 +15,8 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import View
-from kernelband.strategies.code.kernel import KernelView, bound_names
+from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.quotients import divisor
 

@@ -11,7 +11,8 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
-from kernelband.strategies.code.kernel import ATOMICS, bound_names
+from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.quotients import divisor

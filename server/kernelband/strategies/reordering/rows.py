@@ -12,7 +12,7 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs

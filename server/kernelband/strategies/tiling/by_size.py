@@ -16,8 +16,8 @@ from kernelband.source.model import Edit
 from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Numerics, Proposal
 from kernelband.strategies.code import At, Knob, LaunchView, Module
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import lines, removed, siblings
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import bound, integer
 from kernelband.strategies.code.module import FunctionNode

@@ -7,7 +7,7 @@ import ast
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts
 from kernelband.strategies.code import LaunchView, View
-from kernelband.strategies.code.kernel import bound_names
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.literals import bound, integer
 from kernelband.strategies.tiling.candidates import covered
 from kernelband.strategies.tiling.settled import block_knob

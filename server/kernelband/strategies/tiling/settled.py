@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import Knob, LaunchView, View
+from kernelband.strategies.code.binding import paired
 from kernelband.strategies.code.blocks import suites
 from kernelband.strategies.code.guards import unguarded
-from kernelband.strategies.code.kernel import paired
 from kernelband.strategies.code.literals import assigned, integer
 from kernelband.strategies.code.spreading import spreads
 

@@ -14,8 +14,8 @@ from kernelband.source.model import Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.heuristic import heuristic
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.view import BYTES, moving
 
 LIMIT = 2**31

@@ -14,9 +14,10 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import View
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import exposed, names_bound
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
-from kernelband.strategies.code.kernel import RANGES, KernelView, bound_names
+from kernelband.strategies.code.kernel import RANGES, KernelView
 from kernelband.strategies.code.shapes import Shape, shape_of, shapes
 
 MEMORY = frozenset({"load", "store"})

@@ -10,8 +10,8 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies.code import KernelView
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import names_read
-from kernelband.strategies.code.kernel import bound_names
 from kernelband.strategies.code.shapes import Shape, Shapes
 
 Step = ast.Assign | ast.AugAssign
