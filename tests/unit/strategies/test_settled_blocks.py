@@ -271,6 +271,12 @@ def test_a_grid_that_another_kernel_takes_stays(literal, tmp_path):
     assert all(of_shared(tmp_path, own))  # in a branch of its own
 
 
+def test_a_grid_that_each_kernel_makes_of_its_own_block_does_not_hold_it(tmp_path):
+    text = SHARED.replace("grid = (triton.cdiv(N, BLOCK),)", 'grid = lambda meta: (triton.cdiv(N, meta["BLOCK"]),)')
+    assert any(of_shared(tmp_path, text))
+    assert of_shared(tmp_path, text.replace('meta["BLOCK"])', 'meta["BLOCK"]) * 1 + 0 * BLOCK')) == ([], [])
+
+
 EVEN = """import torch
 import triton
 import triton.language as tl

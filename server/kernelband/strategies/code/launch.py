@@ -16,6 +16,7 @@ from kernelband.strategies.code.knob import Edits, Knob
 from kernelband.strategies.code.literals import assigned, default, integer
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.quotients import called, divisor, holding, rounding
+from kernelband.strategies.code.unpacked import keywords_of
 
 OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
 
@@ -31,6 +32,7 @@ class LaunchView:
     grid: ast.expr  # the tuple, list or number that it comes down to
     meta: str | None  # the parameter of ``lambda META: ...``
     arguments: dict[str, ast.expr] = field(repr=False)
+    keywords: tuple[ast.keyword, ...] = field(repr=False)  # those of an unpacked dictionary among them
     splat: bool  # ``**kwargs``: more may be passed than is written
     extents: Mapping[str, frozenset[str]] = field(
         factory=dict[str, frozenset[str]], repr=False
@@ -49,11 +51,13 @@ class LaunchView:
             if isinstance(value, ast.Starred):
                 break
             arguments[name] = value
-        arguments |= {k.arg: k.value for k in call.keywords if k.arg}
-        splat = any(k.arg is None for k in call.keywords)
-        view = cls(module, model, host, call, call.func.slice, None, arguments, splat)
+        view = cls(module, model, host, call, call.func.slice, None, arguments, (), splat=False)
+        names = {k.value.id for k in call.keywords if k.arg is None and isinstance(k.value, ast.Name)} - view.host_parameters
+        whole = keywords_of(module, call, host or module.tree, {n: view._at_launch(n) for n in names})
+        keywords = tuple(k for k in call.keywords if k.arg is not None) if whole is None else whole
+        arguments |= {k.arg: k.value for k in keywords if k.arg is not None}
         grid, meta = view.follow_grid(call.func.slice)
-        return cls(module, model, host, call, grid, meta, arguments, splat, extents or {})
+        return cls(module, model, host, call, grid, meta, arguments, keywords, whole is None, extents or {})
 
     def follow_grid(self, grid: ast.expr) -> tuple[ast.expr, str | None]:
         """The grid behind names, lambdas and local functions, and the name of its META parameter."""
@@ -155,6 +159,8 @@ class LaunchView:
         for node in all_nodes(self.host or self.module.tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and ast.unparse(node.func.value) != kernel:
                 passed = [*node.args, *(k.value for k in node.keywords)]
+                held = {k.value.id for k in node.keywords if k.arg is None and isinstance(k.value, ast.Name)}
+                passed += [b.value for n in held for b in self.bindings(n) if isinstance(b, ast.Assign)]
                 if any(isinstance(n, ast.Name) and n.id == name for a in passed for n in all_nodes(a)):
                     return True
         return False
@@ -239,7 +245,7 @@ class LaunchView:
         edits: Edits = []
         missing = [*also]
         for name, value in new.items():
-            written = next((k.value for k in self.call.keywords if k.arg == name), None)
+            written = next((k.value for k in self.keywords if k.arg == name), None)
             if written is None:
                 missing.append(f"{name}={value}")
             elif self.module.code(written) != str(value):
@@ -261,7 +267,7 @@ class LaunchView:
         """``add_arguments`` with a number of warps, which the launch says already, or gets in one edit with the rest: two at one place
         would collide. None where ``**kwargs`` may already pass it.
         """
-        written = warps is None or any(k.arg == "num_warps" for k in self.call.keywords)
+        written = warps is None or any(k.arg == "num_warps" for k in self.keywords)
         if not written and self.splat:
             return None
         options = self.set_options({"num_warps": warps}) if written and warps is not None else []

@@ -80,7 +80,7 @@ def _minor(launch: LaunchView, statement: ast.stmt) -> bool:
 def _only_option(launch: LaunchView, name: str) -> bool:
     """The launch takes the variable as its warps or stages, and nothing else reads it."""
     reads = [n for n in all_nodes(launch.host or launch.module.tree) if isinstance(n, ast.Name) and n.id == name]
-    taken = [k.value for k in launch.call.keywords if k.arg in OPTIONS]
+    taken = [k.value for k in launch.keywords if k.arg in OPTIONS]
     return all(n in taken for n in reads if isinstance(n.ctx, ast.Load))
 
 

@@ -154,6 +154,9 @@ def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int, 
         return None
     at = knob.places[0][1]
     statement = next((n for n in launch.module.around(at) if isinstance(n, ast.stmt)), None)
+    away = isinstance(passed, ast.Constant) and passed not in set(all_nodes(launch.call))  # in a dictionary above the launch
+    if away and (statement is None or not _known(launch, length, statement)):
+        return None
     parameter_or_constant = statement is None or isinstance(statement, ast.FunctionDef) or statement in launch.module.tree.body
     if isinstance(passed, ast.Name) and (parameter_or_constant or not _known(launch, length, statement)):
         at = passed  # written at the launch instead, where the length is known
@@ -162,7 +165,7 @@ def _block(launch: LaunchView, size: str, block: str, limit: int, longest: int, 
         f"min({limit}, 1 << ({atom(length)} - 1).bit_length())",
         f"  # the power of two that holds a row, up to {kilobytes} KB",
     )
-    above = _above(launch, block, f"{block} = {holds}{word}") if at is passed and isinstance(passed, ast.Constant) else None
+    above = _above(launch, block, f"{block} = {holds}{word}") if at is passed and isinstance(passed, ast.Constant) and not away else None
     if above is not None:
         return [(launch.module.path, e) for e in (above, launch.module.replace(at, block))]
     edits = [launch.module.replace(at, holds)]

@@ -40,7 +40,7 @@ def covered(view: View, launch: LaunchView | None) -> list[str]:
 
 
 def written(launch: LaunchView, name: str, otherwise: int) -> int:
-    value = next((k.value for k in launch.call.keywords if k.arg == name), None)
+    value = next((k.value for k in launch.keywords if k.arg == name), None)
     if isinstance(value, ast.Name) and (variable := launch.number(value.id)) is not None:
         return variable[0]
     literal = integer(value)

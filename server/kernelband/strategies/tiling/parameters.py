@@ -39,7 +39,7 @@ class Parameters:
         if view is None or len(view.launches) != 1 or not view.whole or program.kernel.autotuned or program.kernel.configs:
             return None
         launch, kernel = view.launches[0], view.kernel
-        if launch.splat or launch.host is None:
+        if any(k.arg is None for k in launch.call.keywords) or launch.host is None:
             return None
         names = [n for n in kernel.parameters if n in kernel.constexprs and n not in program.kernel.heuristics]
         knobs = {n: knob for n in names if (knob := launch.knob(n)) is not None}

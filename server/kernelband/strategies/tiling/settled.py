@@ -24,7 +24,14 @@ def block_knob(view: View, launch: LaunchView, name: str) -> Knob | None:
     if name in view.kernel.model.heuristics:
         return None
     knob = (None if spreads(launch, name) else launch.knob(name)) or settled(view, launch, name)
-    return None if knob is not None and knob.in_grid and launch.lends_grid else knob
+    return None if knob is not None and knob.in_grid and launch.lends_grid and not _by_meta(launch, name) else knob
+
+
+def _by_meta(launch: LaunchView, name: str) -> bool:
+    """The grid has the block as META's only: each kernel that is launched over it has its own."""
+    value = launch.arguments.get(name)
+    read = launch.meta is not None and launch.grid_reads(name)
+    return read and value is not None and not any(isinstance(n, ast.expr) and same(n, value) for n in launch.grid_nodes())
 
 
 def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
