@@ -201,9 +201,12 @@ def _refuse(state: State, recorder: Recorder, recordings: Dict[str, Recording], 
     name, kernel = params["entry"]["name"], params["kernel"]["qualname"]
     failure = outcome.failure
     alone = not recorder.watched.processes and ranks() == 1
-    if failure is not None and (alone or recordings) and not (failure.assertion and recorder.sampled and recordings):
-        said = failure.text.splitlines()[0]
-        sentence = f"The entry {name} fails{failure.place()}: {said}"
+    sampled = failure is not None and failure.assertion and recorder.sampled  # it has no full results to check
+    if failure is not None and (alone or recordings) and not (sampled and recordings):
+        said = f"fails{failure.place()}: {failure.text.splitlines()[0]}"
+        if sampled:
+            said = f"stops{failure.place()} at an assertion of its own: there is no GPU, and only a sample of what it looks at was run"
+        sentence = f"The entry {name} {said}"
         raise OperationFailed(sentence, "entry_failed", **entry.failure_data(failure))
     if recordings:
         return

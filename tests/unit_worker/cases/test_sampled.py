@@ -84,3 +84,69 @@ def test_what_a_module_asserts_about_a_whole_result_counts(make, wrong):
         make({"wrong.py": text.replace(wrong.replace("4.0", "3.0"), wrong)}).capture(
             "wrong", "scale_kernel", ["scale"], "__main__", kind="script", programs=0
         )
+
+
+#: As tests are written: a helper asserts with words of its own, and behind that comes what launches something else.
+TESTED = """
+
+def agree(a, b):
+    if not torch.equal(a, b):
+        raise AssertionError("they differ")
+    return True
+
+
+class TestScale:
+    def test_sizes(self):
+        for size in (1000, 4096):
+            self._test_one(size)
+
+    def _test_one(self, size):
+        x = torch.ones(size, device="cuda")
+        y = scale(x)
+        WRONG
+        agree(y, 3.0 * x)
+        with pytest.raises(AssertionError):
+            agree(y, 7.0 * x)
+        scale(torch.ones(size + 1, device="cuda"))
+"""
+
+
+def of_a_test(make, wrong="assert torch.equal(y, 3.0 * x)"):
+    text = make().served.files["plain_function.py"].partition("\n\ndef test_")[0]
+    return make({"test_tested.py": f"import pytest\n{text}{TESTED.replace('WRONG', wrong)}"})
+
+
+def test_what_a_test_asserts_about_a_sample_hides_nothing_behind_it(make):
+    run = of_a_test(make)
+    given = run.capture("test_tested", "scale_kernel", ["scale"], "TestScale::test_sizes", kind="pytest", programs=2)
+    assert [c["tensors"][0]["shape"] for c in given if c["neighbour_of"] is None] == [[1000], [1001], [4096], [4097]]
+    assert any("own assertions have no full results to check" in note for note in run.notes), run.notes
+
+
+@pytest.mark.parametrize("wrong", ["assert torch.equal(y, 4.0 * x)", "agree(y, 4.0 * x)"])
+def test_what_a_test_asserts_about_a_whole_result_counts(make, wrong):
+    with pytest.raises(OperationFailed, match=r"The entry .* fails .*AssertionError"):
+        of_a_test(make, wrong).capture("test_tested", "scale_kernel", ["scale"], "TestScale::test_sizes", kind="pytest", programs=0)
+
+
+OTHER = """@triton.jit
+def one_kernel(y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 1.0, mask=i < n)
+
+
+def test_other():
+    y = torch.zeros(4096, device="cuda")
+    one_kernel[(64,)](y, 4096, BLOCK=64)
+    right = agree(y, torch.ones_like(y))
+    scale(y)
+"""
+
+
+def test_an_assertion_about_a_sample_that_ends_an_entry_is_called_so(make):
+    """Where it stands in the middle of a statement, nothing can go on; that the results were wrong isn't said."""
+    text = make().served.files["plain_function.py"].partition("\n\ndef test_")[0]
+    text += TESTED.partition("class")[0] + OTHER
+    with pytest.raises(OperationFailed, match=r"test_other stops .* only a sample of what it looks at was run") as refused:
+        make({"test_other.py": text}).capture("test_other", "scale_kernel", ["scale"], "test_other", kind="pytest", programs=2)
+    assert "differ" not in str(refused.value)

@@ -1,0 +1,66 @@
+"""A test in a package, whose text in the editor isn't the one on the disk, which pytest would read to rewrite its assertions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kernelband.hardware import driver_properties, find_device
+from kernelband.source import Workspace
+from kernelband.worker import Executor, Worker, WorkerCommand
+
+TEXT = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def scale(x):
+    y = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
+    return y
+
+
+def test_scale():
+    x = torch.randn(300, device="cuda")
+    torch.testing.assert_close(scale(x), 2.0 * x)
+"""
+
+
+def test_the_editors_text_is_run(worker_python: str, tmp_path: Path) -> None:
+    path = tmp_path / "package" / "test_scale.py"
+    path.parent.mkdir()
+    (path.parent / "__init__.py").touch()
+    (tmp_path / "pyproject.toml").touch()
+    path.write_text(TEXT)
+    space = Workspace.for_file(str(path), {str(path): TEXT.replace("300", "500")})
+    module = space.module_name(str(path))
+    assert module == "package.test_scale"
+    device = find_device("h100")
+    with Worker.start(WorkerCommand.of(python=worker_python), files=space) as worker:
+        session: Any = {
+            "id": "s",
+            "top_level": space.top_level(),
+            "store": f"{worker.hello['scratch']}/store",
+            "cache": f"{worker.hello['scratch']}/cache",
+            "seed": 0,
+            "target": device.target,
+            "device_properties": driver_properties(device),
+        }
+        place = {"module": module, "path": str(path), "qualname": "scale_kernel"}
+        params = {
+            "entry": {"kind": "pytest", "module": module, "path": str(path), "name": "test_scale"},
+            "kernel": place,
+            "hosts": [{**place, "qualname": "scale"}],
+            "seconds": 60.0,
+            "programs": 0,
+        }
+        told: Any = Executor(worker, "cpu", "cpu", session=session).call("capture", params, 120.0)
+    (case,) = [c for c in told["cases"] if c["neighbour_of"] is None]
+    assert case["boundary"] == "host_call"  # the recorder is in the module, too
+    assert case["tensors"][0]["shape"] == [500]
