@@ -179,6 +179,10 @@ def test_parameters_of_a_kernel_run_nothing(program: Program, parameters: str) -
     assert refusal(program, "k", kernel("pass", parameters=parameters))
 
 
+def test_what_a_kernel_is_said_to_return_runs_nothing(program: Program) -> None:
+    assert refusal(program, "k", kernel("pass").replace("tl.constexpr):", 'tl.constexpr) -> open("f"):'))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -7,7 +7,7 @@ import pytest
 
 from kernelband.strategies import strategy
 from tests.unit.strategies.access_samples import FLASH, WIDE, flash_facts, wide_facts
-from tests.unit.strategies.samples import H200, again, example, example_facts, program_of
+from tests.unit.strategies.samples import H200, again, example, example_facts, made_by, program_of
 from tests.unit.strategies.test_edits import changed, proposal
 
 
@@ -82,3 +82,11 @@ def test_what_fits_into_l2_needs_no_hint(tmp_path):
     assert not made(program, attrs.evolve(given, cases=()), "tile_hints")
     program = program_of(FLASH, tmp_path, "flash.py")
     assert not made(program, flash_facts(program), "tile_hints")
+
+
+@pytest.mark.parametrize("name", ["matmul", "flash_attention"])
+def test_hints_for_caches_keep_away_from_products(name, tmp_path):
+    """Their tiles are read by many programs, in an order that the cache knows better."""
+    program = example(name, tmp_path)
+    assert made_by("loop_stages", program, example_facts(name, program))
+    assert made_by("cache_hints", program, example_facts(name, program)) == []
