@@ -8,28 +8,7 @@ from typing import Any
 from kernelband.hardware import driver_properties, find_device
 from kernelband.source import Workspace
 from kernelband.worker import Executor, Worker, WorkerCommand
-
-TEXT = """import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def scale_kernel(x, y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)
-
-
-def scale(x):
-    y = torch.empty_like(x)
-    scale_kernel[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
-    return y
-
-
-def test_scale():
-    x = torch.randn(300, device="cuda")
-    torch.testing.assert_close(scale(x), 2.0 * x)
-"""
+from tests.e2e.cli_world import KERNEL
 
 
 def test_the_editors_text_is_run(worker_python: str, tmp_path: Path) -> None:
@@ -37,8 +16,8 @@ def test_the_editors_text_is_run(worker_python: str, tmp_path: Path) -> None:
     path.parent.mkdir()
     (path.parent / "__init__.py").touch()
     (tmp_path / "pyproject.toml").touch()
-    path.write_text(TEXT)
-    space = Workspace.for_file(str(path), {str(path): TEXT.replace("300", "500")})
+    path.write_text(KERNEL)
+    space = Workspace.for_file(str(path), {str(path): KERNEL.replace("4096", "500")})
     module = space.module_name(str(path))
     assert module == "package.test_scale"
     device = find_device("h100")

@@ -14,6 +14,7 @@ from kernelband.propose.model.functions import editables
 from kernelband.propose.model.rules import Refused
 from kernelband.source import Workspace, find_kernels, find_program
 from kernelband.source.model import Patch, Program
+from tests.unit.propose.gate_world import PLAIN, with_lines
 
 TEXT = """import os
 import math
@@ -179,10 +180,6 @@ def test_parameters_of_a_kernel_run_nothing(program: Program, parameters: str) -
     assert refusal(program, "k", kernel("pass", parameters=parameters))
 
 
-def test_what_a_kernel_is_said_to_return_runs_nothing(program: Program) -> None:
-    assert refusal(program, "k", kernel("pass").replace("tl.constexpr):", 'tl.constexpr) -> open("f"):'))
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -213,6 +210,13 @@ def test_the_function_itself(program: Program, text: str, words: str) -> None:
 def test_nothing_of_a_variant_is_taken_when_a_part_is_refused(program: Program) -> None:
     with pytest.raises(Refused):
         to_patch(program, {"k": kernel("pass"), "copy": host('open("f")')})
+
+
+def test_what_the_original_writes_into_may_be_written_in_another_way(tmp_path: Path) -> None:
+    own = PLAIN.replace("    n = x.numel()\n", "    n = x.numel()\n    x[:1] = 0\n")
+    assert to_patch(program_of(own, tmp_path), {"copy": with_lines(PLAIN, "copy", after="x.view(-1)[:1].zero_()")}).files
+    with pytest.raises(Refused):
+        to_patch(program_of(PLAIN, tmp_path), {"copy": with_lines(PLAIN, "copy", after="x.view(-1)[:1].zero_()")})
 
 
 def test_a_line_is_named_as_the_model_counts_it(program: Program) -> None:

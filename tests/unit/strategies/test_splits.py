@@ -265,11 +265,6 @@ SPOILED = {
     "a block that is read as it is": ("batch_norm", ("mean = tl.sum(total, axis=0) / (N * HW)", "mean = tl.max(total + x, axis=0)")),
     "the first loop's last block is read": ("batch_norm", ("    w = tl.load(w_ptr + c)", "    w = tl.load(w_ptr + c) + tl.max(x)")),
     "the second loop carries on": ("batch_norm", ("            tl.store(out_ptr", "            w += 1.0\n            tl.store(out_ptr")),
-    "the second loop's steps store to the same place": (
-        "batch_norm",
-        ("tl.store(out_ptr + (n * C + c) * HW + i", "tl.store(out_ptr + c * HW + i"),
-    ),
-    "something is added to what is there": ("batch_norm", ("tl.store(mean_ptr + c, mean)", "tl.atomic_add(mean_ptr + c, mean)")),
     "it works in place": ("spread", ("    out = torch.empty_like(x)", "    out = x")),
     "the number of programs is known too late": (
         "spread",
