@@ -103,17 +103,20 @@ def sparsemax():
     return ops.LigerSparsemaxFunction.apply(tokens(), -1)
 
 
+def projected():
+    """Queries and keys as a model has them: its projections keep the heads of a token together, and are looked at from the other side."""
+    return tuple(values(BATCH, SEQUENCE, heads, HEAD).transpose(1, 2) for heads in (HEADS, KEY_HEADS))
+
+
 def rope():
     angles = values(1, SEQUENCE, HEAD, dtype=torch.float32)
-    q, k = values(BATCH, HEADS, SEQUENCE, HEAD), values(BATCH, KEY_HEADS, SEQUENCE, HEAD)
-    return ops.LigerRopeFunction.apply(q, k, angles.cos(), angles.sin())
+    return ops.LigerRopeFunction.apply(*projected(), angles.cos(), angles.sin())
 
 
 def rope_of_three():
     angles = values(3, BATCH, SEQUENCE, HEAD, dtype=torch.float32)
-    q, k = values(BATCH, HEADS, SEQUENCE, HEAD), values(BATCH, KEY_HEADS, SEQUENCE, HEAD)
     sections = [HEAD // 8, HEAD * 3 // 16, HEAD * 3 // 16]
-    return ops.LigerQwen2VLMRopeFunction.apply(q, k, angles.cos(), angles.sin(), sections)
+    return ops.LigerQwen2VLMRopeFunction.apply(*projected(), angles.cos(), angles.sin(), sections)
 
 
 def complex_rope():
