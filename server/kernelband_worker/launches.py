@@ -72,6 +72,7 @@ def observe(
     tune: Optional[Race] = None,
     others: Sequence[Choices] = (),
     patience_s: float = PATIENCE_S,
+    least: bool = False,
     guessed: Callable[[Function], bool] = lambda _: False,
 ) -> Iterator[None]:
     """Call ``handler(event)`` after each launch inside the block.
@@ -86,6 +87,7 @@ def observe(
         tune: "new": new configurations are timed against the known one; "others": those of ``others``; "all": all of them.
         others: what other versions of the program chose.
         patience_s: seconds that may take.
+        least: launches run with the smallest configuration, whatever ``configs`` says.
         guessed: asked before tuners would time as the program has them do: whether this kernel's launch may as well run with its first
             configuration that fits.
     """
@@ -97,7 +99,7 @@ def observe(
     chooser = None
     if configs is not None:
         times = not suppress and machine is None
-        chooser = Chooser(configs, configurations, times=times, race=tune, others=others, seconds=patience_s)
+        chooser = Chooser(configs, configurations, times=times, race=tune, others=others, seconds=patience_s, least=least)
     watch = Watch(state, handler, suppress=suppress, programs=programs, chooser=chooser, machine=machine, guessed=guessed)
     with watch.installed():
         yield

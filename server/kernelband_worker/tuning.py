@@ -59,6 +59,7 @@ class Chooser:
         race: what may be timed, None for nothing.
         others: what other versions of the program chose.
         seconds: for timing, in the whole block.
+        least: take the smallest configurations first, whatever is known: results are wanted, not speed.
     """
 
     def __init__(
@@ -70,8 +71,10 @@ class Chooser:
         race: Optional[Race] = None,
         others: Sequence[Choices] = (),
         seconds: float = PATIENCE_S,
+        least: bool = False,
     ) -> None:
         self._choices, self._originals, self._times, self._race, self._others = choices, originals, times, race, others
+        self._least = least
         self._launches: Dict[str, int] = {}
         self._seconds = seconds
         self._started: Optional[float] = None
@@ -124,6 +127,8 @@ class Chooser:
 
     def _field(self, tuner: Autotuner, name: str, number: int, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The configurations that may run, the most likely first: the known choice, new ones, and where there is neither, all that fit."""
+        if self._least:
+            return sorted(tuner.prune_configs(kwargs), key=_elements)
         first = [known] if known is not None else []
         if first and self._race is None:
             return [*self._untimed(tuner, name, kwargs), *first]
@@ -221,6 +226,12 @@ class _Chosen(Dict[Any, Any]):
         """The configuration doesn't fit the device."""
         for key in self._added:
             del self._held[key]
+
+
+def _elements(config: Any) -> int:
+    """Grows with what a program of that configuration holds at a time."""
+    blocks = [n for n in config.kwargs.values() if isinstance(n, int) and n > 1]
+    return math.prod(blocks) * max(int(config.num_stages or 1), 1)
 
 
 def _listed(tuner: Autotuner, choices: Choices, name: str, number: int) -> Optional[Any]:

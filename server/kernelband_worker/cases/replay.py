@@ -172,13 +172,19 @@ class ReplayCase:
         return found
 
     def reference(self, input_set: int, programs: int) -> Optional[List[Tuple[str, torch.Tensor]]]:
-        """The outputs of the original on float64 inputs; None where it refuses them or computes in less all the same."""
+        """The outputs of the original on float64 inputs; None where it refuses them or computes in less all the same.
+
+        A configuration that was chosen for 16-bit data needs four times the memory here, doesn't fit, and compiles for tens of seconds
+        before it is known not to (a product of 64×256 tiles, H200): so the smallest is taken. Where only a sample of the programs runs, it
+        is the one that the original runs with, for the same elements.
+        """
         prepared = self.doubled(input_set)
         if prepared is None:
             return None
         try:
             prepared.last = self.bind(None, prepared, double=True)
-            with followed(self._state), observe(self._state, lambda _event: None, programs=programs, configs=self.configs):
+            least = self._state.role != "cpu"
+            with followed(self._state), observe(self._state, lambda _: None, programs=programs, configs=self.configs, least=least):
                 returned = self.call(None, prepared)
         except OperationFailed:
             return None

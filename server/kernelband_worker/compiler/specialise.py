@@ -77,7 +77,7 @@ def doubled_launches_of(state: State, case: str) -> List[Any]:
         return []
     try:
         replay.bind(None, prepared, double=True)
-        with observe(state, events.append, suppress=True, configs=replay.choices(None)):
+        with observe(state, events.append, suppress=True, configs=replay.choices(None), least=True):
             replay.call(None, prepared)
     except Exception:  # noqa: BLE001 - most functions check their dtypes, in their own ways
         return []

@@ -59,6 +59,15 @@ def test_a_launch_that_nobody_wants_is_guessed_and_others_are_tuned(session, gpu
     assert asked == ["tuned"] * 2
 
 
+@pytest.mark.parametrize("suppress", [False, True])
+def test_where_results_are_all_that_is_wanted_the_smallest_is_taken(session, gpu, suppress):
+    with session.observe(configs={NAME: [LARGE]}, least=True, suppress=suppress):
+        session.launcher.launch_tuned(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 0)
+    session.launcher.launch_tuned(torch.ones(1000))
+    assert timed(gpu) == 2  # nothing is remembered as a choice
+
+
 def test_what_the_tuner_knows_stands(session, gpu):
     x = torch.ones(1000)
     session.launcher.launch_tuned(x)

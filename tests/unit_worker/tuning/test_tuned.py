@@ -47,6 +47,15 @@ def test_the_original_is_never_tuned_again(start, operation):
     assert by_size(executor, None) == {size: config["BLOCK"] for size, config in CHOSEN.items()}
 
 
+def test_the_float64_reference_runs_with_the_smallest_configuration(start, gpu):
+    executor = start()
+    (large,) = (
+        open_case(executor.state, c) for c in executor.ids("time") if open_case(executor.state, c).case["tensors"][0]["shape"] == [4096]
+    )
+    large.reference(0, 0)
+    assert [args[0] for _, args in gpu.launched] == [4096 // 64]  # 256 was chosen for float32
+
+
 def test_the_program_can_be_imported_ahead_and_nothing_is_called(start):
     executor = start()
     (case, *_) = executor.ids("time")
