@@ -18,6 +18,7 @@ from statistics import fmean, median
 from attrs import frozen
 
 from kernelband.judge.protocol import Measurement, Objective, Quantity, Stage
+from kernelband.judge.remarks import remarks, unmeasured, unsure
 from kernelband.judge.result import CaseResult, Performance, Ratio
 from kernelband.judge.sizes import LEAST_US, SURELY, Lost, lost_at
 from kernelband.judge.statistics import MARGIN, Interval, average, log_ratio, of_pairs, of_processes, prediction
@@ -149,13 +150,13 @@ def compare(
     rows = _rows(found, cases, scores, rules.confidence)
     missing = [c["id"] for c in cases if any(c["id"] not in scores[q].cases for q in both)]
     if missing:
-        performance, reason = "inconclusive", _unmeasured(missing)
+        performance, reason = "inconclusive", unmeasured(missing)
     else:
         performance, reason = _decide(scores, margins, rows, rules, lost_at(counted(sizes), objective, made_up))
     score = scores[objective]
     return Comparison(
         performance,
-        " ".join(s for s in (reason, *_remarks(rows, shares or {})) if s),
+        " ".join(s for s in (reason, *remarks(rows, shares or {})) if s),
         rows,
         score=score.whole.ratio(rules.confidence),
         weighted=math.exp(score.total.centre),
@@ -225,7 +226,7 @@ def _decide(scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules:
     if rules.high(score.whole) < -margin.whole:
         return "slower", ""
     if rules.low(score.whole) <= margin.whole:
-        return "inconclusive", ""
+        return "inconclusive", unsure(rules.low(score.whole), rules.high(score.whole), margin.whole) if rules.stage == "final" else ""
     lost = _lost_on_average(scores[rules.other], margins[rules.other], rows, rules)
     if rules.stage == "final":
         lost = (
@@ -239,12 +240,6 @@ def _decide(scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules:
         return "inconclusive", lost
     said = (_worst_case(score, margin, rules), elsewhere.sentence if elsewhere is not None else "")
     return "faster", " ".join(s for s in said if s)
-
-
-def _unmeasured(missing: Sequence[str]) -> str:
-    """A score says nothing of a timing case that isn't in it, in one of the two times or in both."""
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    return f"Case {missing[0][:8]}{more} wasn't measured, so there is no verdict on all cases."
 
 
 def _lost_case(quantity: Quantity, scores: Scores, margins: Margins, rows: Sequence[CaseResult], rules: _Rules) -> str:
@@ -327,21 +322,6 @@ def _rows(
         )
         for case in sorted(groups, key=lambda c: (order.index(c) if c in order else len(order), c))
     )
-
-
-def _remarks(rows: Sequence[CaseResult], shares: Mapping[str, float]) -> list[str]:
-    said: list[str] = []
-    small = [r for r in rows if r.device_before_us * shares.get(r.case, 1.0) < 0.5 * r.call_before_us]
-    if small:
-        part = small[0].device_before_us * shares.get(small[0].case, 1.0) / small[0].call_before_us
-        said.append(f"The kernel is {part:.0%} of a call of the original on {_count(small, rows)}: the rest is submission and other work.")
-    if any(r.disturbed for r in rows):
-        said.append("Measured while the GPU was disturbed: " + next(r.disturbed for r in rows if r.disturbed))
-    return said
-
-
-def _count(some: Sequence[CaseResult], all_: Sequence[CaseResult]) -> str:
-    return "the only case" if len(all_) == 1 else f"{len(some)} of {len(all_)} cases"
 
 
 def _time(row: CaseResult, quantity: Quantity, when: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from statistics import fmean, median
 from typing import Any, cast
@@ -39,6 +39,8 @@ from kernelband.strategies import Facts, fixed_blocks
 from kernelband.workload import capture_first, choose_proof, modules_of
 from kernelband.workload.capture import within
 from kernelband_worker.wire import Case
+
+MOSTLY = 0.8  # of a call's device time: where the kernel has less, what others take is said
 
 
 @define
@@ -243,7 +245,10 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     block = judge.measure(lab.measuring(), Candidate(None), timing, judge.settings.pairs, Place("screening", 0))
     counted = [m for m in block.measurements if not m.superseded]
     device_us, call_us = ({c["id"]: _median(counted, c["id"], q) for c in timing} for q in ("device", "call"))
-    profiler.took_us.update(device_us)
+    if objective == "device":
+        others = {c["id"]: device_us[c["id"]] * (1.0 - share) for c in timing if (share := c.get("target_share")) is not None}
+        profiler.others_us.update(others)
+    profiler.took_us.update({case: us - profiler.others_us.get(case, 0.0) for case, us in device_us.items()})
     times = device_us if objective == "device" else call_us
     noise = {c["id"]: _noise(counted, c["id"], objective) for c in timing}
     seconds = geometric_mean(list(times.values())) * 1e-6, fmean(times.values()) * 1e-6
@@ -276,7 +281,27 @@ def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence
     slow = [baseline.device_us[c["id"]] for c in timing if c["id"] in baseline.device_us]
     if slow and max(slow) < 20:
         out.append("Every case takes less than 20 µs on the device, where launching decides: name a larger entry for clearer figures.")
+    out += _beside(baseline, timing)
     return tuple(dict.fromkeys(out))
+
+
+def _beside(baseline: Baseline, timing: Sequence[Case]) -> Iterator[str]:
+    """Of the case whose calls spend most of their time on the device in other kernels, where that is much."""
+    shares = [(s, c) for c in timing if c["id"] in baseline.device_us and (s := c.get("target_share")) is not None]
+    share, case = min(shares, key=lambda x: x[0], default=(1.0, None))
+    if case is None or share > MOSTLY:
+        return
+    us, triton = baseline.device_us[case["id"]], [x["kernel"]["qualname"] for x in case["launches"] if not x["target"]]
+    others = ", ".join(dict.fromkeys([*triton, *map(_short, case["other_kernels"])]))
+    yield (
+        f"{share:.0%} of the {us:.0f} µs on the device are this kernel's, the rest is others' that {case['function']['qualname']} runs"
+        f"{f' ({others})' if others else ''}: a faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most."
+    )
+
+
+def _short(kernel: str) -> str:
+    """``elementwise_kernel`` of ``void at::native::elementwise_kernel<128, 4, ...>(...)``."""
+    return kernel.partition("<")[0].partition("(")[0].split()[-1].rpartition("::")[2]
 
 
 def _median(found: Sequence[Measurement], case: str, quantity: str) -> float:

@@ -30,6 +30,7 @@ from kernelband_worker.wire import Case, CompileFacts, KernelProfile, LaunchFact
 Traffic = Mapping[str, Sequence[LaunchFacts]]
 FIRST_S = 6.0  # for the first one: the profiler comes from the disk
 LIMIT_S = 3.0  # for each further one: 2.0 to 2.4 on an H200
+LEAST_OWN = 0.02  # of a call's device time that is left to the kernel, whatever others of the call are said to take
 SHARE = 0.05  # of the run, for profiles after the first
 DEADLINE_S = 30.0  # of the operation: the call itself, torch's profiler and what was above
 
@@ -39,14 +40,15 @@ Ask = Callable[[int], tuple[Executor, str | None]]  # an executor and the varian
 
 @frozen
 class Profiler:
-    """``before`` are the original's launches on ``cases``; every forecast is against them. ``took_us``: its device time by case, once it
-    is measured.
+    """``before`` are the original's launches on ``cases``; every forecast is against them. Once it is measured, ``took_us`` is what it took
+    on the device by case, and ``others_us`` what other kernels of its calls took there.
     """
 
     device: Device
     cases: tuple[Case, ...]
     before: tuple[Work, ...]
     took_us: dict[str, float] = field(factory=dict[str, float], eq=False)
+    others_us: dict[str, float] = field(factory=dict[str, float], eq=False)
 
     def works(self, specs: Sequence[LaunchSpec], facts: Mapping[str, CompileFacts], traffic: Traffic | None) -> tuple[Work, ...]:
         """The launches of a variant; ``traffic`` None: none was counted."""
@@ -67,7 +69,8 @@ class Profiler:
         """
         held = [w.occupancy(self.device).fraction for w in found]
         seen = features(seconds[0], [w.facts for w in found], 100 * fmean(held) if held else 0.0)
-        return Member(variant, seconds[0], seen, headroom(self.device, found, times_us), mean_seconds=seconds[1])
+        own = {case: max(us - self.others_us.get(case, 0.0), LEAST_OWN * us) for case, us in (times_us or {}).items()}
+        return Member(variant, seconds[0], seen, headroom(self.device, found, own), mean_seconds=seconds[1])
 
 
 def headroom(device: Device, found: Sequence[Work], times_us: Mapping[str, float] | None) -> dict[str, float]:

@@ -130,6 +130,7 @@ def prepare(
             on_log=saying(listen),
             on_waiting=waiting,
             warm=True,
+            seconds=budget.seconds if not options.edited else None,
             counts=not options.edited,  # an edit is measured, whatever it moves: counting took half of its minute
         )
     try:  # a GPU shows more in a benchmark, the interpreter in a test

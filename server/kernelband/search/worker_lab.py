@@ -39,6 +39,7 @@ COUNTED_S, ORIGINAL_COUNTED_S = 5.0, 15.0  # beside a GPU, after which no furthe
 LONG_COUNT_S = 4.0  # of the original: programs that take so long are not interpreted for each variant, the search would wait for that alone
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
+COMPILE_SHARE, LEAST_COMPILE_S = 0.25, 15.0  # of a run's seconds beside a GPU: sixteen tiles of one move once held all compilers to the end
 RELEASE_S = 60.0  # the GPU may be another run's first
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
@@ -64,6 +65,7 @@ class WorkerLab:
         self._pool: CompilePool | None = None
         self._counters: CompilePool | None = None  # beside a GPU: interpret a few programs of what is compiled
         self._specialise_s = SPECIALISE_S
+        self._compile_s = COMPILE_S
         self._next: Executor | None = None  # measures, once the entry has run
         self._counted_s = 0.0  # what counting the original took
         self._warm = False
@@ -84,9 +86,10 @@ class WorkerLab:
         on_waiting: Callable[[LockWaiting], None] | None = None,
         warm: bool = False,
         counts: bool = True,
+        seconds: float | None = None,
     ) -> WorkerLab:
         """Start the worker, look at what it has, and open its first executor. ``warm`` starts the compile pool too, in the background.
-        ``counts``: beside a GPU what is built is also counted.
+        ``counts``: beside a GPU what is built is also counted. ``seconds``: of the run, which no compilation may use up.
 
         Raises:
             WorkerError: it can't be reached or used.
@@ -95,6 +98,8 @@ class WorkerLab:
         named = find_device(gpu) if gpu is not None else None
         command = WorkerCommand.of(worker, python)
         lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed, counts=counts)
+        if seconds is not None:
+            lab._compile_s = min(COMPILE_S, max(LEAST_COMPILE_S, COMPILE_SHARE * seconds))
         try:
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
             lab._warm = warm and lab.measured  # without a GPU the cores are busy interpreting
@@ -126,9 +131,9 @@ class WorkerLab:
         named = gpu["name"] if gpu is not None else device.name
         known: SessionParams = {**self._session, "target": device.target, "device_properties": driver_properties(device)}
         self._session = {**known, "device_name": named}
-        self._pool = CompilePool(
-            self._worker, self._session, variants=self._files, deadline_s=COMPILE_S, nice=GIVE_WAY if gpu is not None else 0
-        )
+        measured = gpu is not None  # without one, cores are few and nothing else waits for them
+        deadline_s, nice = (self._compile_s, GIVE_WAY) if measured else (COMPILE_S, 0)
+        self._pool = CompilePool(self._worker, self._session, variants=self._files, deadline_s=deadline_s, nice=nice)
         if gpu is not None and self._counts:
             size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] // 3))
             self._counters = CompilePool(self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu")

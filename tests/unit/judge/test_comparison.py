@@ -36,13 +36,17 @@ def test_under_two_percent_is_inconclusive():
     found = final(1.015, pair_noise=0.0005, process_noise=0.0001)
     assert found.score.low > 1.0
     assert found.performance == "inconclusive"
+    assert f"{found.score.low:.3f}× to {found.score.high:.3f}×" in found.reason
+    assert "1.020× is called faster" in found.reason
 
 
 def test_what_the_original_differs_from_itself_is_no_difference():
     rng = random.Random(3)
     noisy = measurements(rng, 1.15, processes=5)  # an A/A run that is off by 15 %
     assert final(1.10).performance == "faster"
-    assert final(1.10, baseline=noisy).performance == "inconclusive"
+    unsure = final(1.10, baseline=noisy)
+    assert unsure.performance == "inconclusive"
+    assert "the original differs from itself" in unsure.reason
 
 
 def test_faster_on_the_device_but_slower_to_call_is_not_faster():
@@ -95,7 +99,11 @@ def test_superseded_blocks_are_not_counted():
 
 
 def test_one_process_is_not_enough_for_a_final():
-    assert final(2.0, processes=1).performance == "inconclusive"
+    alone = final(2.0, processes=1)
+    assert (alone.performance, alone.reason.partition(".")[0]) == (
+        "inconclusive",
+        "It was measured in too few processes to be called faster",
+    )
 
 
 def test_a_process_that_died_halfway_does_not_stand_for_the_score():

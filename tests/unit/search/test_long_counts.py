@@ -1,4 +1,4 @@
-"""What a variant moves is counted beside a GPU, unless counting the original has shown that it takes long."""
+"""What takes long beside a GPU: what a variant moves is counted unless the original's count took long, and compiling ends in time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kernelband.hardware import find_device
 from kernelband.search import worker_lab
 from kernelband.search.worker_lab import WorkerLab
 
@@ -46,3 +47,19 @@ def test_a_long_count_is_made_of_the_original_only(seconds: float, counts: int, 
     lab.count(None, ["a"]).result()
     lab.build({"id": "v", "files": []}, [CASE]).result()
     assert pool.asked.count("traffic") == counts
+
+
+@pytest.mark.parametrize(("seconds", "deadline_s"), [(None, 90.0), (20.0, 15.0), (120.0, 30.0), (3600.0, 90.0)])
+def test_no_compilation_takes_the_whole_run(seconds: float | None, deadline_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = {"name": "NVIDIA H200", "capability": "9.0", "uuid": "GPU-1"}
+    worker = SimpleNamespace(hello={"scratch": "/scratch/1", "cpus": 4})
+    executor = SimpleNamespace(call=lambda *_: {"gpus": [gpu]})
+    pools: list[dict[str, Any]] = []
+    monkeypatch.setattr(worker_lab.Worker, "start", lambda *_, **__: worker)
+    monkeypatch.setattr(worker_lab, "from_gpu", lambda _: find_device("h200"))
+    monkeypatch.setattr(worker_lab, "CompilePool", lambda *_, **more: pools.append(more))
+    monkeypatch.setattr(WorkerLab, "_executor", lambda *_: executor)
+    workspace: Any = SimpleNamespace(top_level=list)
+    lab = WorkerLab.start(workspace, worker="ssh there", python=None, gpu=None, seed=0, on_log=lambda *_: None, seconds=seconds)
+    assert lab.measured
+    assert pools[0]["deadline_s"] == deadline_s

@@ -125,3 +125,35 @@ def test_of_an_autotuned_kernel_only_what_the_launch_passes(tmp_path: Path) -> N
     passed = (tuned + host).replace("{CONFIG}", "{}, num_warps=8")
     assert said(passed.replace("{PASSED}", ", BLOCK=meta.block"), tmp_path) == ()  # a number can stand there
     assert said(passed.replace("{PASSED}", ", BLOCK=meta"), tmp_path) == ("BLOCK comes from meta, a parameter of scale: not changed.",)
+
+
+DEPTHS = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def depth_kernel(x, y, n, D, MOST: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    best = tl.zeros((MOST,), dtype=tl.float32)
+    for i in {loop}:
+        {guard}
+            kept = tl.sum(tl.load(x + (i * D + row) * BLOCK + tl.arange(0, BLOCK)), axis=0)
+            best = tl.where(tl.arange(0, MOST) == i, kept, best)
+    tl.store(y + row * n + tl.arange(0, MOST), best, mask=tl.arange(0, MOST) < n)
+
+
+def deepest(x, y, n):
+    depth_kernel[(x.shape[1],)](x, y, n, x.shape[1], MOST=8, BLOCK=4096)
+"""
+
+
+@pytest.mark.parametrize("loop", ["tl.static_range(MOST)", "tl.static_range(0, MOST)", "range(MOST)"])
+def test_a_loop_that_ends_at_the_block_covers_nothing(loop: str, tmp_path: Path) -> None:
+    """Each larger one is unrolled into more: sixteen of a thousand steps held all compilers for a minute."""
+    program = program_of(DEPTHS.format(loop=loop, guard="if i < n:"), tmp_path)
+    tensors = {"x": ([8, 8192, 4096], "float32"), "y": ([8192, 8], "float32")}
+    given = facts(launch(program, [8192, 1, 1], {"MOST": 8, "BLOCK": 4096}, {"n": 8, "D": 8192}, tensors))
+    found = made_by("tiles", program, given)
+    assert found
+    assert all(p.parameters.keys() <= {"num_warps", "num_stages"} for p in found)

@@ -234,12 +234,50 @@ def test_heads_of_a_token_in_a_loop_share_what_is_the_same_for_them(tmp_path):
     assert "rope_kernel[(tokens,)](x, cos, y, x.stride(0), dim, FLIP=flip, BLOCK=triton.next_power_of_2(dim), heads=heads)" in after
 
 
+APART = TEXTS["rope"].replace("cos_ptr + row * head_dim + cols", "cos_ptr + row * row_stride + head * head_dim + cols")  # nothing is shared
+EARLY = APART.replace("    cols = tl.ar", "    if row * row_stride < 0:\n        return\n    cols = tl.ar")
+
+
+def test_many_programs_that_hold_little_share_a_program_and_may_leave_early(tmp_path):
+    program, found = moves("rope", tmp_path, "axis_in_loop", text=EARLY)
+    assert len(found) == 1
+    after = found[0].patch.apply(program.texts)[program.kernel.place.path]
+    assert (
+        """\
+    row = tl.program_id(0)
+    if row * row_stride < 0:
+        return
+    cols = tl.arange(0, BLOCK)
+    mask = cols < head_dim
+    for head in range(heads):
+"""
+        in after
+    )
+    assert moves("rope", tmp_path, "axis_in_loop", text=EARLY, grid=[1024, 256, 1])[1] == []  # too few would be left
+
+
+@pytest.mark.parametrize(
+    ("before", "instead"),
+    [
+        ("if row * row_stride < 0:", "if head * row_stride < 0:"),  # some heads go on
+        ("if row * row_stride < 0:\n        return", "if row < 0:\n        if FLIP:\n            return"),
+        ("    if row * row_stride < 0:\n        return\n", "    tl.store(y_ptr + head, 0.0)\n    if row < 0:\n        return\n"),
+        ("        return\n", "        return\n    else:\n        tl.store(y_ptr + head, 0.0)\n"),
+        ("y_ptr + row * row_stride + head * head_dim + cols", "y_ptr + row * row_stride + cols"),  # all heads write it
+        ("x_ptr + row * row_stride + head * head_dim + cols", "y_ptr + row * row_stride + cols"),  # what another head has written
+    ],
+)
+def test_programs_that_leave_alone_or_meet_stay_apart(before, instead, tmp_path):
+    assert before in EARLY
+    assert moves("rope", tmp_path, "axis_in_loop", text=EARLY.replace(before, instead))[1] == []
+
+
 @pytest.mark.parametrize(
     ("name", "text", "grid"),
     [
         ("rope", None, [500, 32, 1]),  # the loop would leave too few programs
         ("rope", None, [8192, 1, 1]),  # nothing to share
-        ("rope", TEXTS["rope"].replace("cos_ptr + row * head_dim + cols", "cos_ptr + row * row_stride + head * head_dim + cols"), None),
+        ("rope", APART, [8192, 4, 1]),
         ("rope", TEXTS["rope"].replace("    x = tl.load(", "    tl.store(cos_ptr + cols, cos, mask=mask)\n    x = tl.load("), None),
         ("batched", None, [4096, 4, 1]),  # products have blocks for that
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
@@ -87,7 +87,9 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def tile_shape(view: View, axis: int | None = None) -> Shape | None:
-    """The kernel reads one program id, once, at the top; nothing of one tile reaches the next. With ``axis``: others beside it."""
+    """The kernel reads one program id, once, at the top; nothing of one tile reaches the next. With ``axis``: others beside it, and
+    programs may leave early.
+    """
     kernel = view.kernel
     body = kernel.node.body
     ids = kernel.calls({"program_id"})
@@ -105,13 +107,25 @@ def tile_shape(view: View, axis: int | None = None) -> Shape | None:
     pid = statement.targets[0].id
     rest = body[place + 1 :]
     inside = [n for s in rest for n in all_nodes(s)]
-    if not rest or any(isinstance(n, ast.Return | ast.While | ast.FunctionDef) for n in inside) or len(kernel.bindings(pid)) != 1:
+    left = sum(isinstance(n, ast.Return) for n in inside)
+    if not rest or left != (len(early(rest)) if axis is not None else 0) or len(kernel.bindings(pid)) != 1:
+        return None
+    if any(isinstance(n, ast.While | ast.FunctionDef) for n in inside):
         return None
     before = set(kernel.parameters) | {n for s in body[: place + 1] for n in bound_names(s)}
     changed = {n for s in inside for n in bound_names(s)}
     if changed & before or _carried(rest):
         return None
     return Shape(statement, pid, place)
+
+
+def early(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """``if ...: return`` among them."""
+    return [s for s in statements if isinstance(s, ast.If) and len(s.body) == 1 and _leaves(s.body[0]) and not s.orelse]
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Return) and statement.value is None
 
 
 def _carried(rest: list[ast.stmt]) -> bool:

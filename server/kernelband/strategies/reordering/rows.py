@@ -16,7 +16,7 @@ from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs
-from kernelband.strategies.reordering.persistent import Shape, tile_count, tile_shape
+from kernelband.strategies.reordering.persistent import Shape, early, tile_count, tile_shape
 
 MANY = 4  # worth it from so many waves of resident programs
 STAGES = (1, 2, 3, 4)  # rows in flight
@@ -112,7 +112,9 @@ def invariant(view: View, shape: Shape, varies: tuple[str, ...] = ("@", "~")) ->
 def _steady(view: View, statement: ast.stmt, stored: set[str], varies: tuple[str, ...]) -> bool:
     kernel = view.kernel
     assignments = [statement] if isinstance(statement, ast.Assign) else statement.body if isinstance(statement, ast.If) else []
-    if not assignments or any(assigned(s) is None for s in assignments) or (isinstance(statement, ast.If) and statement.orelse):
+    if not early([statement]) and (not assignments or any(assigned(s) is None for s in assignments)):
+        return False
+    if isinstance(statement, ast.If) and statement.orelse:
         return False
     if any(t.startswith(varies) for t in kernel.tokens(statement)):
         return False

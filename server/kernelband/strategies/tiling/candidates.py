@@ -23,19 +23,22 @@ ADDED = "+"  # in place of a configuration's number: one more
 
 
 def covered(view: View, launch: LaunchView | None) -> list[str]:
-    """The tile's constexprs that may have another value: the grid or a loop covers the rest of the axis."""
-    kernel = view.kernel
-    stepped = {
-        ast.unparse(n) for x in kernel.loops() for e in (x.stop, x.step) if e is not None for n in all_nodes(e) if isinstance(n, ast.Name)
-    }
+    """The tile's constexprs that may have another value: the grid or a loop covers the rest of the axis.
+
+    A loop that ends at the block itself, ``tl.static_range(MAX_BLOCKS)``, covers nothing: it only becomes longer with the block.
+    """
+    kernel, seen = view.kernel, set[str]()
+    stepped = {n.id for x in kernel.loops() if x.step is not None for n in all_nodes(x.step) if isinstance(n, ast.Name)}
+    queue = [e for x in kernel.loops() for e in (x.stop, x.step) if e is not None]
     # Variables such as ``num_k = tl.cdiv(K, BLOCK_K)`` stand between the block and the loop.
-    queue = list(stepped)
     while queue:
-        for statement in kernel.bindings(queue.pop()):
-            if isinstance(statement, ast.Assign):
-                read = {n.id for n in all_nodes(statement.value) if isinstance(n, ast.Name)} - stepped
-                stepped |= read
-                queue += read
+        inside = list(all_nodes(queue.pop()))
+        divisors = [n.right for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
+        divisors += [n.args[1] for n in inside if isinstance(n, ast.Call) and len(n.args) == 2 and kernel.tl(n) == "cdiv"]
+        stepped |= {n.id for d in divisors for n in all_nodes(d) if isinstance(n, ast.Name)}
+        names = {n.id for n in inside if isinstance(n, ast.Name)} - seen
+        seen |= names
+        queue += [b.value for name in names for b in kernel.bindings(name) if isinstance(b, ast.Assign)]
     return [x for x in kernel.aranges() if x in stepped or (launch is not None and launch.grid_reads(x))]
 
 

@@ -1,0 +1,48 @@
+"""Calls that spend most of their device time in other kernels than the one that is optimized: it is said, and no time of the kernel's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelband.hardware import find_device
+from kernelband.search.profile import Profiler
+from tests.unit.hardware.conftest import make_work
+
+from . import fake_lab
+from .world import World
+
+COPY = "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<int>>(int, char)"
+
+
+def told(folder: Path, share: float | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setitem(fake_lab.CASE, "target_share", share)
+    monkeypatch.setitem(fake_lab.CASE, "other_kernels", [COPY, COPY])
+    world = World(folder)
+    world.run(world.options(trials=1))
+    (known,) = world.named("baseline_known")
+    return [line for line in known.lines if "others'" in line]
+
+
+def test_what_others_take_is_said_with_what_is_left_to_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (line,) = told(tmp_path, 0.25, monkeypatch)
+    assert line == (
+        "25% of the 500 µs on the device are this kernel's, the rest is others' that copy runs (elementwise_kernel): "
+        "a faster kernel alone gains 1.33× at most."
+    )
+
+
+@pytest.mark.parametrize("share", [None, 0.9, 1.0])
+def test_a_kernel_that_takes_most_of_it_is_left_alone(share: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(tmp_path, share, monkeypatch) == []
+
+
+@pytest.mark.parametrize(("others_us", "used"), [({}, 0.2), ({"a": 75.0}, 0.8), ({"a": 100.0}, 1.0)])
+def test_the_kernel_s_own_time_is_what_its_bytes_are_held_against(others_us: dict[str, float], used: float) -> None:
+    device = find_device("h200")
+    moved = 20e-6 * device.dram_bytes_per_s  # 20 µs of memory at its peak, in a call of 100 µs
+    work = make_work(case="a", dram_bytes=moved)
+    profiler = Profiler(device, (), (), {}, others_us)
+    member = profiler.member(1, (1e-4, 1e-4), [work], {"a": 100.0})
+    assert member.headroom["dram"] == pytest.approx(1.0 - used)
