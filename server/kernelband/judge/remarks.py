@@ -13,7 +13,7 @@ def unsure(low: float, high: float, margin: float) -> str:
     """Neither faster nor slower, whatever one more process might show. All three are log-ratios."""
     if math.isinf(low) or math.isinf(high):
         return "It was measured in too few processes to be called faster."
-    itself = ", by which the original differs from itself" if margin > math.log1p(MARGIN) else ""
+    itself = ", by which the original differs from itself," if margin > math.log1p(MARGIN) else ""
     return (
         f"One more process would show {math.exp(low):.3f}× to {math.exp(high):.3f}×, "
         f"and only what is always above {math.exp(margin):.3f}×{itself} is called faster."
