@@ -42,9 +42,11 @@ Operations of an executor (``CallParams.operation``), each in a file of its own:
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, TypedDict
+from typing import Any, Dict, List, Literal, Optional, Tuple, TypedDict
 
 PROTOCOL = 1
+Numerics = Literal["exact", "reassociates", "lowers_precision"]
+NUMERICS: Tuple[Numerics, ...] = ("exact", "reassociates", "lowers_precision")  # the strictest first
 SCRATCH = "KERNELBAND_SCRATCH"  # in the environment of a worker's processes: its own folder, which goes with it
 NICE = "KERNELBAND_NICE"  # in the environment of an executor that gives way to other processes: by how much
 #: Between the real path and the first digits of the variant's id, in ``co_filename`` of edited files only: two texts of one path
@@ -467,7 +469,7 @@ class CheckParams(TypedDict, total=False):
     variant: Optional[str]  # None checks the original against itself
     cases: List[str]
     input_sets: List[int]
-    numerics: str  # "exact" | "reassociates" | "lowers_precision"
+    numerics: Numerics
     programs: int  # role cpu
     stress: bool  # when all that passes, also on what no search has seen: other values, numbers and sizes of the smallest cases
 
@@ -657,7 +659,7 @@ class RevealResult(TypedDict):
 class RefereeParams(TypedDict):
     case: str
     blocks: str
-    numerics: str
+    numerics: Numerics
     result: RevealResult
 
 

@@ -25,6 +25,7 @@ from kernelband.explain.prooffile import read_proof
 from kernelband.explain.proofshape import Proof
 from kernelband.explain.prove import Ground, ground, prove
 from kernelband.history import Store, find_place, runs
+from kernelband_worker.wire import NUMERICS
 
 if TYPE_CHECKING:
     from kernelband.search.options import Options
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 NOT_CONFIRMED = 10
 SECONDS = 60.0
-CLASSES = ("exact", "reassociates", "lowers_precision")
 
 
 @click.command()
@@ -93,7 +93,7 @@ def _options(proof: Proof, there: Ground, reached: Mapping[str, str | None]) -> 
         python=reached["python"],
         objective=proof.objective,
         seed=proof.seed,
-        allowed=CLASSES[: CLASSES.index(proof.numerics) + 1],
+        allowed=NUMERICS[: NUMERICS.index(proof.numerics) + 1],
         overlays=there.before,
         edited=there.after,
         against=BEFORE,

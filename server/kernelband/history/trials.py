@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kernelband.errors import HistoryError
 from kernelband.history.process import this_process
@@ -24,6 +24,7 @@ from kernelband.history.records import (
     to_row,
 )
 from kernelband.history.store import Store
+from kernelband.history.values import loosest
 
 T = TypeVar("T")
 
@@ -70,8 +71,14 @@ def cases(store: Store, run: str) -> tuple[CaseRow, ...]:
 
 
 def variants(store: Store, run: str) -> tuple[VariantRow, ...]:
-    """The variants by number, the original first."""
-    return _all(store, VariantRow, "SELECT * FROM variants WHERE run = ? ORDER BY id", run)
+    """The variants by number, the original first. Each is of the loosest class that an edit on the way to it has: until 2026-11-29 the
+    last edit's was written down.
+    """
+    found: dict[int, VariantRow] = {}
+    for row in _all(store, VariantRow, "SELECT * FROM variants WHERE run = ? ORDER BY id", run):
+        above = [found[row.parent].numerics] if row.parent in found else []
+        found[row.id] = evolve(row, numerics=loosest([row.numerics, *above]))
+    return tuple(found.values())
 
 
 def variant(store: Store, run: str, number: int) -> VariantRow:

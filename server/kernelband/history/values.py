@@ -1,16 +1,18 @@
-"""What the history keeps as JSON: figures without infinities, and launches without their compile facts, which have rows of their own."""
+"""What the history keeps as JSON: figures without infinities, and launches without their compile facts, which have rows of their own; and
+what the edits of a chain are together.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from kernelband.hardware.work import Work
 from kernelband.history.records import VariantRow
-from kernelband_worker.wire import CompileFacts
+from kernelband_worker.wire import NUMERICS, CompileFacts
 
 
 def finite(value: Any) -> Any:
@@ -39,3 +41,13 @@ def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, 
     """The same; None where they weren't kept, or not all facts."""
     kept = row.forecast.get("launches")
     return works_in(row.forecast, facts) if kept is not None and all(w["key"] in facts for w in kept) else None
+
+
+def loosest(classes: Iterable[str]) -> str:
+    """Of what several edits do to numbers, that of all together; a word of a later version is looser than those that are known.
+
+    Raises:
+        ValueError: there are none.
+    """
+    known: Sequence[str] = NUMERICS
+    return max(classes, key=lambda c: known.index(c) if c in known else len(known))

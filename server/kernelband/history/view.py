@@ -17,7 +17,7 @@ from kernelband.history import runs
 from kernelband.history.outcome import TIERS, by_figure, by_tier
 from kernelband.history.records import RunRow, from_row
 from kernelband.history.store import Store
-from kernelband.history.values import works_in
+from kernelband.history.values import loosest, works_in
 from kernelband.source import patch_from_json
 from kernelband.source.model import Patch
 
@@ -313,10 +313,12 @@ def _plain(store: Store, run: str, numbers: Collection[int]) -> dict[int, Varian
     rows = store.rows(f"SELECT {columns} FROM variants WHERE run = ? AND id IN ({_marks(wanted)})", [run, *wanted])  # noqa: S608 - ours
     edits = {int(r["id"]): EditView(r["strategy"], r["move"], json.loads(r["parameters"]), r["what"]) for r in rows}
     own = {int(r["id"]): r for r in rows}
-    return {
-        n: VariantView(n, above[n], tuple(edits[at] for at in chain), **{k: own[n][k] for k in ("why", "numerics", "author")})
-        for n, chain in chains.items()
-    }
+    found: dict[int, VariantView] = {}
+    for n, chain in chains.items():
+        numerics = loosest(own[at]["numerics"] for at in chain)
+        steps = tuple(edits[at] for at in chain)
+        found[n] = VariantView(n, above[n], steps, why=own[n]["why"], numerics=numerics, author=own[n]["author"])
+    return found
 
 
 def _chain(above: Mapping[int, int], number: int) -> list[int]:

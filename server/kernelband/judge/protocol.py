@@ -10,10 +10,9 @@ from attrs import field, frozen
 from kernelband.errors import WorkloadError
 from kernelband.hardware import Device
 from kernelband.judge.result import Result
-from kernelband_worker.wire import Case, CheckResult, Entry, VariantFiles
+from kernelband_worker.wire import Case, CheckResult, Entry, Numerics, VariantFiles
 
 Objective = Literal["device", "call"]
-Numerics = Literal["exact", "reassociates", "lowers_precision"]
 Quantity = Literal["device", "call"]
 Stage = Literal["screening", "final", "unseen"]  # unseen: in the final, sizes that no choice between variants was made by
 

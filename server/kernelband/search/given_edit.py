@@ -19,7 +19,6 @@ from kernelband.judge.protocol import Verdict
 from kernelband.judge.result import Result
 from kernelband.search import finish
 from kernelband.search._base import CORRECT, Choice
-from kernelband.search.choice_by_size import STRICTEST_FIRST
 from kernelband.search.events import ArmChosen, CandidatesCompiled
 from kernelband.search.execution import Execution
 from kernelband.search.options import Options
@@ -29,7 +28,7 @@ from kernelband.search.trial import Trial
 from kernelband.source import Workspace, between, committed_text, form, require_parsable
 from kernelband.source.model import Program
 from kernelband.strategies import Numerics, Proposal
-from kernelband_worker.wire import Case, CheckResult
+from kernelband_worker.wire import NUMERICS, Case, CheckResult
 
 HEAD = "HEAD"
 STRATEGY, MOVE = "yours", "edit"  # in place of a strategy and its move
@@ -102,7 +101,7 @@ def worst_case(cases: Sequence[Case], check: CheckResult | None) -> str:
 def proposal(s: Session) -> Proposal:
     """The edit as if a move had made it."""
     # What an edit does to numbers is not known: as much as it may.
-    numerics: Numerics = next(n for n in reversed(STRICTEST_FIRST) if n in s.options.allowed)
+    numerics: Numerics = next(n for n in reversed(NUMERICS) if n in s.options.allowed)
     patch = between(s.programs.base.texts, s.options.edited)
     count = len(patch.files)
     what = f"your edit of {s.programs.base.kernel.place.name}" + (f" in {count} files" if count > 1 else "")

@@ -19,13 +19,13 @@ from attrs import define, field, frozen
 from kernelband.errors import KernelBandError
 from kernelband.propose import Author, Rewriter
 from kernelband.search import choice_by_size
-from kernelband.search.choice_by_size import STRICTEST_FIRST
 from kernelband.search.events import Noted
 from kernelband.search.session import Session
 from kernelband.search.trial import Trial, chain_of
 from kernelband.source import compose
 from kernelband.source.model import Patch, Program
 from kernelband.strategies import Facts, Numerics, Proposal
+from kernelband_worker.wire import NUMERICS
 
 MOST = 20  # choices by size that are written down, one after the other, until one can be
 NEAR = 1.03  # two kernels must be worth that much: more than one kernel with two sets of launch parameters, more than the leader
@@ -130,7 +130,7 @@ class FewerEdits:
             last.move,
             parameters={**last.parameters, "after": [p.key for p in made[:-1]], "without": [t.number for t in self.dropped]},
             patch=patch,
-            numerics=max(classes, key=STRICTEST_FIRST.index),
+            numerics=max(classes, key=NUMERICS.index),
             what="; ".join(p.what.rstrip(".") for p in made),
             why=f"the edits of {without} on the way to the fastest variant gained less than {100 * (GAIN - 1):.0f} %",
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from attrs import define, field
 
-from kernelband.errors import KernelBandError, WorkerError
+from kernelband.errors import HistoryError, KernelBandError, WorkerError
 from kernelband.history import Store, best_so_far, runs, this_process, trials
 from kernelband.propose import Author
 from kernelband.search import finish, given_edit, resume
@@ -92,7 +93,7 @@ class _Run:
                 if model is not None:
                     model.close()  # nobody waits any more for what it would have said
                 self._done.set()
-                heart.join(BEAT_S)
+                heart.join()  # it may be about to write, and the history is closed next
         finally:
             store.close()
 
@@ -133,8 +134,9 @@ class _Run:
             self.journal.emit(Noted(f"Other processes use this GPU, so figures will be noisy: {', '.join(busy)}."))
 
     def _beat(self) -> None:
-        while not self._done.wait(BEAT_S):
-            self.journal.beat()
+        with suppress(HistoryError):  # what is wrong with it is said by the search, which writes next
+            while not self._done.wait(BEAT_S):
+                self.journal.beat()
 
     # ------------------------------------------------------------ the search itself
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
-from attrs import define, field
+from attrs import define, evolve, field
 
 from kernelband.hardware.forecast import Forecast
 from kernelband.hardware.work import Work
@@ -21,7 +21,7 @@ from kernelband.search._lab import Built
 from kernelband.source import patch_from_json, patch_to_json
 from kernelband.source.model import Kernel
 from kernelband.strategies import Proposal
-from kernelband_worker.wire import CompileFacts, LaunchSpec, VariantFiles
+from kernelband_worker.wire import NUMERICS, CompileFacts, LaunchSpec, Numerics, VariantFiles
 
 #: Facts that became better, and facts that became worse; the largest first.
 Moved = tuple[tuple[str, ...], tuple[str, ...]]
@@ -66,7 +66,12 @@ class Trial:
 
     @classmethod
     def of(cls, parent: Trial | None, proposal: Proposal, author: str, files: VariantFiles) -> Trial:
-        """A proposal for a parent, None for the original, with its patch to the run's base texts."""
+        """A proposal for a parent, None for the original, with its patch to the run's base texts. A variant is of the loosest class that an
+        edit on the way to it has.
+        """
+        if parent is not None:
+            classes: list[Numerics] = [parent.proposal.numerics, proposal.numerics]
+            proposal = evolve(proposal, numerics=max(classes, key=NUMERICS.index))
         edits = (parent.edits if parent is not None else 0) + 1 + len(proposal.parameters.get("after", ()))
         strange = parent is not None and parent.isolated
         return cls(parent.number if parent is not None else 0, author, proposal, files, strange, edits=edits)

@@ -14,9 +14,8 @@ from attrs import field, frozen
 
 from kernelband.hardware import Device
 from kernelband.source.model import Patch, Program
-from kernelband_worker.wire import Case, CompileFacts
+from kernelband_worker.wire import Case, CompileFacts, Numerics
 
-Numerics = Literal["exact", "reassociates", "lowers_precision"]
 Resource = Literal["sm", "dram", "l2"]
 
 

@@ -76,3 +76,12 @@ def test_a_trial_comes_back_from_its_rows():
     assert again.proposal.key == kept(rows.variants[0]).key
     assert (again.edits, again.isolated, again.cases) == (4, True, {"c": Ratio(2.0, 1.9, 2.1)})
     assert Trial.from_rows(kept(rows.variants[0]), kept(rows.trials[0]), parent, files, "call").cases == {}, "its spread is unknown"
+
+
+@pytest.mark.parametrize(("above", "own", "both"), [("reassociates", "exact", "reassociates"), ("exact", "exact", "exact")])
+def test_a_trial_is_of_the_loosest_class_of_its_edits(above, own, both):
+    """Held to the last edit's alone, results of half a type whose sums another edit had put in another order were wrong near zero."""
+    first, files = Proposal("tiling", "tiles", {}, make_patch({}, {}), above, "warps", "few"), {"id": "f", "files": []}
+    parent = Trial.of(None, first, "rewriter", files)
+    assert parent.proposal.numerics == above
+    assert Trial.of(parent, evolve(first, numerics=own), "rewriter", files).proposal.numerics == both

@@ -65,7 +65,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             yield at.proposal(
                 {"which": kind},
                 [(module.path, e) for e in found.values()],
-                "exact",
+                view.summation(),  # what is known of strides decides how elements lie in threads
                 f"Compile-time constants: {listed}. Each new value compiles once more.",
                 "In all cases "
                 + ", ".join(f"{n} = {view.numbers(n)[0]}" for n in list(found)[:3])

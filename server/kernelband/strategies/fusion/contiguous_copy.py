@@ -48,7 +48,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     yield at.proposal(
         {},
         edits,
-        "exact",
+        view.summation(),
         f"No contiguous copy of {' and '.join(told)}: the kernel reads what lies in memory by its strides, as far as 32-bit offsets reach.",
         "The kernel gets every stride, and the cases pass tensors that aren't contiguous: the copy moves their bytes twice more.",
     )

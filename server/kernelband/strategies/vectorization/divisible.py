@@ -54,7 +54,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     yield at.proposal(
         {"names": "+".join(odd)},
         [(module.path, e) for e in [*added, head]],
-        "exact",
+        view.summation(),  # wider accesses lie in other threads
         f"The compiler is told what divides {' and '.join(odd)}: {common} in the cases.",
         f"{odd[0]} is {values}: a multiple of {common}, but Triton only looks for {SEEN}, so accesses are one element wide.",
     )
