@@ -87,7 +87,7 @@ def observe(
         tune: "new": new configurations are timed against the known one; "others": those of ``others``; "all": all of them.
         others: what other versions of the program chose.
         patience_s: seconds that may take.
-        least: launches run with the smallest configuration, whatever ``configs`` says.
+        least: as of ``Chooser``: where what ``configs`` says doesn't fit, the smallest comes next.
         guessed: asked before tuners would time as the program has them do: whether this kernel's launch may as well run with its first
             configuration that fits.
     """

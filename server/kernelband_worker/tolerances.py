@@ -47,7 +47,6 @@ CHUNK = 1 << 24  # elements compared at a time, so that a comparison needs littl
 ROUNDING_RATIO = 1.5
 #: Standard deviations of a mean square over few elements.
 SQUARE_LUCK = 4.0
-CLEARLY = 256.0  # units in the last place of the RMS by which a float32 result is off where something was rounded to fewer bits
 ULPS = 4.0  # an error of so many units in the last place of the RMS is never held against a variant
 
 
@@ -126,28 +125,6 @@ def allowed_square(found: Distance, *, rms: float, noise: float, length: int) ->
     summing = SUM_LUCK * sqrt(length) * (torch.finfo(torch.float32).eps / 2) * rms
     others = found.total * (summing**2 + (WIDEN * noise * rms) ** 2)
     return ROUNDING_RATIO**2 * max(found.unit, found.original_square) * lucky + others
-
-
-def no_rougher(original: torch.Tensor, mine: torch.Tensor, near: torch.Tensor) -> bool:
-    """Whether float32 results err no more than the original's, the largest and in the mean, where it clearly rounds to fewer bits on the
-    way: a sum in bfloat16, a cast before one. Where it doesn't, float32 is all that what is near the exact values has, and it says nothing.
-
-    Args:
-        original: what the original gives, float32.
-        mine: what the variant gives.
-        near: what the original gives on float64 inputs, rounded to float32.
-    """
-    finite = torch.isfinite(original)
-    same = (mine == original) | (torch.isnan(mine) & torch.isnan(original))
-    if not bool((torch.where(finite, torch.isfinite(mine) & torch.isfinite(near), same)).all()):
-        return False
-    before, after = (((x - near).double())[finite] for x in (original, mine))
-    rms = float(original[finite].double().square().mean().sqrt()) if before.numel() else 0.0
-    most = float(before.abs().max()) if before.numel() else 0.0
-    if not most > CLEARLY * torch.finfo(torch.float32).eps * rms > 0:
-        return False
-    largest = float(after.abs().max()) <= ERROR_RATIO * most
-    return largest and float(after.square().mean()) <= ROUNDING_RATIO**2 * float(before.square().mean())
 
 
 def longest_sum(inputs: Iterable[Sequence[int]], output: Sequence[int]) -> int:

@@ -59,7 +59,7 @@ class Chooser:
         race: what may be timed, None for nothing.
         others: what other versions of the program chose.
         seconds: for timing, in the whole block.
-        least: take the smallest configurations first, whatever is known: results are wanted, not speed.
+        least: where the known choice doesn't fit the device, or none is known, the smallest comes next: results are wanted, not speed.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class Chooser:
                 return self._pinned(launch, tuner, config, args, kwargs, keep=self._race is not None or config is known)
             except OutOfResources:
                 tried.append(config)
-                field = [*tried, *(c for c in [*field, *tuner.prune_configs(kwargs)] if c not in tried)]
+                rest = tuner.prune_configs(kwargs)
+                field = [*tried, *(c for c in [*field, *(sorted(rest, key=_elements) if self._least else rest)] if c not in tried)]
                 if len(field) == len(tried):
                     raise
 
@@ -127,9 +128,9 @@ class Chooser:
 
     def _field(self, tuner: Autotuner, name: str, number: int, known: Optional[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The configurations that may run, the most likely first: the known choice, new ones, and where there is neither, all that fit."""
-        if self._least:
-            return sorted(tuner.prune_configs(kwargs), key=_elements)
         first = [known] if known is not None else []
+        if self._least and not first:
+            return sorted(tuner.prune_configs(kwargs), key=_elements)
         if first and self._race is None:
             return [*self._untimed(tuner, name, kwargs), *first]
         if first and self._race == "others":

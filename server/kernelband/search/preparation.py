@@ -246,8 +246,8 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     counted = [m for m in block.measurements if not m.superseded]
     device_us, call_us = ({c["id"]: _median(counted, c["id"], q) for c in timing} for q in ("device", "call"))
     if objective == "device":
-        others = {c["id"]: device_us[c["id"]] * (1.0 - share) for c in timing if (share := c.get("target_share")) is not None}
-        profiler.others_us.update(others)
+        alone = [c for c in timing if all(x["target"] for x in c["launches"])]  # of other Triton kernels the work is counted, too
+        profiler.others_us.update({c["id"]: device_us[c["id"]] * (1.0 - share) for c in alone if (share := c.get("target_share"))})
     profiler.took_us.update({case: us - profiler.others_us.get(case, 0.0) for case, us in device_us.items()})
     times = device_us if objective == "device" else call_us
     noise = {c["id"]: _noise(counted, c["id"], objective) for c in timing}
@@ -300,8 +300,9 @@ def _beside(baseline: Baseline, timing: Sequence[Case]) -> Iterator[str]:
 
 
 def _short(kernel: str) -> str:
-    """``elementwise_kernel`` of ``void at::native::elementwise_kernel<128, 4, ...>(...)``."""
-    return kernel.partition("<")[0].partition("(")[0].split()[-1].rpartition("::")[2]
+    """``elementwise_kernel`` of ``void at::native::elementwise_kernel<128, 4, ...>(...)``; all of what isn't like that."""
+    words = kernel.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").partition("<")[0].partition("(")[0].split()
+    return (words[-1].rpartition("::")[2] if words else "") or kernel
 
 
 def _median(found: Sequence[Measurement], case: str, quantity: str) -> float:

@@ -30,7 +30,6 @@ from kernelband_worker.wire import Case, CompileFacts, KernelProfile, LaunchFact
 Traffic = Mapping[str, Sequence[LaunchFacts]]
 FIRST_S = 6.0  # for the first one: the profiler comes from the disk
 LIMIT_S = 3.0  # for each further one: 2.0 to 2.4 on an H200
-LEAST_OWN = 0.02  # of a call's device time that is left to the kernel, whatever others of the call are said to take
 SHARE = 0.05  # of the run, for profiles after the first
 DEADLINE_S = 30.0  # of the operation: the call itself, torch's profiler and what was above
 
@@ -69,8 +68,15 @@ class Profiler:
         """
         held = [w.occupancy(self.device).fraction for w in found]
         seen = features(seconds[0], [w.facts for w in found], 100 * fmean(held) if held else 0.0)
-        own = {case: max(us - self.others_us.get(case, 0.0), LEAST_OWN * us) for case, us in (times_us or {}).items()}
+        own = {case: self._own(case, us) for case, us in (times_us or {}).items()}
         return Member(variant, seconds[0], seen, headroom(self.device, found, own), mean_seconds=seconds[1])
+
+    def _own(self, case: str, us: float) -> float:
+        """What the kernel takes of a call's device time. A variant may have less of the others' work to wait for: at least the share that
+        the original's kernel has is its own.
+        """
+        others, took = self.others_us.get(case, 0.0), self.took_us.get(case, 0.0)
+        return us if not others else max(us - others, us * took / (took + others))
 
 
 def headroom(device: Device, found: Sequence[Work], times_us: Mapping[str, float] | None) -> dict[str, float]:

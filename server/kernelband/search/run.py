@@ -134,8 +134,8 @@ class _Run:
             self.journal.emit(Noted(f"Other processes use this GPU, so figures will be noisy: {', '.join(busy)}."))
 
     def _beat(self) -> None:
-        with suppress(HistoryError):  # what is wrong with it is said by the search, which writes next
-            while not self._done.wait(BEAT_S):
+        while not self._done.wait(BEAT_S):
+            with suppress(HistoryError):  # what is wrong with it is said by the search, if it still is when that writes next
                 self.journal.beat()
 
     # ------------------------------------------------------------ the search itself

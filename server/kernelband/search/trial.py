@@ -12,7 +12,7 @@ from kernelband.hardware.forecast import Forecast
 from kernelband.hardware.work import Work
 from kernelband.history.records import FactsRow, FinalRow, MeasurementRow, PullRow, TrialRow, VariantRow
 from kernelband.history.trials import Rows
-from kernelband.history.values import finite, works_to_json
+from kernelband.history.values import finite, loosest, works_to_json
 from kernelband.judge.protocol import Measurement, Verdict
 from kernelband.judge.result import Ratio, Result
 from kernelband.propose import is_model
@@ -21,7 +21,7 @@ from kernelband.search._lab import Built
 from kernelband.source import patch_from_json, patch_to_json
 from kernelband.source.model import Kernel
 from kernelband.strategies import Proposal
-from kernelband_worker.wire import NUMERICS, CompileFacts, LaunchSpec, Numerics, VariantFiles
+from kernelband_worker.wire import CompileFacts, LaunchSpec, VariantFiles
 
 #: Facts that became better, and facts that became worse; the largest first.
 Moved = tuple[tuple[str, ...], tuple[str, ...]]
@@ -70,8 +70,8 @@ class Trial:
         edit on the way to it has.
         """
         if parent is not None:
-            classes: list[Numerics] = [parent.proposal.numerics, proposal.numerics]
-            proposal = evolve(proposal, numerics=max(classes, key=NUMERICS.index))
+            both = loosest([parent.proposal.numerics, proposal.numerics])
+            proposal = evolve(proposal, numerics=both)
         edits = (parent.edits if parent is not None else 0) + 1 + len(proposal.parameters.get("after", ()))
         strange = parent is not None and parent.isolated
         return cls(parent.number if parent is not None else 0, author, proposal, files, strange, edits=edits)

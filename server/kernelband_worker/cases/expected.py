@@ -38,7 +38,6 @@ class Expected:
     noise: float
     restless: Dict[int, torch.Tensor] = field(default_factory=dict)  # by number of the output: elements that differ by more than rounding
     references: Optional[List[Optional[torch.Tensor]]] = None
-    held: List[Optional[torch.Tensor]] = field(default_factory=list)  # of float32 outputs that have none: their values from float64 inputs
     asked: bool = False  # whether a reference was looked for
     rounded: List[List[torch.Tensor]] = field(default_factory=list)  # outputs on inputs that were rounded once more, as was needed
     unroundable: bool = False
@@ -52,7 +51,7 @@ class Expected:
     @property
     def bytes(self) -> int:
         """Memory held."""
-        held = [t for _, t in self.outputs] + self.hidden + [r for r in (*(self.references or ()), *self.held) if r is not None]
+        held = [t for _, t in self.outputs] + self.hidden + [r for r in self.references or () if r is not None]
         held += [t for draw in self.rounded for t in draw] + list(self.restless.values())
         held += [t for t in (self.scales.apart if self.scales is not None else ()) if t is not None]
         return sum(t.numel() * t.element_size() for t in held)
@@ -172,8 +171,7 @@ def named_inputs(replay: ReplayCase, prepared: Any) -> List[Tuple[str, torch.Ten
 def references(replay: ReplayCase, expected: Expected, input_set: int, sources: List[str], programs: int) -> List[Optional[torch.Tensor]]:
     """For each output its value from float64 inputs, None where there is no such reference.
 
-    An output needs one that is really more exact: where every value fits its type, the kernel computed in that type all the same. Of
-    float32 outputs these are ``held``: where the kernel rounds to fewer bits on the way, they are exact beside it.
+    An output needs one that is really more exact: where every value fits its type, the kernel computed in that type all the same.
     """
     if not expected.asked:
         expected.asked = True
@@ -181,7 +179,6 @@ def references(replay: ReplayCase, expected: Expected, input_set: int, sources: 
         if found is not None and [n for n, _ in found] == [n for n, _ in expected.outputs]:
             kept = zip(found, expected.outputs, expected.hidden)
             expected.references = [_usable(r, o, hidden) for (_, r), (_, o), hidden in kept]
-            expected.held = [_held(r, o) if u is None else None for (_, r), (_, o), u in zip(found, expected.outputs, expected.references)]
     return expected.references or [None] * len(expected.outputs)
 
 
@@ -220,9 +217,3 @@ def _usable(reference: torch.Tensor, output: torch.Tensor, hidden: torch.Tensor)
     if same(looked_at.to(fits).double(), looked_at):
         return None
     return reference
-
-
-def _held(reference: torch.Tensor, output: torch.Tensor) -> Optional[torch.Tensor]:
-    if output.dtype != torch.float32 or not reference.dtype.is_floating_point or reference.shape != output.shape:
-        return None
-    return reference.detach().to(torch.float32, copy=True)

@@ -69,19 +69,24 @@ def launches_of(state: State, variant: Optional[str], case: str) -> List[Any]:
 
 
 def doubled_launches_of(state: State, case: str) -> List[Any]:
-    """The launch events of the original on float64 inputs; none where it refuses them: then there is no reference either."""
-    events: List[Any] = []
+    """The launch events of the original on float64 inputs, with the known configuration and with what comes next where that doesn't fit;
+    none where it refuses them: then there is no reference either.
+    """
+    found: List[Any] = []
     replay = open_case(state, case)
-    prepared = replay.doubled(0)
-    if prepared is None:
-        return []
-    try:
-        replay.bind(None, prepared, double=True)
-        with observe(state, events.append, suppress=True, configs=replay.choices(None), least=True):
-            replay.call(None, prepared)
-    except Exception:  # noqa: BLE001 - most functions check their dtypes, in their own ways
-        return []
-    return events
+    for configs in (replay.choices(None), {}) if replay.configs else (replay.choices(None),):
+        events: List[Any] = []
+        prepared = replay.doubled(0)
+        if prepared is None:
+            break
+        try:
+            replay.bind(None, prepared, double=True)
+            with observe(state, events.append, suppress=True, configs=configs, least=True):
+                replay.call(None, prepared)
+        except Exception:  # noqa: BLE001 - most functions check their dtypes, in their own ways
+            break
+        found += events
+    return found
 
 
 def _target(state: State) -> Target:

@@ -16,9 +16,9 @@ from .world import World
 COPY = "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<int>>(int, char)"
 
 
-def told(folder: Path, share: float | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(folder: Path, share: float | None, monkeypatch: pytest.MonkeyPatch, other: str = COPY) -> list[str]:
     monkeypatch.setitem(fake_lab.CASE, "target_share", share)
-    monkeypatch.setitem(fake_lab.CASE, "other_kernels", [COPY, COPY])
+    monkeypatch.setitem(fake_lab.CASE, "other_kernels", [other, other])
     world = World(folder)
     world.run(world.options(trials=1))
     (known,) = world.named("baseline_known")
@@ -38,11 +38,33 @@ def test_a_kernel_that_takes_most_of_it_is_left_alone(share: float | None, tmp_p
     assert told(tmp_path, share, monkeypatch) == []
 
 
-@pytest.mark.parametrize(("others_us", "used"), [({}, 0.2), ({"a": 75.0}, 0.8), ({"a": 100.0}, 1.0)])
-def test_the_kernel_s_own_time_is_what_its_bytes_are_held_against(others_us: dict[str, float], used: float) -> None:
+@pytest.mark.parametrize(
+    ("others", "took", "us", "used"),
+    [
+        (0.0, 100.0, 100.0, 0.2),
+        (75.0, 25.0, 100.0, 0.8),
+        (60.0, 40.0, 80.0, 20.0 / 32.0),  # others have less to do for this variant: at least its share is the kernel's
+    ],
+)
+def test_the_kernel_s_own_time_is_what_its_bytes_are_held_against(others: float, took: float, us: float, used: float) -> None:
     device = find_device("h200")
-    moved = 20e-6 * device.dram_bytes_per_s  # 20 µs of memory at its peak, in a call of 100 µs
-    work = make_work(case="a", dram_bytes=moved)
-    profiler = Profiler(device, (), (), {}, others_us)
-    member = profiler.member(1, (1e-4, 1e-4), [work], {"a": 100.0})
+    work = make_work(case="a", dram_bytes=20e-6 * device.dram_bytes_per_s)  # 20 µs of memory at its peak
+    profiler = Profiler(device, (), (), {"a": took}, {"a": others})
+    member = profiler.member(1, (1e-4, 1e-4), [work], {"a": us})
     assert member.headroom["dram"] == pytest.approx(1.0 - used)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (COPY, "elementwise_kernel"),
+        ("void (anonymous namespace)::fill<int>(int*)", "fill"),
+        ("<unnamed>::k(int)", "k"),
+        ("at::CatArrayBatchedCopy", "CatArrayBatchedCopy"),
+        ("Memcpy DtoD (Device -> Device)", "DtoD"),
+        ("(odd)", "(odd)"),
+    ],
+)
+def test_other_kernels_by_their_short_names(name: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (line,) = told(tmp_path, 0.25, monkeypatch, name)
+    assert f"({shown})" in line

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernelband.strategies import fixed_blocks
+from kernelband.strategies.code import View
+from kernelband.strategies.tiling.candidates import covered
 from tests.unit.strategies.samples import facts, launch, made_by, program_of
 
 KERNEL = """import torch
@@ -157,3 +159,23 @@ def test_a_loop_that_ends_at_the_block_covers_nothing(loop: str, tmp_path: Path)
     found = made_by("tiles", program, given)
     assert found
     assert all(p.parameters.keys() <= {"num_warps", "num_stages"} for p in found)
+
+
+@pytest.mark.parametrize(
+    ("step", "loop"),
+    [
+        ("step = tl.num_programs(0) * BLOCK", "range(tl.program_id(0) * BLOCK, n, step)"),
+        ("steps = tl.ceil(n / BLOCK)", "range(steps)"),
+        ("steps = triton.cdiv(n, BLOCK)", "range(steps)"),
+    ],
+)
+def test_a_loop_whose_steps_hang_on_the_block_covers_the_rest(step: str, loop: str, tmp_path: Path) -> None:
+    start = "i = start + tl.arange(0, BLOCK)" if "num_programs" in step else "i = start * BLOCK + tl.arange(0, BLOCK)"
+    body = f"    {step}\n    for start in {loop}:\n        {start}\n        tl.store(y + i, 2.0 * tl.load(x + i, mask=i < n), mask=i < n)\n"
+    head, _, _ = KERNEL.partition("    i = tl.program_id")
+    text = f"{head}{body}\n\ndef scaled(x, y, n):\n    scale_kernel[(132,)](x, y, n, BLOCK=64)\n"
+    program = program_of(text, tmp_path)
+    tensors = {"x": ([4096], "float32"), "y": ([4096], "float32")}
+    view = View.read(program, facts(launch(program, [132, 1, 1], {"BLOCK": 64}, {"n": 4096}, tensors)))
+    assert view is not None
+    assert covered(view, None) == ["BLOCK"]

@@ -60,12 +60,27 @@ def test_a_launch_that_nobody_wants_is_guessed_and_others_are_tuned(session, gpu
 
 
 @pytest.mark.parametrize("suppress", [False, True])
-def test_where_results_are_all_that_is_wanted_the_smallest_is_taken(session, gpu, suppress):
-    with session.observe(configs={NAME: [LARGE]}, least=True, suppress=suppress):
+@pytest.mark.parametrize(("configs", "block"), [({}, 64), ({NAME: [LARGE]}, 128)])
+def test_where_results_are_all_that_is_wanted_the_smallest_comes_after_the_known_choice(session, gpu, suppress, configs, block):
+    with session.observe(configs=configs, least=True, suppress=suppress):
         session.launcher.launch_tuned(torch.ones(1000))
-    assert (session.events[0].config["BLOCK"], timed(gpu)) == (64, 0)
-    session.launcher.launch_tuned(torch.ones(1000))
-    assert timed(gpu) == 2  # nothing is remembered as a choice
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (block, 0)
+
+
+@pytest.mark.parametrize(("least", "block"), [(False, 128), (True, 64)])
+def test_what_does_not_fit_gives_way_to_the_smallest_where_results_are_wanted(session, gpu, least, block):
+    launch_tuned = variant(session, "[triton.Config({'BLOCK': b}, num_warps=8) for b in (256, 128, 64)]")
+    call = gpu.launcher_cls.__call__
+
+    def small(self, *args, **kwargs):
+        if args[0] == 4:
+            raise OutOfResources(300_000, 232_448, "shared memory")
+        call(self, *args, **kwargs)
+
+    gpu.launcher_cls.__call__ = small
+    with session.observe(configs={NAME: [{"BLOCK": 256, "num_warps": 8}]}, least=least):
+        launch_tuned(torch.ones(1000))
+    assert (session.events[0].config["BLOCK"], timed(gpu)) == (block, 0)
 
 
 def test_what_the_tuner_knows_stands(session, gpu):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from triton.runtime.autotuner import Autotuner
+from triton.runtime.errors import OutOfResources
 
 from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.store import open_store
@@ -47,13 +48,20 @@ def test_the_original_is_never_tuned_again(start, operation):
     assert by_size(executor, None) == {size: config["BLOCK"] for size, config in CHOSEN.items()}
 
 
-def test_the_float64_reference_runs_with_the_smallest_configuration(start, gpu):
-    executor = start()
-    (large,) = (
-        open_case(executor.state, c) for c in executor.ids("time") if open_case(executor.state, c).case["tensors"][0]["shape"] == [4096]
-    )
+@pytest.mark.parametrize(("fits", "block"), [(True, 256), (False, 64)])
+def test_the_float64_reference_runs_with_the_choice_or_else_with_the_smallest(start, gpu, fits, block):
+    executor, call = start(), gpu.launcher_cls.__call__
+    every = (open_case(executor.state, case) for case in executor.ids("time"))
+    (large,) = (replay for replay in every if replay.case["tensors"][0]["shape"] == [4096])
+
+    def small(self, *args, **kwargs):
+        if args[0] == 4096 // 256 and not fits:
+            raise OutOfResources(300_000, 232_448, "shared memory")
+        call(self, *args, **kwargs)
+
+    gpu.launcher_cls.__call__ = small
     large.reference(0, 0)
-    assert [args[0] for _, args in gpu.launched] == [4096 // 64]  # 256 was chosen for float32
+    assert [args[0] for _, args in gpu.launched] == [4096 // block]
 
 
 def test_the_program_can_be_imported_ahead_and_nothing_is_called(start):

@@ -18,7 +18,7 @@ from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis
 from kernelband.strategies.reordering.persistent import Shape, early, tile_shape
-from kernelband.strategies.reordering.rows import in_loop, invariant, names
+from kernelband.strategies.reordering.rows import hidden_stores, in_loop, invariant, names
 
 MANY = 8  # programs for each multiprocessor that must be left along the first axis
 LITTLE = 1024  # bytes that a program holds of a tensor
@@ -42,14 +42,14 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     grids = [x["grid"] for x in view.timed_launches]
     if not grids or min(g[0] for g in grids) < MANY * sms or min(prod(g[1:]) for g in grids) < 2:
         return
-    if not _apart(view):
+    if not _apart(view) or not all(x.own_grid and all(map(x.unchanged, x.sides() or ())) for x in view.launches):
         return
     steady = invariant(view, shape, varies=("@1", "~"))
     rest = view.kernel.node.body[shape.place + 1 :]
     leaving = early(rest)
     if not set(rest[: rest.index(leaving[-1]) + 1] if leaving else ()) <= set(steady):
         return  # one value of the axis might leave, or do something before
-    loaded = [s for s in steady if any(view.kernel.tl(n) == "load" for n in all_nodes(s))]
+    loaded = [s for s in steady if s not in leaving and any(view.kernel.tl(n) == "load" for n in all_nodes(s))]
     programs = min(prod(g) for g in grids)
     shared = names(loaded)
     if loaded:
@@ -75,6 +75,8 @@ def _apart(view: View) -> bool:
     kernel = view.kernel
     tensors = {t for x in view.target_launches for t in x["tensors"]}
     stored = {t for a in kernel.accesses() if a.store for t in a.depends} & tensors
+    if hidden_stores(view):
+        return False  # out of sight
     return all("@1" in kernel.tokens(a.pointer) for a in kernel.accesses() if a.store or a.depends & stored)
 
 

@@ -13,6 +13,7 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.reordering.ids import NAME, assigned, ids_by_axis, programs
@@ -100,13 +101,32 @@ def invariant(view: View, shape: Shape, varies: tuple[str, ...] = ("@", "~")) ->
     tensors = {t for x in view.target_launches for t in x["tensors"]}
     rest = kernel.node.body[shape.place + 1 :]
     found = [s for s in rest if _steady(view, s, stored & tensors if tensors else stored, varies)]
+    if hidden_stores(view):
+        found = [s for s in found if not any(kernel.tl(n) == "load" for n in all_nodes(s))]
     while True:
-        # What is bound in the loop too, or reads what is, stays there.
+        # What is bound in the loop too, or reads what is, stays there; and what is read there before it is bound for the last time.
         inside = {n for s in rest if s not in found for x in all_nodes(s) for n in bound_names(x)} | {shape.pid}
+        last = {n: s.lineno for s in found for x in all_nodes(s) for n in bound_names(x)}
+        staying = [n for s in rest if s not in found for n in all_nodes(s) if isinstance(n, ast.Name)]
+        inside |= {n.id for n in staying if n.lineno < last.get(n.id, 0)}
         fewer = [s for s in found if not inside & {n.id for n in all_nodes(s) if isinstance(n, ast.Name)}]
         if len(fewer) == len(found):
             return found
         found = fewer
+
+
+def hidden_stores(view: View) -> bool:
+    """Whether something is stored out of sight: by a helper, through a block pointer or a descriptor."""
+    kernel = view.kernel
+    if len(kernel.calls({"store"})) != sum(a.store for a in kernel.accesses()):
+        return True
+    for helper in view.program.helpers:
+        module = view.modules.get(helper.place.path)
+        node = module.function(helper.place.qualname) if module is not None else None
+        names = {getattr(n, "attr", getattr(n, "id", "")) for n in all_nodes(node)} if node is not None else {"store"}
+        if names & {"store", *ATOMICS}:
+            return True
+    return False
 
 
 def _steady(view: View, statement: ast.stmt, stored: set[str], varies: tuple[str, ...]) -> bool:

@@ -27,17 +27,13 @@ def covered(view: View, launch: LaunchView | None) -> list[str]:
 
     A loop that ends at the block itself, ``tl.static_range(MAX_BLOCKS)``, covers nothing: it only becomes longer with the block.
     """
-    kernel, seen = view.kernel, set[str]()
-    stepped = {n.id for x in kernel.loops() if x.step is not None for n in all_nodes(x.step) if isinstance(n, ast.Name)}
-    queue = [e for x in kernel.loops() for e in (x.stop, x.step) if e is not None]
+    kernel = view.kernel
+    ends = [x.stop for x in kernel.loops() if not (isinstance(x.stop, ast.Name) and not kernel.bindings(x.stop.id))]
+    stepped, queue = set[str](), [e for e in (*ends, *(x.step for x in kernel.loops())) if e is not None]
     # Variables such as ``num_k = tl.cdiv(K, BLOCK_K)`` stand between the block and the loop.
     while queue:
-        inside = list(all_nodes(queue.pop()))
-        divisors = [n.right for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
-        divisors += [n.args[1] for n in inside if isinstance(n, ast.Call) and len(n.args) == 2 and kernel.tl(n) == "cdiv"]
-        stepped |= {n.id for d in divisors for n in all_nodes(d) if isinstance(n, ast.Name)}
-        names = {n.id for n in inside if isinstance(n, ast.Name)} - seen
-        seen |= names
+        names = {n.id for n in all_nodes(queue.pop()) if isinstance(n, ast.Name)} - stepped
+        stepped |= names
         queue += [b.value for name in names for b in kernel.bindings(name) if isinstance(b, ast.Assign)]
     return [x for x in kernel.aranges() if x in stepped or (launch is not None and launch.grid_reads(x))]
 
