@@ -118,7 +118,7 @@ def test_the_first_steps_of_a_variant_are_another_one(scene: Scene) -> None:
     screen.eventually(lambda: peek.inner_text().replace("\xa0", " "), lambda found: load.strip() in found)
     screen.press("Escape")
     peek.wait_for(state="detached")
-    assert screen.lenses()[:6] == HEADER  # Esc closed the peek, and nothing else
+    screen.eventually(screen.lenses, lambda found: found[:6] == HEADER)  # Esc closed the peek, and nothing else
 
     # the launch is kept, the kernel's change undone
     screen.lens("Undo").click()
