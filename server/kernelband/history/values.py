@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from kernelband.hardware.work import Work
 from kernelband.history.records import VariantRow
 from kernelband_worker.wire import NUMERICS, CompileFacts
+
+Word = TypeVar("Word", bound=str)
 
 
 def finite(value: Any) -> Any:
@@ -43,7 +45,7 @@ def works_of(row: VariantRow, facts: Mapping[str, CompileFacts]) -> tuple[Work, 
     return works_in(row.forecast, facts) if kept is not None and all(w["key"] in facts for w in kept) else None
 
 
-def loosest(classes: Iterable[str]) -> str:
+def loosest(classes: Iterable[Word]) -> Word:
     """Of what several edits do to numbers, that of all together; a word of a later version is looser than those that are known.
 
     Raises:

@@ -14,6 +14,7 @@ from statistics import fmean
 
 from attrs import frozen
 
+from kernelband.history.values import loosest
 from kernelband.judge.protocol import ORIGINAL, Dispatch, Rival, Side
 from kernelband.judge.result import Ratio
 from kernelband.judge.statistics import MARGIN
@@ -25,7 +26,6 @@ from kernelband.strategies.code.sizes import sizes
 from kernelband.strategies.tiling.by_size import MOVE, Sides, by_size
 from kernelband.strategies.tiling.parameters import Parameters
 from kernelband.strategies.tiling.two_ways import two_ways
-from kernelband_worker.wire import NUMERICS
 
 GAIN = 1.05  # of each side on its cases
 WORTH = 1.01  # expected of the choice over the best so far: less is the same to a reader of the patch
@@ -186,8 +186,7 @@ def prepare(s: Session, plan: Plan, *, both: bool) -> Trial | None:
     # A child of what a model wrote is run apart from the original; so is this, if either is one.
     parent, other = sorted((sides.small, sides.large), key=lambda n: (not n or not s.trials[n].isolated, -s.speed(n), n))
     programs, facts = (s.programs.program(parent), s.programs.program(other)), (s.builder.facts(parent), s.builder.facts(other))
-    classes: list[Numerics] = [s.trials[n].proposal.numerics for n in (parent, other) if n]  # at least one of the two isn't the original
-    looser = max(classes, key=NUMERICS.index)
+    looser: Numerics = loosest(s.trials[n].proposal.numerics for n in (parent, other) if n)  # at least one of the two isn't the original
     why, small = f"{plan.why[0].upper()}{plan.why[1:]}.", parent == sides.small
     if both:
         proposal = two_ways(programs, facts, sides, looser, why, small=small)

@@ -17,6 +17,7 @@ from functools import partial
 from attrs import define, field, frozen
 
 from kernelband.errors import KernelBandError
+from kernelband.history.values import loosest
 from kernelband.propose import Author, Rewriter
 from kernelband.search import choice_by_size
 from kernelband.search.events import Noted
@@ -24,8 +25,7 @@ from kernelband.search.session import Session
 from kernelband.search.trial import Trial, chain_of
 from kernelband.source import compose
 from kernelband.source.model import Patch, Program
-from kernelband.strategies import Facts, Numerics, Proposal
-from kernelband_worker.wire import NUMERICS
+from kernelband.strategies import Facts, Proposal
 
 MOST = 20  # choices by size that are written down, one after the other, until one can be
 NEAR = 1.03  # two kernels must be worth that much: more than one kernel with two sets of launch parameters, more than the leader
@@ -123,14 +123,13 @@ class FewerEdits:
             except KernelBandError:  # the kernel is out of sight
                 return None
         last = made[-1]
-        classes: list[Numerics] = [p.numerics for p in made]
         without = ", ".join(f"{t.proposal.strategy}.{t.proposal.move}" for t in self.dropped)
         return Proposal(
             last.strategy,
             last.move,
             parameters={**last.parameters, "after": [p.key for p in made[:-1]], "without": [t.number for t in self.dropped]},
             patch=patch,
-            numerics=max(classes, key=NUMERICS.index),
+            numerics=loosest(p.numerics for p in made),
             what="; ".join(p.what.rstrip(".") for p in made),
             why=f"the edits of {without} on the way to the fastest variant gained less than {100 * (GAIN - 1):.0f} %",
         )

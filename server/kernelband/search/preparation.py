@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean, median
 from typing import Any, cast
@@ -246,8 +246,7 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     counted = [m for m in block.measurements if not m.superseded]
     device_us, call_us = ({c["id"]: _median(counted, c["id"], q) for c in timing} for q in ("device", "call"))
     if objective == "device":
-        alone = [c for c in timing if all(x["target"] for x in c["launches"])]  # of other Triton kernels the work is counted, too
-        profiler.others_us.update({c["id"]: device_us[c["id"]] * (1.0 - share) for c in alone if (share := c.get("target_share"))})
+        profiler.others_us.update(others_us(timing, device_us))
     profiler.took_us.update({case: us - profiler.others_us.get(case, 0.0) for case, us in device_us.items()})
     times = device_us if objective == "device" else call_us
     noise = {c["id"]: _noise(counted, c["id"], objective) for c in timing}
@@ -260,6 +259,12 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
         call_us=call_us,
         noise=noise,
     )
+
+
+def others_us(timing: Sequence[Case], device_us: Mapping[str, float]) -> dict[str, float]:
+    """What other kernels of a call take on the device, by case; not of calls with other Triton kernels, whose work is counted, too."""
+    alone = [c for c in timing if all(x["target"] for x in c["launches"])]
+    return {c["id"]: device_us[c["id"]] * (1.0 - share) for c in alone if (share := c.get("target_share"))}
 
 
 def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence[Case]) -> tuple[str, ...]:

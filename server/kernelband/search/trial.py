@@ -70,8 +70,7 @@ class Trial:
         edit on the way to it has.
         """
         if parent is not None:
-            both = loosest([parent.proposal.numerics, proposal.numerics])
-            proposal = evolve(proposal, numerics=both)
+            proposal = evolve(proposal, numerics=loosest([parent.proposal.numerics, proposal.numerics]))
         edits = (parent.edits if parent is not None else 0) + 1 + len(proposal.parameters.get("after", ()))
         strange = parent is not None and parent.isolated
         return cls(parent.number if parent is not None else 0, author, proposal, files, strange, edits=edits)

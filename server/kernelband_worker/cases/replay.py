@@ -175,14 +175,16 @@ class ReplayCase:
         """The outputs of the original on float64 inputs; None where it refuses them or computes in less all the same.
 
         A configuration that was chosen for 16-bit data needs four times the memory here and may not fit; then the smallest does. Others in
-        the order of the list compiled for 27 s before one fitted (a product of 64×256 tiles, H200).
+        the order of the list compiled for 27 s before one fitted (a product of 64×256 tiles, H200). Where a sample of the programs is run,
+        the configuration is the original's, so that they are the same.
         """
         prepared = self.doubled(input_set)
         if prepared is None:
             return None
         try:
             prepared.last = self.bind(None, prepared, double=True)
-            with followed(self._state), observe(self._state, lambda _: None, programs=programs, configs=self.configs, least=True):
+            least = self._state.role != "cpu"
+            with followed(self._state), observe(self._state, lambda _: None, programs=programs, configs=self.configs, least=least):
                 returned = self.call(None, prepared)
         except OperationFailed:
             return None

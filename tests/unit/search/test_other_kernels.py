@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kernelband.hardware import find_device
+from kernelband.search.preparation import others_us
 from kernelband.search.profile import Profiler
 from tests.unit.hardware.conftest import make_work
 
@@ -52,6 +54,14 @@ def test_the_kernel_s_own_time_is_what_its_bytes_are_held_against(others: float,
     profiler = Profiler(device, (), (), {"a": took}, {"a": others})
     member = profiler.member(1, (1e-4, 1e-4), [work], {"a": us})
     assert member.headroom["dram"] == pytest.approx(1.0 - used)
+
+
+@pytest.mark.parametrize(
+    ("share", "targets", "found"), [(0.25, [True], {"a": 75.0}), (0.25, [True, False], {}), (None, [True], {}), (0.0, [True], {})]
+)
+def test_what_others_take_where_only_the_kernel_s_work_is_counted(share: Any, targets: list[bool], found: dict[str, float]) -> None:
+    case: Any = {"id": "a", "target_share": share, "launches": [{"target": target} for target in targets]}
+    assert others_us([case], {"a": 100.0}) == found
 
 
 @pytest.mark.parametrize(

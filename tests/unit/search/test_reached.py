@@ -96,3 +96,17 @@ def test_loading_the_search_counts(world: World) -> None:
     assert ended.seconds_to_verified is not None
     assert ended.seconds_to_verified >= 100
     assert sum(v for k, v in ended.clock.items() if not k.startswith("background ")) == pytest.approx(ended.seconds, abs=1.0)
+
+
+@pytest.mark.parametrize("seconds", [30.0, None])
+def test_a_lab_is_told_how_long_the_run_is(world: World, seconds: float | None) -> None:
+    """So that no compilation takes all of it."""
+    told: list[Any] = []
+
+    def start(workspace: Any, **how: Any) -> Any:
+        told.append(how["seconds"])
+        return FakeLab(workspace)
+
+    options = world.options(trials=1, seconds=seconds)
+    assert optimize(options, world.db, world.events.append, author=FakeAuthor(), start_lab=start).state == "finished"
+    assert told == [seconds]

@@ -104,12 +104,26 @@ def test_a_store_of_a_helper_is_out_of_sight(body, offered, tmp_path):
     assert bool(moves("rope", tmp_path, "axis_in_loop", text=text)[1]) is offered
 
 
+@pytest.mark.parametrize(("body", "hoisted"), [("tl.store(p, v)", False), ("return p + v", True)])
+def test_rows_of_a_program_load_anew_what_a_helper_may_have_stored(body, hoisted, tmp_path):
+    row = TEXTS["rms_norm"]
+    at = row.index("    tl.store(")
+    text = f"{row[:at]}    keep(w_ptr + cols, 0.0)\n{row[at:]}".replace(
+        "@triton.jit\n", f"@triton.jit\ndef keep(p, v):\n    {body}\n\n\n@triton.jit\n", 1
+    )
+    program, found = moves("rms_norm", tmp_path, "persistent_rows", text=text)
+    texts = [p.patch.apply(program.texts)[program.kernel.place.path] for p in found]
+    assert texts
+    assert any("tl.load(w_ptr" in t.partition("def rms_norm")[2].partition(" in tl.range(")[0] for t in texts) is hoisted
+
+
 @pytest.mark.parametrize(
     ("name", "text", "grid"),
     [
         ("rope", None, [500, 32, 1]),  # the loop would leave too few programs
         ("rope", None, [8192, 1, 1]),  # nothing to share
         ("rope", APART, [8192, 4, 1]),
+        ("rope", EARLY.replace("if row * row_stride < 0:", "if tl.load(cos_ptr + row) < 0:"), [8192, 4, 1]),  # a test is nothing to share
         ("rope", TEXTS["rope"].replace("    x = tl.load(", "    tl.store(cos_ptr + cols, cos, mask=mask)\n    x = tl.load("), None),
         ("batched", None, [4096, 4, 1]),  # products have blocks for that
     ],

@@ -20,6 +20,18 @@ def timed(gpu):
     return round(100 - gpu.clock)
 
 
+def refuse(gpu, programs):
+    """A launch of so many has blocks that don't fit."""
+    call = gpu.launcher_cls.__call__
+
+    def small(self, *args, **kwargs):
+        if args[0] == programs:
+            raise OutOfResources(300_000, 232_448, "shared memory")
+        call(self, *args, **kwargs)
+
+    gpu.launcher_cls.__call__ = small
+
+
 def variant(session, configs=LISTED, body="tl.load(x_ptr + offs)"):
     """``launch_tuned`` of a version with that list."""
     text = KERNELS.replace(LISTED, configs).replace("tl.load(x_ptr + offs)", body)
@@ -70,14 +82,7 @@ def test_where_results_are_all_that_is_wanted_the_smallest_comes_after_the_known
 @pytest.mark.parametrize(("least", "block"), [(False, 128), (True, 64)])
 def test_what_does_not_fit_gives_way_to_the_smallest_where_results_are_wanted(session, gpu, least, block):
     launch_tuned = variant(session, "[triton.Config({'BLOCK': b}, num_warps=8) for b in (256, 128, 64)]")
-    call = gpu.launcher_cls.__call__
-
-    def small(self, *args, **kwargs):
-        if args[0] == 4:
-            raise OutOfResources(300_000, 232_448, "shared memory")
-        call(self, *args, **kwargs)
-
-    gpu.launcher_cls.__call__ = small
+    refuse(gpu, 4)
     with session.observe(configs={NAME: [{"BLOCK": 256, "num_warps": 8}]}, least=least):
         launch_tuned(torch.ones(1000))
     assert (session.events[0].config["BLOCK"], timed(gpu)) == (block, 0)
@@ -188,14 +193,7 @@ def test_patience_ends_the_timing_of_a_long_list(session, gpu):
 
 @pytest.mark.parametrize("configs", [{}, {NAME: [SMALL]}])
 def test_what_does_not_fit_gives_way_to_what_does(session, gpu, configs):
-    call = gpu.launcher_cls.__call__
-
-    def small(self, *args, **kwargs):
-        if args[0] == 16:
-            raise OutOfResources(300_000, 232_448, "shared memory")
-        call(self, *args, **kwargs)
-
-    gpu.launcher_cls.__call__ = small
+    refuse(gpu, 16)
     with session.observe(configs=configs):
         session.launcher.launch_tuned(torch.ones(1000))
     assert (session.events[0].config["BLOCK"], timed(gpu)) == (128, 0)
