@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from statistics import fmean, median
 from typing import Any, cast
@@ -24,6 +24,7 @@ from kernelband.judge.statistics import log_ratio, of_pairs
 from kernelband.search import resume
 from kernelband.search._base import Member
 from kernelband.search._lab import Built, Lab
+from kernelband.search.beside import beside, others_us
 from kernelband.search.builder import Builder
 from kernelband.search.events import CasesCaptured, Noted
 from kernelband.search.frontier import by_target, geometric_mean
@@ -39,8 +40,6 @@ from kernelband.strategies import Facts, fixed_blocks
 from kernelband.workload import capture_first, choose_proof, modules_of
 from kernelband.workload.capture import within
 from kernelband_worker.wire import Case
-
-MOSTLY = 0.8  # of a call's device time: where the kernel has less, what others take is said
 
 
 @define
@@ -178,7 +177,9 @@ class Compiled:
 
 @frozen
 class Baseline:
-    """``device_us`` and ``call_us``: medians by timing case, measured mode only. ``noise``: half-width of the A/A ratio by case."""
+    """``device_us`` and ``call_us``: medians by timing case, measured mode only. ``noise``: half-width of the A/A ratio by case.
+    ``waiting``: cases whose device time is the wall clock's.
+    """
 
     compiled: Compiled
     member: Member
@@ -186,6 +187,7 @@ class Baseline:
     device_us: dict[str, float] = field(factory=dict[str, float])
     call_us: dict[str, float] = field(factory=dict[str, float])
     noise: dict[str, float] = field(factory=dict[str, float])
+    waiting: frozenset[str] = frozenset()
 
 
 def forecast_cases(cases: tuple[Case, ...], *, measured: bool) -> tuple[Case, ...]:
@@ -245,8 +247,9 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     block = judge.measure(lab.measuring(), Candidate(None), timing, judge.settings.pairs, Place("screening", 0))
     counted = [m for m in block.measurements if not m.superseded]
     device_us, call_us = ({c["id"]: _median(counted, c["id"], q) for c in timing} for q in ("device", "call"))
+    waiting = frozenset(m.case for m in counted if m.quantity == "device" and m.method == "wall")
     if objective == "device":
-        profiler.others_us.update(others_us(timing, device_us))
+        profiler.others_us.update(others_us(timing, device_us, waiting))
     profiler.took_us.update({case: us - profiler.others_us.get(case, 0.0) for case, us in device_us.items()})
     times = device_us if objective == "device" else call_us
     noise = {c["id"]: _noise(counted, c["id"], objective) for c in timing}
@@ -258,13 +261,8 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
         device_us=device_us,
         call_us=call_us,
         noise=noise,
+        waiting=waiting,
     )
-
-
-def others_us(timing: Sequence[Case], device_us: Mapping[str, float]) -> dict[str, float]:
-    """What other kernels of a call take on the device, by case; not of calls with other Triton kernels, whose work is counted, too."""
-    alone = [c for c in timing if all(x["target"] for x in c["launches"])]
-    return {c["id"]: device_us[c["id"]] * (1.0 - share) for c in alone if (share := c.get("target_share"))}
 
 
 def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence[Case]) -> tuple[str, ...]:
@@ -286,28 +284,8 @@ def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence
     slow = [baseline.device_us[c["id"]] for c in timing if c["id"] in baseline.device_us]
     if slow and max(slow) < 20:
         out.append("Every case takes less than 20 µs on the device, where launching decides: name a larger entry for clearer figures.")
-    out += _beside(baseline, timing)
+    out += beside(timing, baseline.device_us, baseline.waiting)
     return tuple(dict.fromkeys(out))
-
-
-def _beside(baseline: Baseline, timing: Sequence[Case]) -> Iterator[str]:
-    """Of the case whose calls spend most of their time on the device in other kernels, where that is much."""
-    shares = [(s, c) for c in timing if c["id"] in baseline.device_us and (s := c.get("target_share")) is not None]
-    share, case = min(shares, key=lambda x: x[0], default=(1.0, None))
-    if case is None or share > MOSTLY:
-        return
-    us, triton = baseline.device_us[case["id"]], [x["kernel"]["qualname"] for x in case["launches"] if not x["target"]]
-    others = ", ".join(dict.fromkeys([*triton, *map(_short, case["other_kernels"])]))
-    yield (
-        f"{share:.0%} of the {us:.0f} µs on the device are this kernel's, the rest is others' that {case['function']['qualname']} runs"
-        f"{f' ({others})' if others else ''}: a faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most."
-    )
-
-
-def _short(kernel: str) -> str:
-    """``elementwise_kernel`` of ``void at::native::elementwise_kernel<128, 4, ...>(...)``; all of what isn't like that."""
-    words = kernel.replace("(anonymous namespace)::", "").replace("<unnamed>::", "").partition("<")[0].partition("(")[0].split()
-    return (words[-1].rpartition("::")[2] if words else "") or kernel
 
 
 def _median(found: Sequence[Measurement], case: str, quantity: str) -> float:

@@ -40,7 +40,7 @@ Ask = Callable[[int], tuple[Executor, str | None]]  # an executor and the varian
 @frozen
 class Profiler:
     """``before`` are the original's launches on ``cases``; every forecast is against them. Once it is measured, ``took_us`` is what it took
-    on the device by case, and ``others_us`` what other kernels of its calls took there.
+    on the device by case, and ``others_us`` what else its calls took.
     """
 
     device: Device

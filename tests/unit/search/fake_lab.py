@@ -138,7 +138,7 @@ class FakeExecutor:
             ]
             case = {
                 "case": CASE["id"],
-                "method": "events",
+                "method": self.lab.method,
                 "device": pairs,
                 "call": pairs,
                 "host_us": 1.0,
@@ -190,6 +190,8 @@ class FakeExecutor:
 
 class FakeLab:
     """Implements ``search._lab.Lab`` and what ``run`` asks besides."""
+
+    method = "events"  # what device time is measured with
 
     def __init__(self, workspace: Workspace, measured: bool = True) -> None:
         self.workspace, self.measured = workspace, measured

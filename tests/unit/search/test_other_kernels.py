@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kernelband.hardware import find_device
-from kernelband.search.preparation import others_us
+from kernelband.search.beside import beside, others_us
 from kernelband.search.profile import Profiler
 from tests.unit.hardware.conftest import make_work
 
@@ -78,3 +78,30 @@ def test_what_others_take_where_only_the_kernel_s_work_is_counted(share: Any, ta
 def test_other_kernels_by_their_short_names(name: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = told(tmp_path, 0.25, monkeypatch, name)
     assert f"({shown})" in line
+
+
+def test_of_a_call_that_waits_for_the_device_only_what_the_device_worked_is_the_kernel_s() -> None:
+    case: Any = {
+        "id": "a",
+        "device_us": 250.0,
+        "target_share": 0.9,
+        "launches": [{"target": True}],
+        "other_kernels": [COPY],
+        "function": {"qualname": "loss"},
+    }
+    assert others_us([case], {"a": 900.0}, {"a"}) == {"a": 675.0}
+    assert others_us([case], {"a": 200.0}, {"a"}) == {"a": pytest.approx(20.0)}  # the clock said less than the profiler
+    assert list(beside([case], {"a": 900.0}, {"a"})) == [
+        "25% of the 900 µs of a call are this kernel's: the device works 250 µs, for loss waits for its results (by .item(), say), "
+        "and runs others (elementwise_kernel). A faster kernel alone gains 1.33× at most, and the wall clock that measures it is coarse."
+    ]
+    assert list(beside([case], {"a": 240.0}, {"a"})) == []
+
+
+def test_what_the_wall_clock_measured_is_no_time_of_the_kernel_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fake_lab.CASE, "target_share", 1.0)
+    monkeypatch.setattr(fake_lab.FakeLab, "method", "wall")
+    world = World(tmp_path)
+    world.run(world.options(trials=1))
+    (known,) = world.named("baseline_known")
+    assert [line for line in known.lines if line.startswith("20% of the 500 µs of a call are this kernel's: the device works 100 µs")]
