@@ -231,3 +231,75 @@ def test_a_reciprocal_needs_a_total_of_at_least_one(total, wanted, tmp_path):
     assert "denominator = tl.sum(numerator, axis=0)" in text
     program = program_of(text.replace("denominator = tl.sum(numerator, axis=0)", f"denominator = {total}"), tmp_path, "other.py")
     assert bool(made_by("reciprocal", program, example_facts("fused_softmax", program))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "dtype", "wanted"),
+    [
+        ("x / n_cols", "float32", True),
+        ("x / n_cols", "float64", False),  # its reciprocal is a float32
+        ("x / eps", "float32", False),  # may be so small that the reciprocal is infinite
+        ("x / BLOCK", "float32", False),  # known when it is compiled: 0 would be an error
+        ("x * (row / n_cols)", "float32", False),  # one number in any case
+    ],
+)
+def test_elements_are_multiplied_by_the_reciprocal_of_a_whole_number_of_the_launch(line, dtype, wanted, tmp_path):
+    program = program_of(ZERO_ROWS.replace("x / 3.0", line).replace("n_cols, BLOCK", "n_cols, eps, BLOCK", 1), tmp_path)
+    found = made_by("reciprocal", program, row_facts(program, columns=4096, dtype=dtype))
+    assert [f.numerics for f in found] == (["reassociates"] if wanted else [])
+    for one in found:
+        assert "x * (1.0 / n_cols)" in one.patch.apply(program.texts)[program.kernel.place.path]
+
+
+RUNNING = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, y_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    largest = float("-inf")
+    total = 0.0
+    for off in range(0, n_cols, BLOCK):
+        cols = off + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=float("-inf"))
+        new = tl.maximum(largest, tl.max(x, axis=0))
+        total = total * tl.exp(largest - new) + tl.sum(tl.exp(x - new), axis=0)
+        largest = new
+    for off in range(0, n_cols, BLOCK):
+        cols = off + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=float("-inf"))
+        tl.store(y_ptr + row * n_cols + cols, tl.exp(x - largest) / total, mask=cols < n_cols)
+
+
+def softmax(x):
+    y = torch.empty_like(x)
+    softmax_kernel[(x.shape[0],)](x, y, x.shape[1], BLOCK=1024)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("", "", True),
+        ("tl.exp(x - new), axis=0)", "tl.exp(x), axis=0)", False),  # no maximum is taken off: it may be anything
+        ("tl.exp(x - new), axis=0)", "x - new, axis=0)", False),
+        ("tl.max(x, axis=0))", "tl.max(x * x, axis=0))", False),  # that is another's maximum
+        ("total * tl.exp(largest - new)", "total * 0.5", False),
+        ("    total = 0.0\n", "    total = tl.load(y_ptr)\n", False),
+        ("        largest = new\n", "        largest = new\n        total = total * 0.5\n", False),
+        ("        largest = new\n", "        largest = new\n        tl.store(y_ptr + row, x / total)\n", True),  # the one behind the loop
+    ],
+)
+def test_a_running_sum_of_exponentials_below_their_maximum_has_a_reciprocal_behind_its_loop(old, new, wanted, tmp_path):
+    assert old in RUNNING
+    program = program_of(RUNNING.replace(old, new, 1) if old else RUNNING, tmp_path)
+    found = made_by("reciprocal", program, row_facts(program, columns=4096))
+    assert bool(found) == wanted
+    for one in found:
+        text = one.patch.apply(program.texts)[program.kernel.place.path]
+        assert "tl.exp(x - largest) * (1.0 / total)" in text
+        assert text.count("/ total") == 1 + ("x / total" in new)

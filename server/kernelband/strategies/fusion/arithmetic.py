@@ -11,6 +11,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.knob import Edits
+from kernelband.strategies.code.shapes import shape_of, shapes
 from kernelband.strategies.code.view import moving
 
 LOG2E = "1.4426950408889634"
@@ -31,7 +32,7 @@ class Exp2:
 
 
 class Reciprocal:
-    """``x / total`` as ``x * (1.0 / total)`` where the total is one number a row."""
+    """``x / total`` as ``x * (1.0 / total)`` where the total is one number a row, and ``x / n`` of a whole number."""
 
     name = "reciprocal"
 
@@ -84,34 +85,68 @@ def _operand(view: View, node: ast.expr) -> str:
 
 def _reciprocal(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    module = view.kernel.module
+    kernel, module = view.kernel, view.kernel.module
+    known = shapes(kernel)
     edits: Edits = []
-    for node in all_nodes(view.kernel.node):
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Div)
-            and isinstance(node.right, ast.Name)
-            and _per_row(view, node.right.id)
-        ):
-            left = _operand(view, node.left)
-            edits.append((module.path, module.replace(node, f"{left} * (1.0 / {node.right.id})")))
+    for node in all_nodes(kernel.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Name):
+            each = shape_of(kernel, node.left, known) != ()  # a number is divided once in any case
+            if each and (_per_row(view, node.right) or _counts(view, node.right.id)):
+                edits.append((module.path, module.replace(node, f"{_operand(view, node.left)} * (1.0 / {node.right.id})")))
     yield at.proposal(
         {},
         edits,
         "reassociates",
-        "Elements are multiplied by the reciprocal of the row's total instead of divided by the total.",
+        "Elements are multiplied by the reciprocal of what is the same for the whole row instead of divided by it.",
         "A division takes several instructions for each element; the reciprocal takes them once a row.",
     )
 
 
-def _per_row(view: View, name: str) -> bool:
-    """The name is a sum of exponentials that a maximum was taken from, bound once: at least 1, and at most the length of the row.
+def _counts(view: View, name: str) -> bool:
+    """The name is a whole number that the kernel is called with: its reciprocal is infinite only where each quotient is, too.
+
+    Of float64 elements it would be a float32.
+    """
+    kernel, launches = view.kernel, view.target_launches
+    wide = any(t["dtype"] == "float64" for x in launches for t in x["tensors"].values())
+    whole = bool(launches) and all(type(x["scalars"].get(name)) is int for x in launches)
+    return whole and not wide and name in kernel.parameters and not kernel.bindings(name)
+
+
+def _per_row(view: View, name: ast.Name) -> bool:
+    """The name is a sum of exponentials that a maximum was taken from: at least 1, and at most the length of the row.
 
     The reciprocal of any other sum may be infinite, or nothing, where the quotient is neither.
     """
     kernel = view.kernel
-    total = _bound(kernel, name)
-    if total is None or kernel.tl(total) != "sum" or not isinstance(total, ast.Call) or not total.args:
+    total = _bound(kernel, name.id)
+    return _sum_below_maximum(kernel, total) if total is not None else _running(kernel, name)
+
+
+def _running(kernel: KernelView, name: ast.Name) -> bool:
+    """``total = total * tl.exp(old - new) + tl.sum(tl.exp(x - new))`` in a loop above, and a number before it."""
+    bindings = [b for b in kernel.bindings(name.id) if isinstance(b, ast.Assign)]
+    if len(bindings) != 2 or len(kernel.bindings(name.id)) != 2 or not isinstance(bindings[0].value, ast.Constant):
+        return False
+    step = bindings[1]
+    loop = next((n for n in kernel.module.around(step) if isinstance(n, ast.For | ast.While)), None)
+    if loop is None or not isinstance(loop, ast.For) or name.lineno <= (loop.end_lineno or 0) or bindings[0].lineno >= loop.lineno:
+        return False
+    value = step.value
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return False
+    for scaled, added in ((value.left, value.right), (value.right, value.left)):
+        product = isinstance(scaled, ast.BinOp) and isinstance(scaled.op, ast.Mult)
+        factors = [scaled.left, scaled.right] if isinstance(scaled, ast.BinOp) and product else []
+        others = [f for f in factors if not (isinstance(f, ast.Name) and f.id == name.id)]
+        if len(factors) == 2 and len(others) == 1 and isinstance(others[0], ast.Call) and kernel.tl(others[0]) in ("exp", "exp2"):
+            return _sum_below_maximum(kernel, added)
+    return False
+
+
+def _sum_below_maximum(kernel: KernelView, total: ast.expr) -> bool:
+    """``tl.sum(tl.exp(x - largest))``."""
+    if kernel.tl(total) != "sum" or not isinstance(total, ast.Call) or not total.args:
         return False
     terms = total.args[0]
     terms = _bound(kernel, terms.id) if isinstance(terms, ast.Name) else terms
@@ -136,6 +171,14 @@ def _below_maximum(kernel: KernelView, node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
     right = node.right.value if isinstance(node.right, ast.Subscript) else node.right
-    right = _bound(kernel, right.id) if isinstance(right, ast.Name) else right
-    same = isinstance(right, ast.Call) and kernel.tl(right) == "max" and bool(right.args)
-    return same and isinstance(right, ast.Call) and ast.unparse(right.args[0]) == ast.unparse(node.left)
+    return _is_maximum(kernel, right, ast.unparse(node.left))
+
+
+def _is_maximum(kernel: KernelView, node: ast.expr, of: str) -> bool:
+    """``tl.max`` of that code, or of it and what was largest before, ``tl.maximum(old, tl.max(x))``; or a name for it."""
+    made = _bound(kernel, node.id) if isinstance(node, ast.Name) else node
+    if not isinstance(made, ast.Call) or not made.args:
+        return False
+    if kernel.tl(made) == "maximum":
+        return any(_is_maximum(kernel, a, of) for a in made.args)
+    return kernel.tl(made) == "max" and ast.unparse(made.args[0]) == of
