@@ -105,3 +105,14 @@ def test_a_name_that_an_iteration_reads_before_it_binds_it_has_the_last_one_s_sh
     seen = view(tmp_path, read)
     lines = {line.strip(): number for number, line in enumerate(read.splitlines(), 1)}
     assert shapes(seen.kernel).at("part", lines["part = tl.sum(part, 1)"]) is None
+
+
+def test_what_a_reduction_tells_beside_its_result_changes_no_shape(tmp_path):
+    text = TEXT.replace(
+        "    total = tl.sum(total, 1)\n    total = total / N\n",
+        "    scan = tl.cumsum(total, axis=0, reverse=True)\n    total, place = tl.max(scan, axis=1, return_indices=True)\n",
+    )
+    known = shapes(view(tmp_path, text).kernel)
+    assert known["scan"] == ("BLOCK_M", "BLOCK_N")
+    assert known["place"] == ("BLOCK_M",)
+    assert known.at("total", 100) == ("BLOCK_M",)

@@ -52,22 +52,41 @@ def names_bound(statements: Iterable[ast.AST]) -> set[str]:
 
 
 def exposed(statements: Sequence[ast.stmt]) -> set[str]:
-    """Names that are read before the statements themselves have bound them: what comes in from outside."""
+    """Names that are read before the statements themselves have bound them: what comes in from outside.
+
+    What ``if FLAG:`` has bound a later ``if FLAG:`` may read, as long as nothing has bound FLAG.
+    """
     found: set[str] = set()
     bound: set[str] = set()
+    under: dict[str, tuple[ast.expr, set[str]]] = {}  # a test and what is bound where it is true, by its code
     for statement in statements:
         if isinstance(statement, ast.For):
             inside = names_read(statement.iter) | (exposed(statement.body) - set(bound_names(statement))) | exposed(statement.orelse)
         elif isinstance(statement, ast.If):
-            inside = names_read(statement.test) | exposed(statement.body) | exposed(statement.orelse)
-            found |= inside - bound
-            bound |= names_bound(statement.body) & names_bound(statement.orelse)
-            continue
+            _, true = under.get(ast.unparse(statement.test), (None, set[str]()))
+            inside = names_read(statement.test) | (exposed(statement.body) - true) | exposed(statement.orelse)
         else:
             inside = names_read(statement)
         found |= inside - bound
-        if isinstance(statement, STRAIGHT):
-            bound |= set(bound_names(statement))
+        bound |= surely_bound([statement])
+        fresh = names_bound([statement])
+        under = {code: (test, names) for code, (test, names) in under.items() if not reads(test, fresh)}
+        if isinstance(statement, ast.If) and not reads(statement.test, fresh):
+            code = ast.unparse(statement.test)
+            if not any(isinstance(n, ast.Call) for n in all_nodes(statement.test)):  # what is loaded anew may be something else
+                _, before = under.get(code, (None, set[str]()))
+                under[code] = statement.test, before | surely_bound(statement.body)
+    return found
+
+
+def surely_bound(statements: Iterable[ast.stmt]) -> set[str]:
+    """Names that the statements bind whatever branches they take."""
+    found: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            found |= surely_bound(statement.body) & surely_bound(statement.orelse)
+        elif isinstance(statement, STRAIGHT):
+            found |= set(bound_names(statement))
     return found
 
 

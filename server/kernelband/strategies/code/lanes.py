@@ -28,15 +28,16 @@ LOOPS = frozenset({"range", "static_range"})
 _END = "? end "
 
 
-def laned(view: View, block: str, axes: Set[str], *, walked: bool = False) -> bool:
+def laned(view: View, block: str, axes: Set[str], *, walked: bool = False, but: Set[ast.AST] = frozenset()) -> bool:
     """Whether lanes, beginnings, the size or the number of blocks are read as anything but places of elements. What can't be read in
-    numbers isn't looked at. ``axes``: of the grid (``@0``), along which the block is dealt out. ``walked``: loops step by it.
+    numbers isn't looked at. ``axes``: of the grid (``@0``), along which the block is dealt out. ``walked``: loops step by it. ``but``:
+    statements that are known to make places.
     """
     kernel, pointers = view.kernel, frozenset(t for x in view.target_launches for t in x["tensors"])
     launches = [
         (_Numbers(kernel, known), _Numbers(kernel, {**known, block: 2 * known[block]})) for known in known_in(view) if block in known
     ]
-    return any(_Twice(kernel, here, there, block, axes, pointers, walked).told() for here, there in launches)
+    return any(_Twice(kernel, here, there, block, axes, pointers, walked, but).told() for here, there in launches)
 
 
 @frozen(eq=False)
@@ -70,11 +71,12 @@ class _Twice:
     axes: Set[str]
     pointers: frozenset[str]  # parameters that get tensors
     walked: bool
+    but: Set[ast.AST]
     _places: set[frozenset[str]] = field(factory=set[frozenset[str]])  # what numbers of blocks are called in sums
 
     def told(self) -> bool:
         single = self.kernel.calls({"load", "full"})  # of one element, they are numbers themselves
-        more = any(self._statement(n) for n in self.kernel.nodes if isinstance(n, ast.stmt))
+        more = any(self._statement(n) for n in self.kernel.nodes if isinstance(n, ast.stmt) and n not in self.but)
         return more or any(self._told(a, call) for call in single for a in self._looked_at(call)) or len(self._places) > 1
 
     def _statement(self, node: ast.stmt) -> bool:

@@ -61,10 +61,15 @@ class Reduced:
                     grown = True
         return found
 
-    def _alone(self, name: str, nodes: Sequence[ast.AST]) -> ast.expr | None:
+    def alone(self, name: str, nodes: Sequence[ast.AST]) -> ast.expr | None:
         """What the name is bound to among the nodes, where that is one assignment."""
         bound = [n for n in nodes if isinstance(n, Step) and name in bound_names(n)]
         return bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else None
+
+    def decides(self, nodes: Sequence[ast.AST], tainted: set[str]) -> bool:
+        """What is done with elements hangs on a reduction of their block: ``if tl.max(x) > limit:``, and as many turns as that says."""
+        tests = [n.iter if isinstance(n, ast.For) else n.test for n in nodes if isinstance(n, ast.If | ast.While | ast.IfExp | ast.For)]
+        return any(reads(t, tainted) or any(self.reduces(n) for n in all_nodes(t)) for t in tests)
 
     def hidden_counts(self) -> bool:
         """A reduction takes in what a mask leaves out and no ``other`` fills: nobody knows what that is, once a block isn't full."""
@@ -86,7 +91,7 @@ class Reduced:
     def _value(self, node: ast.expr, inside: Sequence[ast.AST]) -> ast.expr:
         """The code behind a name of the iteration's and behind conversions."""
         for _ in range(DEEP):
-            if isinstance(node, ast.Name) and (bound := self._alone(node.id, inside)) is not None:
+            if isinstance(node, ast.Name) and (bound := self.alone(node.id, inside)) is not None:
                 node = bound
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
                 node = node.func.value

@@ -18,6 +18,7 @@ from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.binding import bound_names, paired, target_names
 from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
+from kernelband.strategies.code.extremum import Extremum
 from kernelband.strategies.code.kernel import ATOMICS, Loop
 from kernelband.strategies.code.lanes import laned
 from kernelband.strategies.code.numbering import numbered, other_side
@@ -45,7 +46,8 @@ def resizable(view: View, block: str, *, parts: bool = False) -> bool:
     if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):
         return False
     walks = dealt.walks()
-    if (gridded or walks) and laned(view, block, dealt.axes, walked=bool(walks)):
+    places = frozenset(step for x in walks for step in Extremum(dealt, x.node.body).kept.values())
+    if (gridded or walks) and laned(view, block, dealt.axes, walked=bool(walks), but=places):
         return False
     return all(dealt.to_iterations(x) and own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
 
@@ -67,7 +69,7 @@ class Dealt(Reduced):
         if not axes or numbered(kernel, self.block, axes) or self._grouped():
             return False
         tainted = self.made(kernel.nodes)
-        if not all(self._totals(c, tainted) for c in kernel.calls(set(ATOMIC_TOTALS))):
+        if self.decides(kernel.nodes, tainted) or not all(self._totals(c, tainted) for c in kernel.calls(set(ATOMIC_TOTALS))):
             return False
         for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
             pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()
@@ -126,9 +128,9 @@ class Dealt(Reduced):
         left = exposed(block[block.index(loop.node) + 1 :]) & names_bound(loop.node.body)
         tainted, highest = self.made(inside), self._highest(inside)
         pointing = {n.id for a in kernel.accesses() for n in all_nodes(a.pointer) if isinstance(n, ast.Name)} - tainted
-        if left - carried - highest:
-            return False  # the last block's
-        for name in carried - highest - pointing:
+        if left - carried - highest or self.decides(inside, tainted):
+            return False  # the last block's; what a block says of all its elements
+        for name in carried - highest - pointing - Extremum(self, loop.node.body).kept.keys():
             steps = [n for n in inside if isinstance(n, ast.stmt) and name in bound_names(n)]
             last = max(steps, key=lambda n: n.lineno)
             if highest and isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Mult):
@@ -211,7 +213,7 @@ class Dealt(Reduced):
         """Names of a running maximum: ``new = tl.maximum(old, tl.max(x))`` and ``old = new``."""
         for node in inside:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and self.kernel.tl(node.value) == "maximum":
-                given = [self._alone(a.id, inside) or a if isinstance(a, ast.Name) else a for a in node.value.args]
+                given = [self.alone(a.id, inside) or a if isinstance(a, ast.Name) else a for a in node.value.args]
                 if any(self.reduces(n) == "max" for a in given for n in all_nodes(a)):
                     return {*bound_names(node), *(a.id for a in node.value.args if isinstance(a, ast.Name))}
         return set()

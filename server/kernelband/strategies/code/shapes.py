@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 Shape = tuple[str, ...]
 ELEMENTWISE = frozenset(
     {"exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "abs", "sin", "cos", "erf", "floor", "ceil", "sigmoid", "fdiv", "div_rn"}
-    | {"maximum", "minimum", "where", "fma", "cast", "clamp", "multiple_of", "max_contiguous"}
+    | {"maximum", "minimum", "where", "fma", "clamp"}
 )
+ALIKE = frozenset({"cast", "multiple_of", "max_contiguous", "cumsum", "cumprod", "flip", "sort"})  # of their first argument's shape
 OVER_AXIS = frozenset({"sum", "max", "min", "argmax", "argmin"})
+MORE = frozenset({"keep_dims", "reverse", "dtype", "return_indices", "return_indices_tie_break_left", "tie_break_left"})
 SCALARS = frozenset({"program_id", "num_programs", "cdiv"})
 
 
@@ -114,7 +116,8 @@ def _made(kernel: KernelView, node: ast.stmt, known: Shapes) -> Iterator[tuple[s
     elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target, value in (pair for t in targets for pair in paired(t, node.value)):
-            shape = shape_of(kernel, value, known) if isinstance(target, ast.Name) else None
+            told = isinstance(value, ast.Call) and any(k.arg == "return_indices" for k in value.keywords)  # two of one shape
+            shape = shape_of(kernel, value, known) if isinstance(target, ast.Name) or told else None
             yield from ((name, shape) for name in target_names(target))
 
 
@@ -195,18 +198,18 @@ def _called(kernel: KernelView, node: ast.Call, known: Mapping[str, Shape]) -> S
         return (left[0], right[1]) if left is not None and right is not None and len(left) == len(right) == 2 else None
     if name in OVER_AXIS and node.args:
         return _reduced(shape_of(kernel, node.args[0], known), node)
+    if name in ALIKE and node.args:
+        return shape_of(kernel, node.args[0], known)
     if name in ELEMENTWISE and node.args:
-        # a scalar broadcasts, so a type that is passed (tl.cast) does no harm
-        out: Shape | None = ()
-        for argument in node.args[:1] if name in ("cast", "multiple_of", "max_contiguous") else node.args:
-            out = broadcast(out, shape_of(kernel, argument, known))
-        return out
+        return reduce(broadcast, (shape_of(kernel, a, known) for a in node.args), ())
     return None
 
 
 def axis_of(call: ast.Call, *, kept: bool = False) -> int | str | None:
-    """The axis of a reduction; None for all, "?" where it isn't written as a number or more is asked for. ``kept``: the axis may stay."""
-    if any(k.arg not in ("axis", "input", *(["keep_dims"] if kept else [])) for k in call.keywords) or len(call.args) > 2:
+    """The axis of a reduction; None for all, "?" where it isn't written as a number or more is asked for. ``kept``: the axis may stay,
+    and what is told of it, or in which order, is anybody's choice.
+    """
+    if any(k.arg not in ("axis", "input", *(MORE if kept else [])) for k in call.keywords) or len(call.args) > 2:
         return "?"
     node = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "axis"), None)
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
