@@ -179,3 +179,76 @@ def test_a_loop_whose_steps_hang_on_the_block_covers_the_rest(step: str, loop: s
     view = View.read(program, facts(launch(program, [132, 1, 1], {"BLOCK": 64}, {"n": 4096}, tensors)))
     assert view is not None
     assert covered(view, None) == ["BLOCK"]
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("tl.store(y + tl.program_id(0), tl.load(x))", "A program takes single elements: without tl.arange there is no block."),
+        (
+            "i = tl.arange(0, 64)\n    tl.store(y + i, tl.load(x + i))",
+            "The block at line 8 isn't changed: its size, 64, is no constexpr of the kernel's.",
+        ),
+        (
+            "y.store([0], x.load([0]))",
+            "Tiles come through x, a tensor descriptor that the host makes: their shape isn't changed.",
+        ),
+        (
+            "p = tl.make_block_ptr(x, (n,), (1,), (0,), (64,), (0,))\n    tl.store(y, tl.sum(tl.load(p)))",
+            "Tiles come through the block pointer at line 8, and no tl.arange: their shape isn't changed.",
+        ),
+    ],
+)
+def test_a_kernel_without_a_block_that_is_a_constexpr_is_told_why(body: str, sentence: str, tmp_path: Path) -> None:
+    kernel = KERNEL[: KERNEL.index("    i = ")] + f"    {body}\n\n\n"
+    assert said(kernel + "def scale(x, y, n):\n    scale_kernel[(64,)](x, y, n, BLOCK=64)\n", tmp_path) == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("tl.store(y + tl.program_id(0), tl.sum(tl.load(x + i)))", "line 9 stores what is made of a whole block"),
+        ("tl.store(y + tl.program_id(0), 1.0)", "line 9 stores once for each of its programs"),
+        ("tl.store(y + i, tl.load(x + i) / BLOCK)", "line 9 divides by it"),
+        (
+            "v = tl.load(x + i)\n    if tl.max(v) > 1.0:\n        tl.store(y + i, v)",
+            "line 10 asks something of a whole block to know what is done",
+        ),
+        ("tl.store(y + i, tl.load(x + i // BLOCK))", "line 9 tells elements by the block that they are in"),
+        ("tl.store(y + i, tl.load(x + tl.program_id(0)))", "line 9 makes more than an element's own place of a program's number"),
+        ("tl.atomic_add(y, 1.0)", "what line 9 puts into a total isn't one of its elements"),
+        ("tl.store(y + i, tl.arange(0, BLOCK))", "line 9 makes more than an element's own place of where it lies in its block"),
+    ],
+)
+def test_a_block_that_results_tell_is_named_with_the_line(body: str, reason: str, tmp_path: Path) -> None:
+    kernel = KERNEL[: KERNEL.index("    tl.store")] + f"    {body}\n\n\n"
+    host = "def scale(x, y, n):\n    scale_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)\n"
+    assert said(kernel + host, tmp_path) == (f"BLOCK isn't changed: {reason}.",)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("t = x_", "t is of the last block alone behind the loop at line 10"),
+        ("t = t * 0.5 + tl.sum(x_)", "t of line 13 goes from block to block, and isn't seen to be a total"),
+        ("tl.store(y + i, tl.sum(x_))", "line 13 stores what is made of a whole block"),
+    ],
+)
+def test_a_loop_whose_blocks_results_tell_is_named_with_the_line(body: str, reason: str, tmp_path: Path) -> None:
+    kernel = (
+        KERNEL[: KERNEL.index("    i = ")]
+        + f"""\
+    t = tl.zeros([1], tl.float32)
+    row = tl.program_id(0)
+    for off in range(0, n, BLOCK):
+        i = off + tl.arange(0, BLOCK)
+        x_ = tl.load(x + row * n + i, mask=i < n, other=0.0)
+        {body}
+    tl.store(y + row, tl.sum(t))
+
+
+"""
+    )
+    assert said(kernel + "def scale(x, y, n):\n    scale_kernel[(64,)](x, y, n, BLOCK=64)\n", tmp_path) == (
+        f"BLOCK isn't changed: {reason}.",
+    )

@@ -28,8 +28,8 @@ LOOPS = frozenset({"range", "static_range"})
 _END = "? end "
 
 
-def laned(view: View, block: str, axes: Set[str], *, walked: bool = False, but: Set[ast.AST] = frozenset()) -> bool:
-    """Whether lanes, beginnings, the size or the number of blocks are read as anything but places of elements. What can't be read in
+def laned(view: View, block: str, axes: Set[str], *, walked: bool = False, but: Set[ast.AST] = frozenset()) -> int | None:
+    """The line where lanes, beginnings, the size or the number of blocks are read as anything but places of elements. What can't be read in
     numbers isn't looked at. ``axes``: of the grid (``@0``), along which the block is dealt out. ``walked``: loops step by it. ``but``:
     statements that are known to make places.
     """
@@ -37,7 +37,8 @@ def laned(view: View, block: str, axes: Set[str], *, walked: bool = False, but: 
     launches = [
         (_Numbers(kernel, known), _Numbers(kernel, {**known, block: 2 * known[block]})) for known in known_in(view) if block in known
     ]
-    return any(_Twice(kernel, here, there, block, axes, pointers, walked, but).told() for here, there in launches)
+    told = (_Twice(kernel, here, there, block, axes, pointers, walked, but).told() for here, there in launches)
+    return next((line for line in told if line is not None), None)
 
 
 @frozen(eq=False)
@@ -74,10 +75,11 @@ class _Twice:
     but: Set[ast.AST]
     _places: set[frozenset[str]] = field(factory=set[frozenset[str]])  # what numbers of blocks are called in sums
 
-    def told(self) -> bool:
+    def told(self) -> int | None:
         single = self.kernel.calls({"load", "full"})  # of one element, they are numbers themselves
-        more = any(self._statement(n) for n in self.kernel.nodes if isinstance(n, ast.stmt) and n not in self.but)
-        return more or any(self._told(a, call) for call in single for a in self._looked_at(call)) or len(self._places) > 1
+        found = next((n for n in self.kernel.nodes if isinstance(n, ast.stmt) and n not in self.but and self._statement(n)), None)
+        found = found or next((call for call in single for a in self._looked_at(call) if self._told(a, call)), None)
+        return found.lineno if found is not None else self.kernel.node.lineno if len(self._places) > 1 else None
 
     def _statement(self, node: ast.stmt) -> bool:
         match node:

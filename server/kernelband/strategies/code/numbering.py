@@ -22,15 +22,15 @@ PLAIN = ast.BinOp | ast.UnaryOp | ast.Name | ast.Constant | ast.Attribute | ast.
 SAYING_NOTHING = frozenset({"assume", "multiple_of", "static_assert", "device_assert", "static_print", "device_print"})
 
 
-def numbered(kernel: KernelView, block: str, axes: Set[str]) -> bool:
-    """Whether numbers of programs along those axes (``@0``) are read as anything else than places in blocks."""
+def numbered(kernel: KernelView, block: str, axes: Set[str]) -> int | None:
+    """The line that reads numbers of programs along those axes (``@0``) as anything else than places in blocks."""
     numbers = _Numbers(kernel, block, frozenset(axes), frozenset())
     while True:
         more = numbers.names | {name for name, value in _bound(kernel) if numbers.is_one(value)}
         if more == numbers.names:
             break
         numbers = _Numbers(kernel, block, frozenset(axes), frozenset(more))
-    return any(not numbers.is_place(n) for n in kernel.nodes if numbers.is_read(n))
+    return next((getattr(n, "lineno", kernel.node.lineno) for n in kernel.nodes if numbers.is_read(n) and not numbers.is_place(n)), None)
 
 
 def other_side(kernel: KernelView, node: ast.expr) -> bool:

@@ -66,13 +66,13 @@ class Reduced:
         bound = [n for n in nodes if isinstance(n, Step) and name in bound_names(n)]
         return bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else None
 
-    def decides(self, nodes: Sequence[ast.AST], tainted: set[str]) -> bool:
-        """What is done with elements hangs on a reduction of their block: ``if tl.max(x) > limit:``, and as many turns as that says."""
+    def decides(self, nodes: Sequence[ast.AST], tainted: set[str]) -> ast.expr | None:
+        """Where what is done with elements hangs on a reduction of their block: ``if tl.max(x) > limit:``, as many turns as that says."""
         tests = [n.iter if isinstance(n, ast.For) else n.test for n in nodes if isinstance(n, ast.If | ast.While | ast.IfExp | ast.For)]
-        return any(reads(t, tainted) or any(self.reduces(n) for n in all_nodes(t)) for t in tests)
+        return next((t for t in tests if reads(t, tainted) or any(self.reduces(n) for n in all_nodes(t))), None)
 
-    def hidden_counts(self) -> bool:
-        """A reduction takes in what a mask leaves out and no ``other`` fills: nobody knows what that is, once a block isn't full."""
+    def hidden_counts(self) -> ast.Call | None:
+        """A reduction that takes in what a mask leaves out and no ``other`` fills: nobody knows what that is, once a block isn't full."""
         kernel, token = self.kernel, f"#{self.block}"
         masked = [a for a in kernel.accesses() if not a.store and a.other is None and a.mask is not None]
         open_loads = [a.call for a in masked if a.mask is not None and token in kernel.tokens(a.mask)]
@@ -81,7 +81,7 @@ class Reduced:
         while more := {n for s in steps if reads(s.value, names) or _holds(s.value, open_loads) for n in bound_names(s)} - names:
             names |= more
         calls = [n for n in kernel.nodes if isinstance(n, ast.Call) and self.reduces(n) and not any(map(self._filled, n.args))]
-        return any(reads(c, names) or _holds(c, open_loads) for c in calls)
+        return next((c for c in calls if reads(c, names) or _holds(c, open_loads)), None)
 
     def _filled(self, node: ast.expr) -> bool:
         """``tl.where(mask, x, 0.0)``."""

@@ -36,20 +36,37 @@ def resizable(view: View, block: str, *, parts: bool = False) -> bool:
     """Whether any size of the block gives the same results, up to the order of additions. ``parts``: any that divides the present one;
     what nobody knows of elements behind the end is then of fewer of those that counted before.
     """
+    return not why_kept(view, block, parts=parts)
+
+
+def why_kept(view: View, block: str, *, parts: bool = False) -> str:
+    """What in the results tells the block's size, with the line, for people; "" where nothing does."""
     kernel = view.kernel
-    if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and reads(n, {block}) for n in kernel.nodes):
-        return False  # a mean over so many
+    for node in kernel.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and reads(node, {block}):
+            return f"line {node.lineno} divides by it"  # a mean over so many
     dealt = Dealt(kernel, block, shapes(kernel), frozenset(t for x in view.target_launches for t in x["tensors"]))
-    if not parts and dealt.hidden_counts():
-        return False
+    if not parts and (hidden := dealt.hidden_counts()) is not None:
+        return f"line {hidden.lineno} reduces elements that a mask leaves out and nothing fills"
     gridded = [x for x in view.launches if x.grid_reads(block)]
-    if gridded and not (dealt.to_programs() and all(covers(view, x, block) for x in gridded)):
-        return False
+    if gridded and (told := dealt.by_programs()):
+        return told
+    if not all(covers(view, x, block) for x in gridded):
+        return "its grid isn't seen to end where its mask does"
     walks = dealt.walks()
     places = frozenset(step for x in walks for step in Extremum(dealt, x.node.body).kept.values())
-    if (gridded or walks) and laned(view, block, dealt.axes, walked=bool(walks), but=places):
-        return False
-    return all(dealt.to_iterations(x) and own_elements(view, x, block) and ends_with_masks(view, x, block) for x in walks)
+    line = laned(view, block, dealt.axes, walked=bool(walks), but=places) if gridded or walks else None
+    if line is not None:
+        return f"line {line} makes more than an element's own place of where it lies in its block"
+    for walk in walks:
+        where = f"the loop at line {walk.node.lineno}"
+        if told := dealt.by_iterations(walk):
+            return told
+        if not own_elements(view, walk, block):
+            return f"{where} may load what another of its turns stores"
+        if not ends_with_masks(view, walk, block):
+            return f"{where} isn't seen to end where its mask does"
+    return ""
 
 
 class Dealt(Reduced):
@@ -62,27 +79,35 @@ class Dealt(Reduced):
         """Those of the grid along which it is dealt out."""
         return {t for n in self.kernel.nodes if _scaled(n, self.block) for t in self.kernel.tokens(n) if t.startswith("@")}
 
-    def to_programs(self) -> bool:
-        """Programs along the block's axis of the grid store their own elements, and nothing that they have made of all of these."""
+    def by_programs(self) -> str:
+        """How results tell the block where it is dealt out to programs; "" where those along the block's axis of the grid store their own
+        elements, and nothing that they have made of all of these.
+        """
         kernel = self.kernel
         axes = self.axes
-        if not axes or numbered(kernel, self.block, axes) or self._grouped():
-            return False
+        if not axes:
+            return "the number of programs follows it, but no program's number says where it begins"
+        if (grouped := self._grouped()) is not None:
+            return f"line {grouped.lineno} tells elements by the block that they are in"
         tainted = self.made(kernel.nodes)
-        if self.decides(kernel.nodes, tainted) or not all(self._totals(c, tainted) for c in kernel.calls(set(ATOMIC_TOTALS))):
-            return False
+        if (test := self.decides(kernel.nodes, tainted)) is not None:
+            return _decided(test)
+        for call in kernel.calls(set(ATOMIC_TOTALS)):
+            if not self._totals(call, tainted):
+                return f"what line {call.lineno} puts into a total isn't one of its elements"
         for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
             pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()
             if any(self.reduces(n) for a in call.args for n in all_nodes(a)) or any(reads(a, tainted) for a in call.args):
-                return False
+                return _stored(call)
             if axes & pointer and f"#{self.block}" not in pointer:
-                return False  # one for each program
-        return True
+                return f"line {call.lineno} stores once for each of its programs"
+        line = numbered(kernel, self.block, axes)
+        return f"line {line} makes more than an element's own place of a program's number" if line is not None else ""
 
-    def _grouped(self) -> bool:
-        """Elements are told by the block that they are in: ``index // BLOCK``."""
+    def _grouped(self) -> ast.BinOp | None:
+        """Where elements are told by the block that they are in: ``index // BLOCK``."""
         divided = [n for n in self.kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
-        return any(reads(n.right, {self.block}) and f"#{self.block}" in self.kernel.tokens(n.left) for n in divided)
+        return next((n for n in divided if reads(n.right, {self.block}) and f"#{self.block}" in self.kernel.tokens(n.left)), None)
 
     def _totals(self, call: ast.Call, tainted: set[str]) -> bool:
         """An atomic puts elements into a total, or their reduction of the same kind."""
@@ -117,8 +142,10 @@ class Dealt(Reduced):
             queue += [value for target, value in bound if names & set(target_names(target)) and not other_side(self.kernel, value)]
         return False
 
-    def to_iterations(self, loop: Loop) -> bool:
-        """Iterations store their own elements; what they make of whole blocks goes into totals that are read behind the loop."""
+    def by_iterations(self, loop: Loop) -> str:
+        """How results tell where the loop's blocks end; "" where iterations store their own elements, and what they make of whole blocks
+        goes into totals that are read behind the loop.
+        """
         kernel = self.kernel
         inside = [n for s in loop.node.body for n in all_nodes(s)]
         within = set(inside)
@@ -128,26 +155,28 @@ class Dealt(Reduced):
         left = exposed(block[block.index(loop.node) + 1 :]) & names_bound(loop.node.body)
         tainted, highest = self.made(inside), self._highest(inside)
         pointing = {n.id for a in kernel.accesses() for n in all_nodes(a.pointer) if isinstance(n, ast.Name)} - tainted
-        if left - carried - highest or self.decides(inside, tainted):
-            return False  # the last block's; what a block says of all its elements
+        if lost := sorted(left - carried - highest):
+            return f"{lost[0]} is of the last block alone behind the loop at line {loop.node.lineno}"
+        if (test := self.decides(inside, tainted)) is not None:
+            return _decided(test)
         for name in carried - highest - pointing - Extremum(self, loop.node.body).kept.keys():
             steps = [n for n in inside if isinstance(n, ast.stmt) and name in bound_names(n)]
             last = max(steps, key=lambda n: n.lineno)
             if highest and isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Mult):
-                return False  # what has just been added is below the new maximum already
+                return _goes_on(last, name)  # what has just been added is below the new maximum already
             for step in steps:
                 if not isinstance(step, Step) or len(bound_names(step)) != 1:
-                    return False
+                    return _goes_on(step, name)
                 kind = self._total(step, name, inside)
                 lanes = kind is not None and self.block in (self.known.at(name, step.lineno) or ())
                 if lanes and not self._reduced_alike(name, kind or "", [n for n in behind if self._same(name, step, n)]):
-                    return False
+                    return f"{name} of line {step.lineno} has a lane for each of its places, and more than one total is made of them"
                 counts = name not in left and self._counts(step, name)
                 if kind is None and not counts and not (highest and self._rescaled(step, name, inside)):
-                    return False
+                    return _goes_on(step, name)
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
         told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in all_nodes(a)) for a in c.args)]
-        return all(self._scanned(c, inside) for c in told)
+        return next((_stored(c) for c in told if not self._scanned(c, inside)), "")
 
     def _same(self, name: str, step: ast.stmt, behind: ast.AST) -> bool:
         """The name stands for the same there: the top level hasn't bound it anew."""
@@ -275,6 +304,18 @@ class Dealt(Reduced):
             if self.reduces(total) == "sum" and isinstance(total, ast.Call) and total.args:
                 return ast.unparse(total.args[0]) == ast.unparse(scan.args[0])
         return False
+
+
+def _decided(test: ast.expr) -> str:
+    return f"line {test.lineno} asks something of a whole block to know what is done"
+
+
+def _stored(call: ast.Call) -> str:
+    return f"line {call.lineno} stores what is made of a whole block"
+
+
+def _goes_on(step: ast.stmt, name: str) -> str:
+    return f"{name} of line {step.lineno} goes from block to block, and isn't seen to be a total"
 
 
 def _scaled(node: ast.AST, block: str) -> bool:

@@ -1,4 +1,7 @@
-"""Blocks that no move of tiling changes, for they come from elsewhere than a number at the launch: named, so that nobody waits for it."""
+"""Blocks that no move of tiling changes, for they come from elsewhere than a number at the launch, or the results tell their size.
+
+They are named, so that nobody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from kernelband.strategies._base import Facts
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.literals import bound, integer
+from kernelband.strategies.code.resizing import why_kept
 from kernelband.strategies.tiling.candidates import covered
 from kernelband.strategies.tiling.settled import block_knob
 
@@ -17,25 +21,45 @@ DEEP = 4  # variables behind variables
 
 
 def fixed_blocks(program: Program, facts: Facts) -> tuple[str, ...]:
-    """One sentence for each block that might have another size, were it written as a number: which one, and where it comes from.
+    """One sentence for each block that might have another size, were it written as a number: which one, and where it comes from; and for
+    each of which another size would give other results.
 
     Not of blocks that follow from a size, the power of two that holds a row, say: they are no choice. What a list of configurations or a
-    heuristic sets isn't fixed.
+    heuristic sets isn't fixed by that.
     """
     view = View.read(program, facts)
     if view is None:
         return ()
-    said: list[str] = []
+    said = [] if view.kernel.aranges() else [_without(view)]
     for launch in view.launches:
         reached = covered(view, launch)
         for name in view.kernel.aranges():
-            knob = block_knob(view, launch, name)
-            if name in program.kernel.heuristics or knob is not None or launch.held(name) is not None:
+            if name not in reached and not _grid_reads(launch, name):
                 continue
-            source = _source(view, launch, name)
-            if source is not None and (name in reached or _grid_reads(launch, name)):
+            knob = block_knob(view, launch, name)
+            elsewhere = name in program.kernel.heuristics or knob is not None or launch.held(name) is not None
+            source = None if elsewhere else _source(view, launch, name)
+            if source is not None:
                 said.append(f"{name} comes from {source}: not changed.")
+            elif told := why_kept(view, name, parts=True):
+                said.append(f"{name} isn't changed: {told}.")
     return tuple(dict.fromkeys(said))
+
+
+def _without(view: View) -> str:
+    """Of a kernel with no constexpr that is the size of a ``tl.arange``."""
+    kernel = view.kernel
+    own = [c for c in kernel.calls({"arange"}) if len(c.args) == 2]
+    if own:
+        return f"The block at line {own[0].lineno} isn't changed: its size, {ast.unparse(own[0].args[1])}, is no constexpr of the kernel's."
+    called = [n.func.value for n in kernel.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "load"]
+    described = [v.id for v in called if isinstance(v, ast.Name) and v.id in kernel.parameters]
+    if described:
+        return f"Tiles come through {described[0]}, a tensor descriptor that the host makes: their shape isn't changed."
+    pointed = kernel.calls({"make_block_ptr"})
+    if pointed:
+        return f"Tiles come through the block pointer at line {pointed[0].lineno}, and no tl.arange: their shape isn't changed."
+    return "A program takes single elements: without tl.arange there is no block."
 
 
 def _grid_reads(launch: LaunchView, name: str) -> bool:
