@@ -239,6 +239,11 @@ def test_a_reciprocal_needs_a_total_of_at_least_one(total, wanted, tmp_path):
         ("x / n_cols", "float32", True),
         ("x / n_cols", "float64", False),  # its reciprocal is a float32
         ("x / eps", "float32", False),  # may be so small that the reciprocal is infinite
+        ("((row * n_cols + cols) / n_cols)", "float32", False),  # places, where the last bit is another one
+        ("tl.floor(x / n_cols)", "float32", False),
+        ("(x / n_cols).to(tl.int32)", "float32", False),
+        ("x / n_cols > 0.5", "float32", False),
+        ("x.to(tl.float64) / n_cols", "float32", False),
         ("x / BLOCK", "float32", False),  # known when it is compiled: 0 would be an error
         ("x * (row / n_cols)", "float32", False),  # one number in any case
     ],
@@ -289,6 +294,13 @@ def softmax(x):
         ("tl.exp(x - new), axis=0)", "x - new, axis=0)", False),
         ("tl.max(x, axis=0))", "tl.max(x * x, axis=0))", False),  # that is another's maximum
         ("total * tl.exp(largest - new)", "total * 0.5", False),
+        ("total * tl.exp(largest - new)", "total * tl.exp(new - largest)", False),
+        ('    largest = float("-inf")\n', "    largest = 0.0\n", False),  # of smaller elements it may be nothing
+        ("tl.exp(x - new), axis=0)", "tl.exp(x - new - 95.0), axis=0)", False),
+        ("tl.sum(tl.exp(x - new), axis=0)", "tl.sum(tl.where(cols != 0, tl.exp(x - new), 0.0), axis=0)", False),
+        ("tl.sum(tl.exp(x - new), axis=0)", "tl.sum(tl.where(cols < n_cols, tl.exp(x - new), 0.0), axis=0)", True),
+        ("        largest = new\n", "        largest = new\n        x = x * 2.0\n", True),
+        ("        total = total", "        x = x * 2.0 - 95.0\n        total = total", False),
         ("    total = 0.0\n", "    total = tl.load(y_ptr)\n", False),
         ("        largest = new\n", "        largest = new\n        total = total * 0.5\n", False),
         ("        largest = new\n", "        largest = new\n        tl.store(y_ptr + row, x / total)\n", True),  # the one behind the loop

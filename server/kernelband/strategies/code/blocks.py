@@ -45,10 +45,27 @@ def reads(node: ast.AST, names: Iterable[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in wanted for n in all_nodes(node))
 
 
+def unconverted(node: ast.expr) -> ast.expr:
+    """What ``x.to(...)`` converts."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+        node = node.func.value
+    return node
+
+
 def names_bound(statements: Iterable[ast.AST]) -> set[str]:
     """Names that the statements, and those in them, bind."""
     found = {name for s in statements for n in all_nodes(s) for name in bound_names(n)}
     return found | {n.target.id for s in statements for n in all_nodes(s) if isinstance(n, ast.NamedExpr)}
+
+
+def dependent(statements: Iterable[ast.AST], names: Iterable[str]) -> set[str]:
+    """The names, and those that the statements make of them."""
+    found, grown = set(names), True
+    bindings = [n for s in statements for n in all_nodes(s) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    while grown:
+        fresh = {name for n in bindings if n.value is not None and reads(n.value, found) for name in bound_names(n)} - found
+        found, grown = found | fresh, bool(fresh)
+    return found
 
 
 def exposed(statements: Sequence[ast.stmt]) -> set[str]:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.blocks import exposed, names_bound, reads
+from kernelband.strategies.code.blocks import dependent, exposed, names_bound, reads, siblings
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.reductions import Reduced, Step
 from kernelband.strategies.code.shapes import axis_of, shape_of
@@ -53,6 +53,8 @@ class Extremum:
     @cached_property
     def kept(self) -> dict[str, ast.stmt]:
         """By name, the statement that keeps it."""
+        if any(isinstance(n, ast.For | ast.While) for n in self.inside):
+            return {}  # the elements' order is another one
         carried = exposed(self.body) & names_bound(self.body)
         return {x.name: x.step for x in self._replaced() if x.name in carried and self._is_kept(x, carried)}
 
@@ -60,7 +62,7 @@ class Extremum:
         fresh, so_far = self._compared(x.later) or ("", "")
         if x.name == so_far:
             return isinstance(x.new, ast.Name) and x.new.id == fresh
-        return so_far in carried and self._goes_on(fresh, so_far, x.later) and self._is_place(x.new, fresh)
+        return so_far in carried and self._goes_on(fresh, so_far, x) and self._is_place(x.new, fresh)
 
     def _replaced(self) -> Iterator[Replaced]:
         for step in self.inside:
@@ -88,13 +90,19 @@ class Extremum:
                 return one, other
         return None
 
-    def _goes_on(self, fresh: str, so_far: str, later: ast.expr) -> bool:
-        """The extremum so far takes the block's in: where ``later`` says so, or by ``tl.maximum(largest, new)``."""
-        combined = [n for n in self.inside if isinstance(n, ast.Call) and self.block.kernel.tl(n) == f"{self._kind(fresh)}imum"]
-        if any({a.id for a in n.args if isinstance(a, ast.Name)} == {so_far, fresh} for n in combined):
-            return True
-        mine = [x for x in self._replaced() if x.name == so_far and ast.unparse(x.later) == ast.unparse(later)]
-        return any(isinstance(x.new, ast.Name) and x.new.id == fresh for x in mine)
+    def _goes_on(self, fresh: str, so_far: str, x: Replaced) -> bool:
+        """The extremum so far takes the block's in whenever the place does, and nothing else: by ``later``, or by ``tl.maximum``."""
+        mine = [n for n in self.inside if isinstance(n, ast.stmt) and so_far in bound_names(n)]
+        if len(mine) != 1 or not any(mine[0] in block for block in (self.body, siblings(self.block.kernel.module, x.step))):
+            return False
+        for replaced in self._replaced():
+            if replaced.step is mine[0]:
+                same = ast.unparse(replaced.later) == ast.unparse(x.later)
+                return same and isinstance(replaced.new, ast.Name) and replaced.new.id == fresh
+        value = mine[0].value if isinstance(mine[0], ast.Assign) else None
+        value = self.block.alone(value.id, self.body) if isinstance(value, ast.Name) else value
+        combined = isinstance(value, ast.Call) and self.block.kernel.tl(value) == f"{self._kind(fresh)}imum"
+        return combined and isinstance(value, ast.Call) and {a.id for a in value.args if isinstance(a, ast.Name)} == {so_far, fresh}
 
     # ------------------------------------------------------------ the block's own
 
@@ -113,12 +121,18 @@ class Extremum:
     def _kind(self, name: str) -> str | None:
         """``max`` or ``min`` where the name is that of the block's elements."""
         call, which = self._made(name) or (None, None)
-        if call is None or not self._over_block(call):
+        if call is None or not self._over_block(call) or not self._of_elements(call.args[0]):
             return None
         how = self.block.reduces(call)
         indices = next((k.value for k in call.keywords if k.arg == "return_indices"), call.args[2] if len(call.args) > 2 else None)
         told = isinstance(indices, ast.Constant) and indices.value is True
         return how if how in STRICT and (told if which == 0 else which is None and indices is None) else None
+
+    def _of_elements(self, operand: ast.expr) -> bool:
+        """Each is made of its own element, not of what the block or the blocks before say."""
+        carried = exposed(self.body) & names_bound(self.body)
+        made = dependent(self.body, carried) | self.block.made(self.inside)
+        return not reads(operand, made) and not any(self.block.reduces(n) for n in all_nodes(operand))
 
     def _over_block(self, call: ast.Call) -> bool:
         """The reduction is over the block's axis alone: an index in it is one of the block."""
@@ -172,7 +186,9 @@ class Extremum:
             return False
         sides = [equal.left, equal.comparators[0]]
         elements = [s for s in sides if ast.unparse(s) != fresh]
-        return self._begun(cols) is not None and len(elements) == 1 and self._same(elements[0], equal, reduction)
+        behind = where.args[2]
+        outside = isinstance(behind, ast.Name) and behind.id in self.block.kernel.ends.get(self.block.block, ())  # no index is larger
+        return outside and self._begun(cols) is not None and len(elements) == 1 and self._same(elements[0], equal, reduction)
 
     def _same(self, operand: ast.expr, code: ast.expr, reduction: ast.Call) -> bool:
         """The code reads what the reduction does: no name of it is bound anew between them."""
@@ -184,7 +200,8 @@ class Extremum:
 
     def _begins(self, base: ast.expr) -> bool:
         """``base + tl.arange(0, BLOCK)`` are the block's indices."""
-        return any(self._begun(n) == ast.unparse(base) for n in self.inside)
+        again = [n for n in self.inside if isinstance(n, ast.stmt) and reads(base, bound_names(n))]
+        return len(again) < 2 and any(self._begun(n) == ast.unparse(base) for n in self.inside)
 
     def _begun(self, node: ast.AST | None) -> str | None:
         """What stands beside ``tl.arange(0, BLOCK)``."""

@@ -23,7 +23,7 @@ from kernelband.strategies.code.names import LANGUAGE, module_alias, of_language
 
 #: Order of summation matters in these; in the rest of REDUCTIONS it does not.
 SUMS = frozenset({"sum", "cumsum", "cumprod", "dot", "dot_scaled", "reduce", "associative_scan", "xor_sum", "softmax", "histogram"})
-REDUCTIONS = SUMS | {"max", "min", "argmax", "argmin", "sort", "cummax", "cummin"}
+REDUCTIONS = SUMS | {"max", "min", "argmax", "argmin", "reduce_or", "sort", "topk", "cummax", "cummin"}
 ATOMICS = frozenset({"atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas"})
 RANGES = frozenset({"range", "static_range"})
 

@@ -79,6 +79,9 @@ class _Twice:
         single = self.kernel.calls({"load", "full"})  # of one element, they are numbers themselves
         found = next((n for n in self.kernel.nodes if isinstance(n, ast.stmt) and n not in self.but and self._statement(n)), None)
         found = found or next((call for call in single for a in self._looked_at(call) if self._told(a, call)), None)
+        # ``off // 64``: read in numbers it is one of its own, whatever is divided. What the block divides is told elsewhere.
+        quotients = [n for n in self.kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
+        found = found or next((n for n in quotients if self.block not in self.kernel.tokens(n.right) and self._told(n.left, n)), None)
         return found.lineno if found is not None else self.kernel.node.lineno if len(self._places) > 1 else None
 
     def _statement(self, node: ast.stmt) -> bool:

@@ -18,6 +18,7 @@ PRODUCTS = {"dot": (1, 2), "dot_scaled": (3, 6)}
 #: What gives an element the value of another one in its block.
 MOVING = frozenset({"flip", "gather"})
 Step = ast.Assign | ast.AugAssign
+Bound = ast.Assign | ast.AugAssign | ast.AnnAssign
 DEEP = 6  # names behind names
 
 
@@ -54,17 +55,25 @@ class Reduced:
         grown = True
         while grown:
             grown = False
-            for step in (n for n in nodes if isinstance(n, Step)):
+            for step in (n for n in nodes if isinstance(n, Bound)):
                 fresh = set(bound_names(step)) - found
-                if fresh and (reads(step.value, found) or (first and any(self.reduces(n) for n in all_nodes(step.value)))):
+                if (
+                    fresh
+                    and step.value is not None
+                    and (reads(step.value, found) or (first and any(self.reduces(n) for n in all_nodes(step.value))))
+                ):
                     found |= fresh
                     grown = True
         return found
 
     def alone(self, name: str, nodes: Sequence[ast.AST]) -> ast.expr | None:
         """What the name is bound to among the nodes, where that is one assignment."""
-        bound = [n for n in nodes if isinstance(n, Step) and name in bound_names(n)]
+        bound = [n for n in nodes if isinstance(n, ast.stmt) and name in bound_names(n)]
         return bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else None
+
+    def tells(self, nodes: Iterable[ast.expr], tainted: set[str]) -> bool:
+        """Whether the code has in it what is made of a whole block."""
+        return any(reads(a, tainted) or any(self.reduces(n) for n in all_nodes(a)) for a in nodes)
 
     def decides(self, nodes: Sequence[ast.AST], tainted: set[str]) -> ast.expr | None:
         """Where what is done with elements hangs on a reduction of their block: ``if tl.max(x) > limit:``, as many turns as that says."""
@@ -76,9 +85,11 @@ class Reduced:
         kernel, token = self.kernel, f"#{self.block}"
         masked = [a for a in kernel.accesses() if not a.store and a.other is None and a.mask is not None]
         open_loads = [a.call for a in masked if a.mask is not None and token in kernel.tokens(a.mask)]
-        steps = [s for s in kernel.nodes if isinstance(s, Step) and not self._filled(s.value)]
+        steps = [s for s in kernel.nodes if isinstance(s, Bound) and s.value is not None and not self._filled(s.value)]
         names: set[str] = set()
-        while more := {n for s in steps if reads(s.value, names) or _holds(s.value, open_loads) for n in bound_names(s)} - names:
+        while (
+            more := {n for s in steps if s.value and (reads(s.value, names) or _holds(s.value, open_loads)) for n in bound_names(s)} - names
+        ):
             names |= more
         calls = [n for n in kernel.nodes if isinstance(n, ast.Call) and self.reduces(n) and not any(map(self._filled, n.args))]
         return next((c for c in calls if reads(c, names) or _holds(c, open_loads)), None)

@@ -22,7 +22,8 @@ from kernelband.strategies.code.extremum import Extremum
 from kernelband.strategies.code.kernel import ATOMICS, Loop
 from kernelband.strategies.code.lanes import laned
 from kernelband.strategies.code.numbering import numbered, other_side
-from kernelband.strategies.code.reductions import PRODUCTS, Reduced, Step
+from kernelband.strategies.code.reductions import PRODUCTS, Step
+from kernelband.strategies.code.rescaling import Rescaled, given
 from kernelband.strategies.code.shapes import shapes
 from kernelband.strategies.code.view import View
 
@@ -69,7 +70,7 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     return ""
 
 
-class Dealt(Reduced):
+class Dealt(Rescaled):
     """A block that is dealt out to programs or to iterations."""
 
     # ------------------------------------------------------------ programs
@@ -97,7 +98,7 @@ class Dealt(Reduced):
                 return f"what line {call.lineno} puts into a total isn't one of its elements"
         for call in kernel.calls({"store", *ATOMICS} - {"atomic_add", "atomic_max", "atomic_min"}):  # these make totals of all programs
             pointer = kernel.tokens(call.args[0]) if call.args else frozenset[str]()
-            if any(self.reduces(n) for a in call.args for n in all_nodes(a)) or any(reads(a, tainted) for a in call.args):
+            if self.tells(given(call), tainted):
                 return _stored(call)
             if axes & pointer and f"#{self.block}" not in pointer:
                 return f"line {call.lineno} stores once for each of its programs"
@@ -112,8 +113,8 @@ class Dealt(Reduced):
     def _totals(self, call: ast.Call, tainted: set[str]) -> bool:
         """An atomic puts elements into a total, or their reduction of the same kind."""
         value = self._value(call.args[1], self.kernel.nodes) if len(call.args) > 1 else None
-        if value is None or f"#{self.block}" not in self.kernel.tokens(value):
-            return False  # once for each program
+        if value is None or f"#{self.block}" not in self.kernel.tokens(value) or self.tells(_beside(call), tainted):
+            return False  # once for each program, or where all of its elements say
         if (how := self.reduces(value)) is not None:
             return how in ATOMIC_TOTALS[self.kernel.tl(call) or ""]
         return not reads(value, tainted) and not any(self.reduces(n) for n in all_nodes(value))
@@ -153,7 +154,8 @@ class Dealt(Reduced):
         block = siblings(kernel.module, loop.node)
         carried = exposed(loop.node.body) & names_bound(loop.node.body)
         left = exposed(block[block.index(loop.node) + 1 :]) & names_bound(loop.node.body)
-        tainted, highest = self.made(inside), self._highest(inside)
+        tainted, highest = self.made(inside), self.highest(inside)
+        following = self.made(inside, highest) if highest else set[str]()
         pointing = {n.id for a in kernel.accesses() for n in all_nodes(a.pointer) if isinstance(n, ast.Name)} - tainted
         if lost := sorted(left - carried - highest):
             return f"{lost[0]} is of the last block alone behind the loop at line {loop.node.lineno}"
@@ -172,11 +174,14 @@ class Dealt(Reduced):
                 if lanes and not self._reduced_alike(name, kind or "", [n for n in behind if self._same(name, step, n)]):
                     return f"{name} of line {step.lineno} has a lane for each of its places, and more than one total is made of them"
                 counts = name not in left and self._counts(step, name)
-                if kind is None and not counts and not (highest and self._rescaled(step, name, inside)):
+                if kind is None and not counts and not (highest and self.rescaled(step, name, inside)):
                     return _goes_on(step, name)
+            own = [n for n in steps if isinstance(n, Step)]
+            if any(reads(n.value, following - {name}) for n in own) and not any(self.scales(n, name, inside) for n in own):
+                return _goes_on(last, name)  # what was added below another maximum stays as it was
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
-        told = [c for c in stores if any(reads(a, tainted) or any(self.reduces(n) for n in all_nodes(a)) for a in c.args)]
-        return next((_stored(c) for c in told if not self._scanned(c, inside)), "")
+        told = [c for c in stores if self.tells(given(c), tainted)]
+        return next((_stored(c) for c in told if self.tells(_beside(c), tainted) or not self._scanned(c, inside)), "")
 
     def _same(self, name: str, step: ast.stmt, behind: ast.AST) -> bool:
         """The name stands for the same there: the top level hasn't bound it anew."""
@@ -236,56 +241,7 @@ class Dealt(Reduced):
                     return False
         return True
 
-    # ------------------------------------------------------------ exponentials, scans
-
-    def _highest(self, inside: Sequence[ast.AST]) -> set[str]:
-        """Names of a running maximum: ``new = tl.maximum(old, tl.max(x))`` and ``old = new``."""
-        for node in inside:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and self.kernel.tl(node.value) == "maximum":
-                given = [self.alone(a.id, inside) or a if isinstance(a, ast.Name) else a for a in node.value.args]
-                if any(self.reduces(n) == "max" for a in given for n in all_nodes(a)):
-                    return {*bound_names(node), *(a.id for a in node.value.args if isinstance(a, ast.Name))}
-        return set()
-
-    def _rescaled(self, step: Step, name: str, inside: Sequence[ast.AST]) -> bool:
-        """A sum that follows the running maximum: ``s = s * alpha + tl.sum(p)``, or ``s *= alpha`` and ``s += tl.dot(p, v)``."""
-        value = step.value
-        follow = self.made(inside, self._highest(inside)) - {name}
-        if isinstance(step, ast.AugAssign):
-            scales = isinstance(step.op, ast.Mult) and reads(value, follow)
-            return scales or (isinstance(step.op, ast.Add) and self._sum(value, name, inside))
-        if isinstance(value, ast.Call) and self.kernel.tl(value) in PRODUCTS:
-            return reads(value, {name})
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-            scaled = [p for p in (value.left, value.right) if reads(p, {name}) and reads(p, follow)]
-            return len(scaled) == 1 and all(p in scaled or self._sum(p, name, inside) for p in (value.left, value.right))
-        return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and reads(value, {name}) and reads(value, follow)
-
-    def _sum(self, node: ast.expr, name: str, inside: Sequence[ast.AST]) -> bool:
-        node = self._value(node, inside)
-        follow = self.made(inside, self._highest(inside)) - {name}
-        return self.reduces(node) in ("sum", *PRODUCTS) and not reads(node, {name}) and self._each_once(node, follow, inside)
-
-    def _each_once(self, node: ast.expr, follow: set[str], inside: Sequence[ast.AST]) -> bool:
-        """What follows the maximum is in no product with itself, nor under a root and the like: another maximum scales all alike."""
-        node = self._value(node, inside)
-        if isinstance(node, ast.Subscript):
-            return self._each_once(node.value, follow, inside)
-        if isinstance(node, ast.BinOp):
-            sides = [s for s in (node.left, node.right) if reads(s, follow)]
-            single = len(sides) < 2 or isinstance(node.op, ast.Add | ast.Sub)
-            return (
-                single
-                and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div)
-                and all(self._each_once(s, follow, inside) for s in sides)
-            )
-        if not isinstance(node, ast.Call) or not reads(node, follow):
-            return True  # of a name that is bound several times nothing is known
-        name = self.kernel.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-        given = [a for a in (*node.args, *(k.value for k in node.keywords)) if reads(a, follow)]
-        if name in ("exp", "exp2"):
-            return True
-        return name in ("sum", "trans", "where", *PRODUCTS) and len(given) < 2 and all(self._each_once(a, follow, inside) for a in given)
+    # ------------------------------------------------------------ scans
 
     def _scanned(self, store: ast.Call, inside: Sequence[ast.AST]) -> bool:
         """``tl.store(p, carry + tl.cumsum(x))`` with ``carry += tl.sum(x)`` behind it: the same sums, wherever blocks end."""
@@ -304,6 +260,11 @@ class Dealt(Reduced):
             if self.reduces(total) == "sum" and isinstance(total, ast.Call) and total.args:
                 return ast.unparse(total.args[0]) == ast.unparse(scan.args[0])
         return False
+
+
+def _beside(call: ast.Call) -> list[ast.expr]:
+    """What a store is told beside its value: where, and under which mask."""
+    return [*call.args[:1], *call.args[2:], *(k.value for k in call.keywords if k.arg not in ("val", "value"))]
 
 
 def _decided(test: ast.expr) -> str:

@@ -9,9 +9,11 @@ from kernelband.source.model import Edit, Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, View
+from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.knob import Edits
-from kernelband.strategies.code.shapes import shape_of, shapes
+from kernelband.strategies.code.shapes import axis_of, shape_of, shapes
 from kernelband.strategies.code.view import moving
 
 LOG2E = "1.4426950408889634"
@@ -91,7 +93,7 @@ def _reciprocal(at: At) -> Iterator[Proposal | None]:
     for node in all_nodes(kernel.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Name):
             each = shape_of(kernel, node.left, known) != ()  # a number is divided once in any case
-            if each and (_per_row(view, node.right) or _counts(view, node.right.id)):
+            if each and (_per_row(view, node.right) or _counts(view, node)):
                 edits.append((module.path, module.replace(node, f"{_operand(view, node.left)} * (1.0 / {node.right.id})")))
     yield at.proposal(
         {},
@@ -102,15 +104,26 @@ def _reciprocal(at: At) -> Iterator[Proposal | None]:
     )
 
 
-def _counts(view: View, name: str) -> bool:
-    """The name is a whole number that the kernel is called with: its reciprocal is infinite only where each quotient is, too.
-
-    Of float64 elements it would be a float32.
+def _counts(view: View, node: ast.BinOp) -> bool:
+    """Elements that were loaded are divided by a whole number that the kernel is called with, and stay numbers: its reciprocal is infinite
+    only where each quotient is, too. Of float64 elements it would be a float32.
     """
-    kernel, launches = view.kernel, view.target_launches
-    wide = any(t["dtype"] == "float64" for x in launches for t in x["tensors"].values())
-    whole = bool(launches) and all(type(x["scalars"].get(name)) is int for x in launches)
-    return whole and not wide and name in kernel.parameters and not kernel.bindings(name)
+    kernel, launches, right = view.kernel, view.target_launches, node.right
+    if not isinstance(right, ast.Name) or right.id not in kernel.parameters or kernel.bindings(right.id):
+        return False
+    whole = bool(launches) and all(type(x["scalars"].get(right.id)) is int for x in launches)
+    read = {t["dtype"] for x in launches for name, t in x["tensors"].items() if name in kernel.tokens(node.left)}
+    floats = bool(read) and all(dtype.startswith(("float", "bfloat")) and dtype != "float64" for dtype in read)
+    wide = any(isinstance(n, ast.Attribute) and n.attr == "float64" for n in kernel.nodes)
+    jumps = any(isinstance(n, ast.Compare) or (isinstance(n, ast.Call) and _rounds(kernel, n)) for n in kernel.module.around(node))
+    return whole and floats and not wide and not jumps
+
+
+def _rounds(kernel: KernelView, call: ast.Call) -> bool:
+    """``tl.floor(x)``, ``x.to(tl.int32)``."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) and kernel.tl(call) is None else ""
+    to = [ast.unparse(a) for a in (*call.args, *(k.value for k in call.keywords))] if method in ("to", "cast") else []
+    return kernel.tl(call) in ("floor", "ceil", "cast") or any("int" in t.rpartition(".")[2] for t in to)
 
 
 def _per_row(view: View, name: ast.Name) -> bool:
@@ -120,7 +133,7 @@ def _per_row(view: View, name: ast.Name) -> bool:
     """
     kernel = view.kernel
     total = _bound(kernel, name.id)
-    return _sum_below_maximum(kernel, total) if total is not None else _running(kernel, name)
+    return _sum_below_maximum(kernel, total, None) if total is not None else _running(kernel, name)
 
 
 def _running(kernel: KernelView, name: ast.Name) -> bool:
@@ -139,46 +152,63 @@ def _running(kernel: KernelView, name: ast.Name) -> bool:
         product = isinstance(scaled, ast.BinOp) and isinstance(scaled.op, ast.Mult)
         factors = [scaled.left, scaled.right] if isinstance(scaled, ast.BinOp) and product else []
         others = [f for f in factors if not (isinstance(f, ast.Name) and f.id == name.id)]
-        if len(factors) == 2 and len(others) == 1 and isinstance(others[0], ast.Call) and kernel.tl(others[0]) in ("exp", "exp2"):
-            return _sum_below_maximum(kernel, added)
+        exponent = _exponent(kernel, others[0]) if len(factors) == 2 and len(others) == 1 else None
+        if exponent is not None and isinstance(exponent.left, ast.Name) and isinstance(exponent.right, ast.Name):
+            old, new = exponent.left.id, exponent.right.id
+            return _begins_lowest(kernel, old, new) and _sum_below_maximum(kernel, added, (old, new))
     return False
 
 
-def _sum_below_maximum(kernel: KernelView, total: ast.expr) -> bool:
-    """``tl.sum(tl.exp(x - largest))``."""
+def _begins_lowest(kernel: KernelView, old: str, new: str) -> bool:
+    """``old = float("-inf")``, and ``old = new`` once."""
+    values = [ast.unparse(b.value) if isinstance(b, ast.Assign) else "" for b in kernel.bindings(old)]
+    return len(values) == 2 and values[0] in ("float('-inf')", "-float('inf')") and values[1] == new
+
+
+def _exponent(kernel: KernelView, node: ast.expr) -> ast.BinOp | None:
+    """The difference that an exponential is of, times a constant of the module's or none."""
+    if not isinstance(node, ast.Call) or kernel.tl(node) not in ("exp", "exp2") or len(node.args) != 1:
+        return None
+    inside = node.args[0]
+    if isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Mult):
+        positive = isinstance(inside.right, ast.Constant) and isinstance(inside.right.value, float) and inside.right.value > 0
+        outside = isinstance(inside.right, ast.Name) and not kernel.bindings(inside.right.id) and inside.right.id not in kernel.parameters
+        inside = inside.left if positive or outside else inside
+    inside = _bound(kernel, inside.id) if isinstance(inside, ast.Name) else inside
+    return inside if isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Sub) else None
+
+
+def _sum_below_maximum(kernel: KernelView, total: ast.expr, running: tuple[str, str] | None) -> bool:
+    """``tl.sum(tl.exp(x - largest))``; ``running``: the names of the largest so far and of the new one."""
     if kernel.tl(total) != "sum" or not isinstance(total, ast.Call) or not total.args:
         return False
     terms = total.args[0]
     terms = _bound(kernel, terms.id) if isinstance(terms, ast.Name) else terms
     if isinstance(terms, ast.Call) and kernel.tl(terms) == "where" and len(terms.args) == 3:
+        if ast.unparse(terms.args[0]) not in {ast.unparse(a.mask) for a in kernel.accesses() if a.mask is not None and not a.store}:
+            return False  # it may leave the largest out
         terms = terms.args[1]
-    if not isinstance(terms, ast.Call) or kernel.tl(terms) not in ("exp", "exp2") or len(terms.args) != 1:
+    exponent = _exponent(kernel, terms) if terms is not None else None
+    if exponent is None:
         return False
-    return any(_below_maximum(kernel, n) for n in all_nodes(terms.args[0]))
+    right = exponent.right.value if isinstance(exponent.right, ast.Subscript) else exponent.right
+    if running is not None and not (isinstance(right, ast.Name) and right.id == running[1]):
+        return False
+    largest = _bound(kernel, right.id) if isinstance(right, ast.Name) else right
+    if running is not None and isinstance(largest, ast.Call) and kernel.tl(largest) == "maximum":
+        given = [_bound(kernel, a.id) if isinstance(a, ast.Name) and a.id != running[0] else a for a in largest.args]
+        old = [a for a in given if isinstance(a, ast.Name) and a.id == running[0]]
+        largest = next((a for a in given if a not in old), None) if len(given) == 2 and len(old) == 1 else None
+    if not isinstance(largest, ast.Call) or kernel.tl(largest) != "max" or not largest.args:
+        return False
+    low, high = sorted((largest.lineno, exponent.lineno))
+    between = {n for n in kernel.nodes if isinstance(n, ast.stmt) and low < n.lineno < high}
+    same = ast.unparse(largest.args[0]) == ast.unparse(exponent.left) and not any(reads(exponent.left, bound_names(n)) for n in between)
+    axes = {axis_of(c, kept=True) for c in (largest, total)}
+    return same and len(axes) == 1 and "?" not in axes
 
 
 def _bound(kernel: KernelView, name: str) -> ast.expr | None:
     """What the name is bound to, once."""
     bindings = kernel.bindings(name)
     return bindings[0].value if len(bindings) == 1 and isinstance(bindings[0], ast.Assign) else None
-
-
-def _below_maximum(kernel: KernelView, node: ast.AST) -> bool:
-    """``x - tl.max(x)``, or a name for it."""
-    if isinstance(node, ast.Name):
-        bound = _bound(kernel, node.id)
-        return bound is not None and any(_below_maximum(kernel, n) for n in all_nodes(bound) if isinstance(n, ast.BinOp))
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
-        return False
-    right = node.right.value if isinstance(node.right, ast.Subscript) else node.right
-    return _is_maximum(kernel, right, ast.unparse(node.left))
-
-
-def _is_maximum(kernel: KernelView, node: ast.expr, of: str) -> bool:
-    """``tl.max`` of that code, or of it and what was largest before, ``tl.maximum(old, tl.max(x))``; or a name for it."""
-    made = _bound(kernel, node.id) if isinstance(node, ast.Name) else node
-    if not isinstance(made, ast.Call) or not made.args:
-        return False
-    if kernel.tl(made) == "maximum":
-        return any(_is_maximum(kernel, a, of) for a in made.args)
-    return kernel.tl(made) == "max" and ast.unparse(made.args[0]) == of

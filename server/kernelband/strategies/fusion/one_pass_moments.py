@@ -129,6 +129,9 @@ def _difference(kernel: KernelView, pair: Pair, square: Total, mean: str) -> Dif
     made = [s for s in pair.second.node.body if isinstance(s, ast.Assign) and any(n in reads for n in all_nodes(s))]
     if len(reads) != 1 or len(made) != 1 or ast.unparse(made[0].targets[0]) != holder or len(made[0].targets) != 1:
         return None
+    inside = {n for s in pair.second.node.body for n in all_nodes(s)}
+    if any(b in inside and b.lineno > made[0].lineno for b in kernel.bindings(holder)):
+        return None  # it is something else by then
     node, mask = made[0].value, None
     if isinstance(node, ast.Call) and kernel.tl(node) == "where" and len(node.args) == 3 and _nothing(node.args[2]):
         node, mask = node.args[1], node.args[0]

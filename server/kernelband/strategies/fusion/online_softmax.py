@@ -17,6 +17,7 @@ from kernelband.source.model import Edit, Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Module, View
+from kernelband.strategies.code.blocks import unconverted
 from kernelband.strategies.code.shapes import axis_of, shape_of, shapes
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.accumulate_late import Reduction, beginning, is_zero, reduction
@@ -129,8 +130,12 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
     indent, outer = module.indent(pair.first.node.body[-1]), module.indent(pair.first.node)
     if zero is None or not is_zero(kernel, zero) or finite is None or up is None or first is None or indent is None or outer is None:
         return None
-    if axis_of(largest.call) != axis_of(total.call):
+    if axis_of(largest.call) != axis_of(total.call) or not largest.call.args:
         return None
+    made = next(s for s in pair.second.node.body if online.difference in all_nodes(s))
+    minuend = code_with(module, unconverted(online.difference.left), first.seen[made], {})
+    if minuend != module.code(unconverted(largest.call.args[0])):
+        return None  # of others' maximum, the difference may be so large that its exponential is infinite
     body, behind = first, list[str]()
     begins: dict[ast.AST, str] = {}
     if late:

@@ -14,7 +14,7 @@ from attrs import frozen
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, Loop
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings
+from kernelband.strategies.code.blocks import exposed, names_bound, names_read, siblings, unconverted
 from kernelband.strategies.code.shapes import Shape, shapes
 from kernelband.strategies.fusion.accumulate_late import is_zero, reduction
 from kernelband.strategies.fusion.partial_sums import added_to
@@ -180,7 +180,7 @@ class Follower:
 def _follower(kernel: KernelView, loop: Loop, names: set[str]) -> Follower | None:
     """The one running maximum that others of the names follow; None where there is none, or something else is made of it."""
     body = loop.node.body
-    assigned = {bound_names(s)[0]: s.value for s in body if isinstance(s, ast.Assign) and len(bound_names(s)) == 1}
+    assigned = {name: value for name in names_bound(body) if (value := _made(loop, name)) is not None}
     moved = [(h, v.id) for h, v in assigned.items() if h in names and isinstance(v, ast.Name)]
     pairs = [(h, new) for h, new in moved if new in assigned and kernel.tl(assigned[new]) == "maximum"]
     if len(pairs) != 1:
@@ -203,13 +203,19 @@ def _follower(kernel: KernelView, loop: Loop, names: set[str]) -> Follower | Non
 
 def _weights(assigned: dict[str, ast.expr], below: Sequence[ast.Call]) -> set[str]:
     """Names that are one of the exponentials, converted or not."""
-    return {name for name, value in assigned.items() if _unconverted(value) in below}
+    return {name for name, value in assigned.items() if unconverted(value) in below}
 
 
-def _unconverted(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
-        node = node.func.value
-    return node
+def _made(loop: Loop, name: str) -> ast.expr | None:
+    """What the loop's own block makes the name of, once: it may be another type of the same then, ``p = p.to(tl.float16)``."""
+    body = loop.node.body
+    steps = sorted((n for n in all_nodes(loop.node) if isinstance(n, ast.stmt) and name in bound_names(n)), key=lambda n: n.lineno)
+    for step in steps[1:]:
+        inner = unconverted(step.value) if isinstance(step, ast.Assign) and step in body else None
+        if not isinstance(inner, ast.Name) or bound_names(step) != [inner.id]:
+            return None
+    first = steps[0] if steps else None
+    return first.value if isinstance(first, ast.Assign) and first in body and bound_names(first) == [name] else None
 
 
 def _is_scale(kernel: KernelView, node: ast.AST, highest: str, new: str) -> bool:
