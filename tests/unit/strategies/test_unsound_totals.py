@@ -209,3 +209,23 @@ def test_a_walk_is_split_where_exponentials_stay_what_they_are(lines, wanted, tm
     tensors = {"x_ptr": ([4, 65536], "float32"), "y_ptr": ([4, 65536], "float32"), "part_ptr": ([4], "float32")}
     given = facts(launch(program, [4, 1, 1], {"BLOCK": 256}, {"n": 65536}, tensors))
     assert bool(made_by("split_walk", program, given)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("helper", "line", "same"),
+    [
+        ("return x * tl.sigmoid(x)", "t += tl.sum(of(x), axis=0)", True),
+        ("return tl.sqrt(tl.sum(x * x, axis=0))", "t += of(x)", False),
+        ("return tl.max(x, axis=0), tl.sum(x, axis=0)", "a, b = of(x)\n        t += a", False),
+        ("return tl.cumsum(x, axis=0)", "t += tl.sum(of(x), axis=0)", False),
+        ("return inner(x)", "t += of(x)", False),
+    ],
+)
+def test_what_a_helper_makes_of_whole_blocks_keeps_their_size(helper, line, same, tmp_path):
+    text = walk([line], KEPT)
+    inner = "@triton.jit\ndef inner(x):\n    return tl.sum(x, axis=0) * tl.sum(x, axis=0)\n\n\n"
+    helpers = f"{inner}@triton.jit\ndef of(x):\n    {helper}\n\n\n"
+    first = text.index("@triton.jit")
+    program = program_of(text[:first] + helpers + text[first:], tmp_path, kernel="walk_kernel")
+    found = made_by("tiles", program, row_facts(program, columns=2048))
+    assert any(p.parameters.get("BLOCK", 256) != 256 for p in found) == same

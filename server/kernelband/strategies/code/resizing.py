@@ -5,7 +5,7 @@ reduction makes of a block does, unless it only goes into a total of the same ki
 exponentials into one that is rescaled with a running maximum. So a partial result for each program, a scale for each group of a
 quantisation, a sum so far that is stored for each block need their block as it is.
 
-What helpers do with what they get isn't followed.
+A helper that reduces, moves or stores gets whole blocks, and isn't followed further.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from kernelband.strategies.code.binding import bound_names, paired, target_names
 from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.extremum import Extremum
-from kernelband.strategies.code.kernel import ATOMICS, Loop
+from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Loop
 from kernelband.strategies.code.lanes import laned
 from kernelband.strategies.code.numbering import numbered, other_side
-from kernelband.strategies.code.reductions import PRODUCTS, Step
+from kernelband.strategies.code.reductions import MOVING, PRODUCTS, Step
 from kernelband.strategies.code.rescaling import Rescaled, given
 from kernelband.strategies.code.shapes import shapes
 from kernelband.strategies.code.view import View
 
+#: What a helper does that does more than compute each element.
+WHOLE = REDUCTIONS | MOVING | ATOMICS | PRODUCTS.keys() | {"reduce", "associative_scan", "cumprod", "xor_sum", "store"}
 #: What a total is combined with, by what a block is reduced with.
 TOTALS = {"sum": "add", "dot": "add", "dot_scaled": "add", "max": "maximum", "min": "minimum"}
 #: Reductions whose results atomics may put together.
@@ -46,6 +48,9 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     for node in kernel.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and reads(node, {block}):
             return f"line {node.lineno} divides by it"  # a mean over so many
+    whole = _of_whole_blocks(view)
+    for call in (n for n in kernel.nodes if isinstance(n, ast.Call) and _called(n) in whole and f"#{block}" in kernel.tokens(n)):
+        return f"line {call.lineno} hands whole blocks to {ast.unparse(call.func)}"
     dealt = Dealt(kernel, block, shapes(kernel), frozenset(t for x in view.target_launches for t in x["tensors"]))
     if not parts and (hidden := dealt.hidden_counts()) is not None:
         return f"line {hidden.lineno} reduces elements that a mask leaves out and nothing fills"
@@ -68,6 +73,24 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
         if not ends_with_masks(view, walk, block):
             return f"{where} isn't seen to end where its mask does"
     return ""
+
+
+def _of_whole_blocks(view: View) -> set[str]:
+    """Names of the kernel's helpers that do more than compute each element, or call one that does."""
+    found, calls = set[str](), dict[str, set[str]]()
+    for helper in view.program.helpers:
+        module = view.modules.get(helper.place.path)
+        node = module.function(helper.place.qualname) if module is not None else None
+        calls[helper.place.name] = {_called(n) for n in all_nodes(node) if isinstance(n, ast.Call)} if node is not None else set()
+    while more := {name for name, called in calls.items() if called & (WHOLE | found)} - found:
+        found |= more
+    return found
+
+
+def _called(call: ast.Call) -> str:
+    """The name of what is called, without what it is an attribute of."""
+    function = call.func
+    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
 
 
 class Dealt(Rescaled):
