@@ -44,10 +44,10 @@ def beside(timing: Sequence[Case], device_us: Mapping[str, float], waiting: Coll
     others = ", ".join(dict.fromkeys([*triton, *map(_short, case["other_kernels"])]))
     host = case["function"]["qualname"]
     if case["id"] in waiting:
-        what = f"the device works {_works_us(case, us, waiting):.0f} µs, for {host} waits for its results (by .item(), say)"
+        works = f"the device works {_works_us(case, us, waiting):.0f} µs{f', also for others ({others})' if others else ''}"
         yield (
-            f"{share:.0%} of the {us:.0f} µs of a call are this kernel's: {what}{f', and runs others ({others})' if others else ''}. "
-            f"A faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most, and the wall clock that measures it is coarse."
+            f"{share:.0%} of the {us:.0f} µs of a call by the wall clock are this kernel's: {works}, and {host} waits for it "
+            f"(by .item(), say) or works where events don't see it. A faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most."
         )
         return
     yield (

@@ -92,8 +92,8 @@ def test_of_a_call_that_waits_for_the_device_only_what_the_device_worked_is_the_
     assert others_us([case], {"a": 900.0}, {"a"}) == {"a": 675.0}
     assert others_us([case], {"a": 200.0}, {"a"}) == {"a": pytest.approx(20.0)}  # the clock said less than the profiler
     assert list(beside([case], {"a": 900.0}, {"a"})) == [
-        "25% of the 900 µs of a call are this kernel's: the device works 250 µs, for loss waits for its results (by .item(), say), "
-        "and runs others (elementwise_kernel). A faster kernel alone gains 1.33× at most, and the wall clock that measures it is coarse."
+        "25% of the 900 µs of a call by the wall clock are this kernel's: the device works 250 µs, also for others (elementwise_kernel), "
+        "and loss waits for it (by .item(), say) or works where events don't see it. A faster kernel alone gains 1.33× at most."
     ]
     assert list(beside([case], {"a": 240.0}, {"a"})) == []
 
@@ -104,4 +104,8 @@ def test_what_the_wall_clock_measured_is_no_time_of_the_kernel_s(tmp_path: Path,
     world = World(tmp_path)
     world.run(world.options(trials=1))
     (known,) = world.named("baseline_known")
-    assert [line for line in known.lines if line.startswith("20% of the 500 µs of a call are this kernel's: the device works 100 µs")]
+    assert [
+        line
+        for line in known.lines
+        if line.startswith("20% of the 500 µs of a call by the wall clock are this kernel's: the device works 100 µs,")
+    ]

@@ -42,6 +42,7 @@ SPOILED = {
     ),
     "the walk begins further on": (PRODUCT, ("range(0, tl.cdiv(K, BLOCK_K))", "range(1, tl.cdiv(K, BLOCK_K))")),
     "the walk ends elsewhere": (PRODUCT, ("range(0, tl.cdiv(K, BLOCK_K))", "range(0, pid_m + 1)")),
+    "the mask reads the sum": (PRODUCT, ("    tl.store(c_ptrs, c, mask=", "    tl.store(c_ptrs, c, mask=(acc > 0.0) & ")),
     "a second result": (PRODUCT, ("    tl.store(c_ptrs, c", "    tl.store(a_ptr, tl.max(acc))\n    tl.store(c_ptrs, c")),
     "the result is added to": (PRODUCT, ("tl.store(c_ptrs, c,", "tl.atomic_add(c_ptrs, c,")),
     "programs may return early": (PRODUCT, ("    # Along K\n", "    if pid_m > pid_n:\n        return\n    # Along K\n")),

@@ -74,6 +74,11 @@ WALKS = {
         True,
     ),
     "a sum of what a flag kept": (["if n > 64:", "    z = x * 2.0", "if n > 32:", "    t += tl.sum(z, axis=0)"], KEPT, False),
+    "a sum of what another flag of that name kept": (
+        ["f = row > 1", "if f:", "    z = x * 2.0", "f = row > 0", "if f:", "    t += tl.sum(z, axis=0)"],
+        KEPT,
+        False,
+    ),
     "names in a circle": (["t = t.to(tl.float32)", "t += tl.sum(x, axis=0)"], KEPT, False),
     "the block before": ([STORED.format("x - t"), "t = x"], "pass", False),
     "the last block": (["t = x"], "tl.store(part_ptr + row, tl.sum(t, axis=0))", False),

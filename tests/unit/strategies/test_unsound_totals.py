@@ -37,6 +37,16 @@ BODIES: dict[str, tuple[list[str], str]] = {
     "a sum below a maximum that nothing rescales": (["t = tl.maximum(t, tl.max(x, axis=0))", "u += tl.sum(tl.exp(x - t), axis=0)"], OTHER),
     "a sum that is rescaled twice as much": ([BELOW, "p = tl.exp(x - m)", SUMMED.replace("(u - m)", "((u - m) * 2.0)"), "u = m"], KEPT),
     "a sum that is scaled with the maximum": ([BELOW, "t = t * m + tl.sum(x, axis=0)", "u = m"], KEPT),
+    "a sum that is rescaled the other way": ([BELOW, "p = tl.exp(x - m)", SUMMED.replace("u - m", "m - u"), "u = m"], KEPT),
+    "a sum that is rescaled too late": ([BELOW, "u = m", "p = tl.exp(x - m)", SUMMED], KEPT),
+    "a sum that is rescaled by the block's own maximum": (
+        ["b = tl.max(x, axis=0)", "m = tl.maximum(u, b)", "p = tl.exp(x - m)", SUMMED.replace("u - m", "b - m"), "u = m"],
+        KEPT,
+    ),
+    "a sum that is rescaled to the block's own maximum": (
+        ["b = tl.max(x, axis=0)", "m = tl.maximum(u, b)", "p = tl.exp(x - m)", SUMMED.replace("u - m", "u - b"), "u = m"],
+        KEPT,
+    ),
     "squares of exponentials": ([BELOW, "p = tl.exp(x - m)", "p *= p", SUMMED, "u = m"], KEPT),
     "exponentials that are large": ([BELOW, "p = tl.exp(x - m)", "p = tl.where(p > 0.1, p, 0.0)", SUMMED, "u = m"], KEPT),
     "the largest share, by tl.where": (["z = x / tl.sum(x, axis=0)", "new = tl.max(z, axis=0)", "t = tl.where(new > t, new, t)"], KEPT),

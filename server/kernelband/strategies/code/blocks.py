@@ -58,14 +58,19 @@ def names_bound(statements: Iterable[ast.AST]) -> set[str]:
     return found | {n.target.id for s in statements for n in all_nodes(s) if isinstance(n, ast.NamedExpr)}
 
 
-def dependent(statements: Iterable[ast.AST], names: Iterable[str]) -> set[str]:
-    """The names, and those that the statements make of them."""
+def dependent(nodes: Iterable[ast.AST], names: Iterable[str]) -> set[str]:
+    """The names, and those that assignments among the nodes make of them."""
     found, grown = set(names), True
-    bindings = [n for s in statements for n in all_nodes(s) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    bindings = [n for n in nodes if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
     while grown:
         fresh = {name for n in bindings if n.value is not None and reads(n.value, found) for name in bound_names(n)} - found
         found, grown = found | fresh, bool(fresh)
     return found
+
+
+def beside_value(store: ast.Call) -> list[ast.expr]:
+    """What a store or an atomic is told beside its value: where, and under which mask."""
+    return [*store.args[:1], *store.args[2:], *(k.value for k in store.keywords if k.arg not in ("val", "value"))]
 
 
 def exposed(statements: Sequence[ast.stmt]) -> set[str]:

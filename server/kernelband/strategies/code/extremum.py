@@ -131,8 +131,7 @@ class Extremum:
     def _of_elements(self, operand: ast.expr) -> bool:
         """Each is made of its own element, not of what the block or the blocks before say."""
         carried = exposed(self.body) & names_bound(self.body)
-        made = dependent(self.body, carried) | self.block.made(self.inside)
-        return not reads(operand, made) and not any(self.block.reduces(n) for n in all_nodes(operand))
+        return not self.block.tells([operand], dependent(self.inside, carried) | self.block.made(self.inside))
 
     def _over_block(self, call: ast.Call) -> bool:
         """The reduction is over the block's axis alone: an index in it is one of the block."""

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.blocks import reads
+from kernelband.strategies.code.blocks import dependent, reads
 from kernelband.strategies.code.kernel import REDUCTIONS, KernelView
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of
 
@@ -51,20 +51,9 @@ class Reduced:
 
     def made(self, nodes: Sequence[ast.AST], names: Iterable[str] = ()) -> set[str]:
         """Names that assignments among the nodes make of these names; of reductions of the block when there are none."""
-        found, first = set(names), not names
-        grown = True
-        while grown:
-            grown = False
-            for step in (n for n in nodes if isinstance(n, Bound)):
-                fresh = set(bound_names(step)) - found
-                if (
-                    fresh
-                    and step.value is not None
-                    and (reads(step.value, found) or (first and any(self.reduces(n) for n in all_nodes(step.value))))
-                ):
-                    found |= fresh
-                    grown = True
-        return found
+        steps = [n for n in nodes if isinstance(n, Bound) and n.value is not None]
+        reduced = {name for n in steps if n.value and self.tells([n.value], set()) for name in bound_names(n)}
+        return dependent(steps, set(names) or reduced)
 
     def alone(self, name: str, nodes: Sequence[ast.AST]) -> ast.expr | None:
         """What the name is bound to among the nodes, where that is one assignment."""
@@ -78,7 +67,7 @@ class Reduced:
     def decides(self, nodes: Sequence[ast.AST], tainted: set[str]) -> ast.expr | None:
         """Where what is done with elements hangs on a reduction of their block: ``if tl.max(x) > limit:``, as many turns as that says."""
         tests = [n.iter if isinstance(n, ast.For) else n.test for n in nodes if isinstance(n, ast.If | ast.While | ast.IfExp | ast.For)]
-        return next((t for t in tests if reads(t, tainted) or any(self.reduces(n) for n in all_nodes(t))), None)
+        return next((t for t in tests if self.tells([t], tainted)), None)
 
     def hidden_counts(self) -> ast.Call | None:
         """A reduction that takes in what a mask leaves out and no ``other`` fills: nobody knows what that is, once a block isn't full."""

@@ -74,8 +74,11 @@ class Rescaled(Reduced):
         inner = node.args[0]
         for side in (inner.left, inner.right) if _is(inner, ast.Mult) else ():
             inner = side if reads(side, highest) else inner
-        names = [n.id for n in (inner.left, inner.right) if isinstance(n, ast.Name)] if _is(inner, ast.Sub) else []
-        return len(set(names) & highest) == 2
+        if not _is(inner, ast.Sub) or not isinstance(inner.left, ast.Name) or not isinstance(inner.right, ast.Name):
+            return False
+        old, new = inner.left, self.alone(inner.right.id, inside)
+        ahead = [n for n in inside if isinstance(n, ast.stmt) and old.id in bound_names(n) and n.lineno < node.lineno]
+        return old.id in highest and not ahead and new is not None and self.kernel.tl(new) == "maximum"
 
     def _factor(self, call: ast.Call, highest: set[str]) -> str:
         """What the difference from the maximum is multiplied by in an exponential."""

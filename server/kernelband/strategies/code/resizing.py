@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.binding import bound_names, paired, target_names
-from kernelband.strategies.code.blocks import exposed, names_bound, reads, siblings
+from kernelband.strategies.code.blocks import beside_value, exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.extremum import Extremum
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Loop
@@ -136,7 +136,7 @@ class Dealt(Rescaled):
     def _totals(self, call: ast.Call, tainted: set[str]) -> bool:
         """An atomic puts elements into a total, or their reduction of the same kind."""
         value = self._value(call.args[1], self.kernel.nodes) if len(call.args) > 1 else None
-        if value is None or f"#{self.block}" not in self.kernel.tokens(value) or self.tells(_beside(call), tainted):
+        if value is None or f"#{self.block}" not in self.kernel.tokens(value) or self.tells(beside_value(call), tainted):
             return False  # once for each program, or where all of its elements say
         if (how := self.reduces(value)) is not None:
             return how in ATOMIC_TOTALS[self.kernel.tl(call) or ""]
@@ -204,7 +204,7 @@ class Dealt(Rescaled):
                 return _goes_on(last, name)  # what was added below another maximum stays as it was
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
         told = [c for c in stores if self.tells(given(c), tainted)]
-        return next((_stored(c) for c in told if self.tells(_beside(c), tainted) or not self._scanned(c, inside)), "")
+        return next((_stored(c) for c in told if self.tells(beside_value(c), tainted) or not self._scanned(c, inside)), "")
 
     def _same(self, name: str, step: ast.stmt, behind: ast.AST) -> bool:
         """The name stands for the same there: the top level hasn't bound it anew."""
@@ -250,10 +250,9 @@ class Dealt(Rescaled):
         how = self.reduces(node)
         if how is None:
             tainted = self.made(inside)
-            return not reads(node, tainted | {total}) and not any(self.reduces(n) for n in all_nodes(node))
+            return not self.tells([node], tainted | {total})
         operands = [*(node.args if isinstance(node, ast.Call) else []), *([node.func] if isinstance(node, ast.Call) else [])]
-        plain = not any(reads(a, self.made(inside)) or any(self.reduces(n) for n in all_nodes(a)) for a in operands)
-        return TOTALS.get(how) == kind and plain
+        return TOTALS.get(how) == kind and not self.tells(operands, self.made(inside))
 
     def _reduced_alike(self, name: str, kind: str, behind: Sequence[ast.AST]) -> bool:
         """A total with a lane for each place in the block is read by reductions of its kind only."""
@@ -283,11 +282,6 @@ class Dealt(Rescaled):
             if self.reduces(total) == "sum" and isinstance(total, ast.Call) and total.args:
                 return ast.unparse(total.args[0]) == ast.unparse(scan.args[0])
         return False
-
-
-def _beside(call: ast.Call) -> list[ast.expr]:
-    """What a store is told beside its value: where, and under which mask."""
-    return [*call.args[:1], *call.args[2:], *(k.value for k in call.keywords if k.arg not in ("val", "value"))]
 
 
 def _decided(test: ast.expr) -> str:

@@ -19,7 +19,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, resolved, walk_of
 from kernelband.strategies.code import Access, At, KernelView, Loop, View
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.blocks import dependent, exposed, lines, memory, names_bound, names_read, reads
+from kernelband.strategies.code.blocks import beside_value, dependent, exposed, lines, memory, names_bound, names_read, reads
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.view import moving
@@ -118,9 +118,8 @@ def _product(view: View) -> Product | None:
         return None
     value, casts = stores[0].call.args[1:2], list[ast.Call]()
     found = _out(view, stores[0])
-    beside = [*stores[0].call.args[:1], *stores[0].call.args[2:], *(k.value for k in stores[0].call.keywords)]
-    made = dependent(following, names)
-    if any(reads(n, made) for n in beside):
+    made = dependent([n for s in following for n in all_nodes(s)], names)
+    if any(reads(n, made) for n in beside_value(stores[0].call)):
         return None  # where it is stored hangs on the total, and each part has only its own
     if found is None or not value or not linear(kernel, value[0], names, following, casts):
         return None

@@ -17,7 +17,7 @@ from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, Loop, View
 from kernelband.strategies.code.affine import counts, one_each
 from kernelband.strategies.code.aliasing import FRESH, made_here
-from kernelband.strategies.code.blocks import dependent, exposed, names_bound, names_read, reads
+from kernelband.strategies.code.blocks import beside_value, dependent, exposed, names_bound, names_read, reads
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.parts import in_parts, new_axis, part_counts, with_side
 from kernelband.strategies.code.view import moving
@@ -93,14 +93,13 @@ def _columns(view: View, loop: Loop) -> list[Column] | None:
     following = behind(kernel, loop)
     names = set(sums(kernel, loop, of_any_type=True))
     found: list[Column] = []
-    made = dependent(following, names)
+    made = dependent([n for s in following for n in all_nodes(s)], names)
     for access in (a for a in kernel.accesses() if a.store):
         statement = kernel.module.parents.get(access.call)
         casts: list[ast.Call] = []
         if statement not in following or len(access.call.args) < 2 or not linear(kernel, access.call.args[1], names, following, casts):
             return None
-        beside = [*access.call.args[:1], *access.call.args[2:], *(k.value for k in access.call.keywords)]
-        if any(reads(n, made) for n in beside):
+        if any(reads(n, made) for n in beside_value(access.call)):
             return None  # where it is stored hangs on the total, and each part has only its own
         column = _column(view, access, casts)
         if column is None:
