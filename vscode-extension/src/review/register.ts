@@ -16,6 +16,9 @@ import { after, offers } from "./runs.ts";
 import type { Region } from "./track.ts";
 import { isKnown } from "./words.ts";
 
+/** So long after a review has ended, a key that was meant for it is nobody's mistake. */
+const LATE_MS = 2000;
+
 export function registerReview(context: vscode.ExtensionContext, server: Server, log: vscode.LogOutputChannel): Reviews {
   const reviews = new Reviews(server, context.workspaceState, log);
   const baselines = new Baselines(reviews);
@@ -54,10 +57,12 @@ function registerCommands(context: vscode.ExtensionContext, server: Server, revi
     const active = vscode.window.activeTextEditor?.document.uri;
     return meantBy(reviews.active, by instanceof vscode.Uri ? { file: baselines.file(by).toString() } : { here: active && baselines.file(active).toString() });
   };
-  /** Undefined: it ended before this click. */
+  let ended = -Infinity;
+  context.subscriptions.push(reviews.onDidEnd(() => (ended = Date.now())));
+  /** Undefined: it ended before this click, or while this key was pressed: the editor hears of an end a moment later. */
   const given = (by: unknown): Review | undefined => {
     const found = meantNow(by);
-    if (!found && typeof by !== "string") throw new Refusal(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."), ["variants"]);
+    if (!found && typeof by !== "string" && Date.now() - ended > LATE_MS) throw new Refusal(vscode.l10n.t("No variant is under review here: pick one of a kernel's variants first."), ["variants"]);
     return found;
   };
   const go = async (review: Review, step: 1 | -1): Promise<void> => {
