@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.strategies.test_unsound_blocks import KEPT, WALK, resized
+from tests.unit.strategies.test_unsound_blocks import KEPT, WALK, filled, resized
 
 FOUND = "new, at = tl.max(x, axis=0, return_indices=True)"
 LATER = "later = new > u"
@@ -86,4 +86,4 @@ def test_a_block_changes_where_a_largest_element_and_its_place_are_kept(name, tm
     body, same = BODIES[name]
     text = WALK.replace("STEP", "\n        ".join(body)).replace("AFTER", KEPT)
     text = text.replace("    t = 0.0\n", '    t = 0\n    u = float("-inf")\n')
-    assert resized(text, tmp_path) == same
+    assert resized(filled(text), tmp_path) == same

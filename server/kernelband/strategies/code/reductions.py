@@ -11,6 +11,7 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import dependent, reads
 from kernelband.strategies.code.kernel import REDUCTIONS, KernelView
+from kernelband.strategies.code.outside import Outside
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of
 
 #: Where the language's products take their right operand and their accumulator.
@@ -35,7 +36,6 @@ class Reduced:
         """The reduction or scan over the block's elements that the code is; None for what leaves each of them alone."""
         if not isinstance(node, ast.Call):
             return None
-        method = self.kernel.tl(node) is None
         name = self.kernel.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
         token = f"#{self.block}"
         if name not in REDUCTIONS | MOVING or token not in self.kernel.tokens(node):
@@ -43,8 +43,7 @@ class Reduced:
         if name in PRODUCTS:
             operands = [node.args[0], *node.args[PRODUCTS[name][0] : PRODUCTS[name][0] + 1]] if node.args else []
             return name if len(operands) < 2 or all(token in self.kernel.tokens(a) for a in operands) else None
-        operand = node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0] if node.args else node
-        shape, axis = shape_of(self.kernel, operand, self.known), axis_of(node, kept=True)
+        shape, axis = shape_of(self.kernel, self._operand(node), self.known), axis_of(node, kept=True)
         if shape is None or isinstance(axis, str) or (axis is not None and not -len(shape) <= axis < len(shape)):
             return name  # it may be the block's axis
         return name if self.block in (shape if axis is None else (shape[axis],)) else None
@@ -70,23 +69,19 @@ class Reduced:
         return next((t for t in tests if self.tells([t], tainted)), None)
 
     def hidden_counts(self) -> ast.Call | None:
-        """A reduction that takes in what a mask leaves out and no ``other`` fills: nobody knows what that is, once a block isn't full."""
-        kernel, token = self.kernel, f"#{self.block}"
-        masked = [a for a in kernel.accesses() if not a.store and a.other is None and a.mask is not None]
-        open_loads = [a.call for a in masked if a.mask is not None and token in kernel.tokens(a.mask)]
-        steps = [s for s in kernel.nodes if isinstance(s, Bound) and s.value is not None and not self._filled(s.value)]
-        names: set[str] = set()
-        while (
-            more := {n for s in steps if s.value and (reads(s.value, names) or _holds(s.value, open_loads)) for n in bound_names(s)} - names
-        ):
-            names |= more
-        calls = [n for n in kernel.nodes if isinstance(n, ast.Call) and self.reduces(n) and not any(map(self._filled, n.args))]
-        return next((c for c in calls if reads(c, names) or _holds(c, open_loads)), None)
+        """A reduction to which elements that a mask leaves out count for something: its result tells how many of these there are."""
+        outside = Outside(self.kernel, self.block, self.reduces)
+        for call in (n for n in self.kernel.nodes if isinstance(n, ast.Call)):
+            reduction = self.reduces(call)
+            if reduction and not outside.neutral(reduction, call, self._operand(call)):
+                return call
+        return None
 
-    def _filled(self, node: ast.expr) -> bool:
-        """``tl.where(mask, x, 0.0)``."""
-        where = isinstance(node, ast.Call) and self.kernel.tl(node) == "where" and len(node.args) == 3
-        return where and isinstance(node, ast.Call) and f"#{self.block}" in self.kernel.tokens(node.args[0])
+    def _operand(self, call: ast.Call) -> ast.expr:
+        """What the reduction is over."""
+        if self.kernel.tl(call) is None and isinstance(call.func, ast.Attribute):
+            return call.func.value
+        return call.args[0] if call.args else call
 
     def _value(self, node: ast.expr, inside: Sequence[ast.AST]) -> ast.expr:
         """The code behind a name of the iteration's and behind conversions."""
@@ -98,8 +93,3 @@ class Reduced:
             else:
                 break
         return node
-
-
-def _holds(node: ast.AST, calls: Sequence[ast.Call]) -> bool:
-    """Whether one of the calls is in the code."""
-    return any(n in calls for n in all_nodes(node))
