@@ -177,7 +177,13 @@ class Outside:
                 return found if found == UNDEFINED else 0.0
         one, other = self.of(left, depth - 1), self.of(right, depth - 1)
         if isinstance(one, float) and isinstance(other, float):
-            signs = {ast.Lt: one < other, ast.LtE: one <= other, ast.Gt: one > other, ast.GtE: one >= other, ast.Eq: one == other}
+            signs: dict[type[ast.cmpop], bool] = {
+                ast.Lt: one < other,
+                ast.LtE: one <= other,
+                ast.Gt: one > other,
+                ast.GtE: one >= other,
+                ast.Eq: one == other,
+            }
             return float(signs[type(op)]) if type(op) in signs else None
         return UNDEFINED if UNDEFINED in (one, other) else None
 
