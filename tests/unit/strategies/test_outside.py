@@ -8,6 +8,7 @@ from tests.unit.strategies.test_unsound_blocks import KEPT, LOAD, WALK, resized
 
 LOWEST, MOST = 'float("-inf")', 'float("inf")'
 WEIGHTS = "z = tl.load(part_ptr + cols, mask=cols < n, other={})"
+CHOSEN = "z = tl.load(part_ptr + i, mask=i >= 0, other=0.0)\nt += tl.sum(z, axis=0)"
 #: A loop's body, what fills x, and whether another block gives the same.
 BODIES = [
     ("t += tl.sum(x, axis=0)", "0.0", True),
@@ -18,6 +19,7 @@ BODIES = [
     ("m = cols < n\nt += tl.sum(tl.where(m & (x > 3.0), x, 0.0), axis=0)", "7.0", True),
     ("t += tl.sum(tl.where(n > cols, x, 0.0), axis=0)", "7.0", True),
     ("t += tl.sum(tl.where(cols >= n, x, 0.0), axis=0)", "7.0", False),
+    ("e = tl.load(part_ptr)\nt += tl.sum(tl.where(e + cols < e + n, x, 0.0), axis=0)", "7.0", True),
     ("t += tl.sum(tl.exp(x), axis=0)", "0.0", False),
     ("t += tl.sum(tl.exp(x), axis=0)", LOWEST, True),
     ("t += tl.sum(tl.exp(x - n), axis=0)", LOWEST, True),
@@ -54,6 +56,21 @@ BODIES = [
     (WEIGHTS.format("1.0") + "\nt += tl.sum(x * z, axis=0)", "0.0", True),
     (WEIGHTS.format("1.0") + "\nt += tl.sum(x + z, axis=0)", "0.0", False),
     ("z = tl.load(part_ptr + x.to(tl.int32))\nt += tl.sum(z, axis=0)", "0.0", False),  # the first for each that isn't there
+    (
+        "i = tl.load(part_ptr + cols, mask=cols < n, other=-1).to(tl.int32)\n" + CHOSEN,
+        "0.0",
+        True,
+    ),
+    (
+        "i = tl.load(part_ptr + cols, mask=cols < n, other=0).to(tl.int32)\n" + CHOSEN,
+        "0.0",
+        False,
+    ),
+    ("t += tl.sum(tl.where(tl.cos(x) + n < 9.0, 0.0, 1.0), axis=0)", "0.0", False),
+    ("t += tl.sum(tl.where(tl.cos(x) + n < 9.0, 1.0, 0.0), axis=0)", "0.0", False),
+    ("t += tl.sum(tl.where(~(x == 0.0), 1.0, 0.0), axis=0)", "0.0", True),
+    ("t += tl.sum(tl.where(not n, x, x), axis=0)", "0.0", True),
+    ("t += tl.sum(x + float(n), axis=0)", "0.0", False),
     ("t += tl.sum(x, axis=0)", "n", False),
     ("t = tl.maximum(t, tl.max(x, axis=0))", "LEAST", True),
     ("t = tl.maximum(t, tl.max(x, axis=0))", "LITTLE", False),
@@ -65,5 +82,7 @@ NUMBERS = "LEAST = tl.constexpr(-1e30)\nLITTLE = -1.0\n\n\n"
 def test_a_block_changes_where_what_the_mask_leaves_out_counts_for_nothing(body, other, same, tmp_path):
     loaded = WALK.replace(LOAD, LOAD.replace("other=0.0", f"other={other}"))
     text = loaded.replace("STEP", "\n        ".join(body.split("\n"))).replace("AFTER", KEPT)
+    begin = LOWEST if "maximum(t" in body else MOST if "minimum(t" in body else "0.0"
+    text = text.replace("t = 0.0", f"t = {begin}")
     first = text.index("@triton.jit")
     assert resized(text[:first] + NUMBERS + text[first:], tmp_path) == same

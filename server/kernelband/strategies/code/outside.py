@@ -16,30 +16,18 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import binding, paired, target_names
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.reaching import reaching
+from kernelband.strategies.code.worth import FUNCTIONS, UNDEFINED, Worth, applied, combined, largest, number, worse
 
-#: Of what nobody filled: not even a product with zero is known.
-UNDEFINED = "undefined"
-#: A number (a truth is 0 or 1), UNDEFINED, or None for one that isn't known.
-Worth = float | str | None
 #: What changes no total, by the reduction.
 NEUTRAL: dict[str, float] = {
     **dict.fromkeys(("sum", "xor_sum", "dot", "dot_scaled", "cumsum", "reduce_or"), 0.0),
     **dict.fromkeys(("max", "argmax", "cummax", "softmax"), -math.inf),
     **dict.fromkeys(("min", "argmin", "cummin"), math.inf),
 }
-#: From here on a number stands for an infinity, as kernels write it.
-HUGE = 1e8
+#: Where products take what they multiply.
+FACTORS = {"dot": (0, 1), "dot_scaled": (0, 3)}
 #: What leaves an element as it is.
 SAME = frozenset({"to", "cast", "broadcast_to", "reshape", "view", "trans", "expand_dims", "constexpr"})
-FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "exp": math.exp,
-    "exp2": lambda x: 2.0**x,
-    "abs": abs,
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "floor": math.floor,
-}
 #: Nothing that they give is below zero.
 POSITIVE = frozenset({"exp", "exp2", "abs", "sqrt", "rsqrt", "sigmoid"})
 UNKNOWN = ast.Constant(value=None)
@@ -63,8 +51,9 @@ class Outside:
         """Whether the reduction over the block is the same, however many of its lanes lie outside."""
         if not self.masked(call):
             return True  # all lanes that it takes in are read
-        if reduction in ("dot", "dot_scaled"):
-            return self.of(call.args[0]) == 0 or self.of(call.args[1]) == 0
+        if reduction in FACTORS:
+            factors = [call.args[place] for place in FACTORS[reduction] if place < len(call.args)]
+            return any(self.of(factor) == 0 for factor in factors)
         if reduction == "min" and self._place(operand):
             return True
         found = self.of(operand)
@@ -82,21 +71,21 @@ class Outside:
                 return False
         return True
 
-    def masked(self, node: ast.AST, seen: set[int] | None = None) -> bool:
+    def masked(self, node: ast.AST) -> bool:
         """Whether lanes of the block that a load's mask leaves out are in what the code gives."""
-        seen = set[int]() if seen is None else seen
+        masks = (_given(call, 1, "mask") for call in self._loads(node, set()))
+        return any(mask is not None and f"#{self.block}" in self.kernel.tokens(mask) for mask in masks)
+
+    def _loads(self, node: ast.AST, seen: set[int]) -> Iterator[ast.Call]:
+        """Loads in the code, and in what its names may stand for."""
         for part in all_nodes(node):
             if isinstance(part, ast.Call) and self.kernel.tl(part) == "load":
-                mask = _given(part, 1, "mask")
-                if mask is not None and f"#{self.block}" in self.kernel.tokens(mask):
-                    return True
+                yield part
             if isinstance(part, ast.Name):
                 for statement in reaching(self.kernel, part.id, part) if self.kernel.bindings(part.id) else []:
                     if id(statement) not in seen and not isinstance(statement, ast.For):
                         seen.add(id(statement))
-                        if self.masked(statement, seen):
-                            return True
-        return False
+                        yield from self._loads(statement, seen)
 
     # ------------------------------------------------------------ what a lane is worth
 
@@ -106,21 +95,21 @@ class Outside:
             return None
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
-                return _number(float(value))
-            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):
-                return _number(float(text))
+                return number(float(value))
+            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf" | "+inf" | "-inf" as text)]):
+                return float(text)
             case ast.Name():
                 return self._of_name(node, depth - 1)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 found = self.of(operand, depth - 1)
                 return -found if isinstance(found, float) else found
-            case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
+            case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=ast.Compare() as operand):
                 found = self.of(operand, depth - 1)
                 return float(not found) if isinstance(found, float) else found
             case ast.Subscript(value=value) if all(_shapes(n) for n in _indices(node.slice)):
                 return self.of(value, depth - 1)
             case ast.BinOp():
-                return _combined(node.op, self.of(node.left, depth - 1), self.of(node.right, depth - 1))
+                return combined(node.op, self.of(node.left, depth - 1), self.of(node.right, depth - 1))
             case ast.BoolOp():
                 return self._folded(ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr(), node.values, depth)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -144,9 +133,9 @@ class Outside:
             return self.of(value, depth - 1) if (value := _given(call, 1, "value")) is not None else None
         if name == "where" and len(call.args) == 3:
             test, (one, other) = self.of(call.args[0], depth - 1), (self.of(a, depth - 1) for a in call.args[1:])
-            return other if test == 0 else one if isinstance(test, float) or one == other else _worse(test, one, other)
+            return other if test == 0 else one if isinstance(test, float) or one == other else worse(test, one, other)
         if name in ("maximum", "minimum") and len(call.args) == 2:
-            return _largest(*(self.of(a, depth - 1) for a in call.args), sign=1 if name == "maximum" else -1)
+            return largest(*(self.of(a, depth - 1) for a in call.args), sign=1 if name == "maximum" else -1)
         if self.reduces(call):
             return None  # of all lanes
         if operands and name in SAME:
@@ -156,7 +145,7 @@ class Outside:
             return found if found in (UNDEFINED, 0.0) or name in ("max", "min") else None
         if name in FUNCTIONS and len(operands) == 1:
             found = self.of(operands[0], depth - 1)
-            return _applied(name, found) if isinstance(found, float) else found
+            return applied(name, found) if isinstance(found, float) else found
         return self._unknown(call, depth)
 
     def _loaded(self, call: ast.Call, depth: int) -> Worth:
@@ -165,16 +154,17 @@ class Outside:
             return 0.0
         if mask is None or f"#{self.block}" not in self.kernel.tokens(mask):
             return None  # each of its lanes is read
+        if self.masked(mask) and self.of(mask, depth - 1) != 0:
+            return None  # what was loaded says which are
         return self.of(other, depth - 1) if other is not None else UNDEFINED
 
     def _compared(self, op: ast.cmpop, left: ast.expr, right: ast.expr, depth: int) -> Worth:
         """``lanes < n`` isn't so outside; of numbers that are known it is as they say."""
-        token = f"#{self.block}"
+        tokens, token = self.kernel.tokens, f"#{self.block}"
         lanes, bound = (left, right) if isinstance(op, ast.Lt | ast.LtE) else (right, left)
-        if not isinstance(op, ast.Eq | ast.NotEq) and token in self.kernel.tokens(lanes) and token not in self.kernel.tokens(bound):
-            found = self.of(lanes, depth - 1)
-            if not isinstance(found, float):
-                return found if found == UNDEFINED else 0.0
+        ordered = not isinstance(op, ast.Eq | ast.NotEq) and token in tokens(lanes) and token not in tokens(bound)
+        if ordered and not any(token in tokens(load) for load in self._loads(lanes, set())):
+            return 0.0
         one, other = self.of(left, depth - 1), self.of(right, depth - 1)
         if isinstance(one, float) and isinstance(other, float):
             signs: dict[type[ast.cmpop], bool] = {
@@ -190,7 +180,7 @@ class Outside:
     def _folded(self, op: ast.operator, nodes: list[ast.expr], depth: int) -> Worth:
         first, *more = (self.of(n, depth - 1) for n in nodes)
         for found in more:
-            first = _combined(op, first, found)
+            first = combined(op, first, found)
         return first
 
     def _unknown(self, node: ast.AST, depth: int) -> Worth:
@@ -229,7 +219,7 @@ class Outside:
 
     def _bound(self, value: ast.expr | ast.AugAssign, depth: int) -> Worth:
         if isinstance(value, ast.AugAssign):
-            return _combined(value.op, self.of(value.target, depth), self.of(value.value, depth))
+            return combined(value.op, self.of(value.target, depth), self.of(value.value, depth))
         return self.of(value, depth)
 
     def _bindings(self, read: ast.Name) -> Iterator[ast.expr | ast.AugAssign]:
@@ -284,10 +274,6 @@ class Outside:
         return bool(values) and all(not isinstance(v, ast.AugAssign) and self.positive(v, depth) for v in values)
 
 
-def _number(value: float) -> float:
-    return math.copysign(math.inf, value) if abs(value) >= HUGE else value
-
-
 def _given(call: ast.Call, place: int, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), call.args[place] if len(call.args) > place else None)
 
@@ -299,63 +285,3 @@ def _indices(node: ast.expr) -> list[ast.expr]:
 def _shapes(index: ast.expr) -> bool:
     """``[:, None]``."""
     return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is None)
-
-
-def _worse(*found: Worth) -> Worth:
-    return UNDEFINED if UNDEFINED in found else None
-
-
-def _largest(one: Worth, other: Worth, sign: int) -> Worth:
-    if isinstance(one, float) and isinstance(other, float):
-        return sign * max(sign * one, sign * other)
-    most = sign * math.inf
-    return most if most in (one, other) else _worse(one, other)
-
-
-def _applied(name: str, value: float) -> Worth:
-    if name in ("exp", "exp2") and math.isinf(value):
-        return 0.0 if value < 0 else math.inf
-    try:
-        return _number(float(FUNCTIONS[name](value)))
-    except (ValueError, OverflowError):
-        return None
-
-
-def _combined(op: ast.operator, one: Worth, other: Worth) -> Worth:
-    """Of a number and one that isn't known: zero times anything is zero, and an infinity stays one, less anything or times a scale."""
-    if UNDEFINED in (one, other):
-        return 0.0 if isinstance(op, ast.BitAnd) and 0.0 in (one, other) else UNDEFINED
-    if isinstance(op, ast.BitAnd | ast.Mult) and 0.0 in (one, other):
-        return 0.0
-    if isinstance(one, float) and isinstance(other, float):
-        return _computed(op, one, other)
-    if isinstance(op, ast.Div | ast.FloorDiv) and one == 0:
-        return 0.0
-    if isinstance(op, ast.BitOr) and 1.0 in (one, other):
-        return 1.0
-    if isinstance(one, float) and math.isinf(one) and isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.Div):
-        return one
-    if isinstance(other, float) and math.isinf(other) and isinstance(op, ast.Add | ast.Sub | ast.Mult):
-        return -other if isinstance(op, ast.Sub) else other
-    return None
-
-
-def _computed(op: ast.operator, one: float, other: float) -> Worth:
-    match op:
-        case ast.Add():
-            found = one + other
-        case ast.Sub():
-            found = one - other
-        case ast.Mult():
-            found = one * other
-        case ast.Div() if other != 0:
-            found = one / other
-        case ast.Pow() if other in (2, 3, 4):
-            found = one**other
-        case ast.BitAnd():
-            found = float(bool(one) and bool(other))
-        case ast.BitOr():
-            found = float(bool(one) or bool(other))
-        case _:
-            return None
-    return None if math.isnan(found) else found
