@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kernelband.strategies.code import View
+from kernelband.strategies.code.resizing import resizable
+from tests.unit.strategies.fusion_samples import row_facts
+from tests.unit.strategies.samples import program_of
 from tests.unit.strategies.test_unsound_blocks import KEPT, LOAD, WALK, resized
 
 LOWEST, MOST = 'float("-inf")', 'float("inf")'
@@ -86,3 +90,16 @@ def test_a_block_changes_where_what_the_mask_leaves_out_counts_for_nothing(body,
     text = text.replace("t = 0.0", f"t = {begin}")
     first = text.index("@triton.jit")
     assert resized(text[:first] + NUMBERS + text[first:], tmp_path) == same
+
+
+@pytest.mark.parametrize(("other", "same"), [(", other=0.0", False), (f", other={LOWEST}", True), ("", True)])
+def test_smaller_parts_of_a_block_take_in_less_of_what_nothing_fills_and_of_what_is_filled_they_tell(other, same, tmp_path):
+    text = (
+        WALK.replace(LOAD, LOAD.replace(", other=0.0", other))
+        .replace("STEP", "t = tl.maximum(t, tl.max(x, axis=0))")
+        .replace("AFTER", KEPT)
+    )
+    program = program_of(text, tmp_path)
+    view = View.read(program, row_facts(program, columns=2048))
+    assert view is not None
+    assert resizable(view, "BLOCK", parts=True) == same

@@ -37,7 +37,7 @@ ATOMIC_TOTALS = {"atomic_add": ("sum", "dot", "dot_scaled"), "atomic_max": ("max
 
 def resizable(view: View, block: str, *, parts: bool = False) -> bool:
     """Whether any size of the block gives the same results, up to the order of additions. ``parts``: any that divides the present one;
-    what nobody knows of elements behind the end is then of fewer of those that counted before.
+    what nobody knows of elements behind the end, as no ``other`` fills them, is then of fewer of those that counted before.
     """
     return not why_kept(view, block, parts=parts)
 
@@ -52,8 +52,8 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     for call in (n for n in kernel.nodes if isinstance(n, ast.Call) and _called(n) in whole and f"#{block}" in kernel.tokens(n)):
         return f"line {call.lineno} hands whole blocks to {ast.unparse(call.func)}"
     dealt = Dealt(kernel, block, shapes(kernel), frozenset(t for x in view.target_launches for t in x["tensors"]))
-    if not parts and (hidden := dealt.hidden_counts()) is not None:
-        return f"line {hidden.lineno} reduces elements that a mask leaves out and nothing fills"
+    if (hidden := dealt.hidden_counts(undefined=not parts)) is not None:
+        return f"line {hidden.lineno} may count what a mask leaves out: a sum needs zeros there, a maximum -inf"
     gridded = [x for x in view.launches if x.grid_reads(block)]
     if gridded and (told := dealt.by_programs()):
         return told
