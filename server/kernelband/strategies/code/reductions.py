@@ -13,7 +13,6 @@ from kernelband.strategies.code.blocks import dependent, reads
 from kernelband.strategies.code.kernel import REDUCTIONS, KernelView
 from kernelband.strategies.code.outside import Outside
 from kernelband.strategies.code.shapes import Shapes, axis_of, shape_of
-from kernelband.strategies.code.worth import UNDEFINED
 
 #: Where the language's products take their right operand and their accumulator.
 PRODUCTS = {"dot": (1, 2), "dot_scaled": (3, 6)}
@@ -71,13 +70,13 @@ class Reduced:
 
     def hidden_counts(self, *, undefined: bool) -> ast.Call | None:
         """A reduction to which elements that a mask leaves out count for something: its result tells how many of these there are.
-        ``undefined``: also where they are nothing that is known, since no ``other`` fills them.
+        ``undefined``: also where what they count for isn't known, because no ``other`` fills them, say.
         """
         outside = Outside(self.kernel, self.block, self.reduces)
         for call in (n for n in self.kernel.nodes if isinstance(n, ast.Call)):
             reduction = self.reduces(call)
             operand = self._operand(call)
-            if reduction and not outside.neutral(reduction, call, operand) and (undefined or outside.of(operand) != UNDEFINED):
+            if reduction and not outside.neutral(reduction, call, operand) and (undefined or isinstance(outside.of(operand), float)):
                 return call
         return None
 

@@ -37,7 +37,7 @@ ATOMIC_TOTALS = {"atomic_add": ("sum", "dot", "dot_scaled"), "atomic_max": ("max
 
 def resizable(view: View, block: str, *, parts: bool = False) -> bool:
     """Whether any size of the block gives the same results, up to the order of additions. ``parts``: any that divides the present one;
-    what nobody knows of elements behind the end, as no ``other`` fills them, is then of fewer of those that counted before.
+    what nobody knows of elements behind the end, as no ``other`` fills them, say, is then of fewer of those that counted before.
     """
     return not why_kept(view, block, parts=parts)
 
