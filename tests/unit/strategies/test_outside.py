@@ -59,6 +59,8 @@ BODIES = [
     ("s = x\nfor k in range(4):\n    y = s * 2.0\n    s = y\nt += tl.sum(s, axis=0)", "0.0", True),
     (WEIGHTS.format("1.0") + "\nt += tl.sum(x * z, axis=0)", "0.0", True),
     (WEIGHTS.format("1.0") + "\nt += tl.sum(x + z, axis=0)", "0.0", False),
+    (WEIGHTS.format("0.0") + "\nt += tl.sum(x * z, axis=0)", LOWEST, False),  # not a number
+    (WEIGHTS.format("0.0") + "\nt = tl.maximum(t, tl.max(x + z, axis=0))", LOWEST, True),
     ("z = tl.load(part_ptr + x.to(tl.int32))\nt += tl.sum(z, axis=0)", "0.0", False),  # the first for each that isn't there
     (
         "i = tl.load(part_ptr + cols, mask=cols < n, other=-1).to(tl.int32)\n" + CHOSEN,

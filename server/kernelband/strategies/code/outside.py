@@ -120,11 +120,7 @@ class Outside:
                 return self._unknown(node, depth)
 
     def _of_call(self, call: ast.Call, depth: int) -> Worth:
-        kernel, method = self.kernel, call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        name = kernel.tl(call)
-        own = call.func.value if name is None and isinstance(call.func, ast.Attribute) else None
-        operands = [*([own] if own is not None else []), *call.args]
-        name = name or method
+        name, operands = self._called(call)
         if name == "load":
             return self._loaded(call, depth)
         if name in ("zeros", "zeros_like"):
@@ -147,6 +143,13 @@ class Outside:
             found = self.of(operands[0], depth - 1)
             return applied(name, found) if isinstance(found, float) else found
         return self._unknown(call, depth)
+
+    def _called(self, call: ast.Call) -> tuple[str, list[ast.expr]]:
+        """The language's function and its operands: ``x.sum(0)`` is ``tl.sum(x, 0)``."""
+        name = self.kernel.tl(call)
+        if name is None and isinstance(call.func, ast.Attribute):
+            return call.func.attr, [call.func.value, *call.args]
+        return name or "", call.args
 
     def _loaded(self, call: ast.Call, depth: int) -> Worth:
         mask, other = _given(call, 1, "mask"), _given(call, 2, "other")
@@ -254,9 +257,7 @@ class Outside:
             case ast.Subscript(value=value):
                 return self.positive(value, depth - 1)
             case ast.Call():
-                name = self.kernel.tl(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-                own = self.kernel.tl(node) is None and isinstance(node.func, ast.Attribute)
-                operands = [node.func.value] if own and isinstance(node.func, ast.Attribute) else node.args
+                name, operands = self._called(node)
                 if name in POSITIVE or name == "zeros":
                     return True
                 if name == "where" and len(node.args) == 3:

@@ -21,8 +21,7 @@ def reaching(kernel: KernelView, name: str, place: ast.AST) -> list[ast.stmt]:
             if inner not in block:
                 continue
             at = next(i for i, s in enumerate(block) if s is inner)
-            isolated = _above(block[:at], name, found)
-            if isolated:
+            if _above(block[:at], name, found):
                 return found
             if isinstance(outer, ast.For | ast.While):
                 found += [s for t in block[at:] for s in _within(t, name)]

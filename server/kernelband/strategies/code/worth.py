@@ -55,10 +55,10 @@ def combined(op: ast.operator, one: Worth, other: Worth) -> Worth:
     """Of a number and one that isn't known: zero times anything is zero, and an infinity stays one, less anything or times a scale."""
     if UNDEFINED in (one, other):
         return 0.0 if isinstance(op, ast.BitAnd) and 0.0 in (one, other) else UNDEFINED
-    if isinstance(op, ast.BitAnd | ast.Mult) and 0.0 in (one, other):
-        return 0.0
     if isinstance(one, float) and isinstance(other, float):
         return _computed(op, one, other)
+    if isinstance(op, ast.BitAnd | ast.Mult) and 0.0 in (one, other):
+        return 0.0
     if isinstance(op, ast.Div | ast.FloorDiv) and one == 0:
         return 0.0
     if isinstance(op, ast.BitOr) and 1.0 in (one, other):
