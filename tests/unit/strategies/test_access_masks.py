@@ -18,7 +18,7 @@ def made(program, given, move):
 def test_golden_unmasked_body(tmp_path):
     program = program_of(ROW_WALK, tmp_path)
     found = proposal(program, row_facts(program), "access_layout.unmasked_body(loops=2)")
-    assert found.numerics == "exact"
+    assert found.numerics == "reassociates"  # what a selection stood between may become one operation
     assert (
         "\n".join(changed(program, found))
         == """\

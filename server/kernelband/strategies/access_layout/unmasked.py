@@ -1,26 +1,36 @@
-"""``unmasked_body``: a loop over blocks handles the full ones without masks, and what is left in one masked iteration after it."""
+"""``unmasked_body``: a loop over blocks handles those that no mask touches without masks, and the others as before, after them."""
 
 from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from attrs import field, frozen
 
 from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies._base import Facts, Proposal
+from kernelband.strategies._base import Facts, Numerics, Proposal
+from kernelband.strategies.access_layout.clear import Blocks, End, blocks_of, end_of, first_of
 from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
-from kernelband.strategies.code import At, View
+from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import definition
+from kernelband.strategies.code.trips import trips
 from kernelband.strategies.code.view import moving
 
 MOST_LINES = 24  # a longer body is worse to read twice than a mask is to compute
+MOST_OF_PRODUCTS = 40  # but what attention selects for each element costs as much as its exponential
 ALWAYS = ast.Constant(True)
+
+Holds = Callable[[ast.Compare], bool]  # a comparison is true for the whole of every block that is handled without masks
 
 
 class UnmaskedBody:
-    """``for off in range(0, N // BLOCK * BLOCK, BLOCK)`` without masks, then the loop as it was, from there on."""
+    """``for off in range(0, N // BLOCK * BLOCK, BLOCK)`` without masks, then the loop as it was, from there on.
+
+    In attention also what lies before the diagonal: ``range(0, start_m * BLOCK_M // BLOCK_N * BLOCK_N, BLOCK_N)``.
+    """
 
     name = "unmasked_body"
 
@@ -28,27 +38,60 @@ class UnmaskedBody:
         yield from moving("access_layout", self.name, _propose, program, facts)
 
 
+@frozen(eq=False)
+class _Split:
+    """A loop as two. ``before`` are lines that compute where the first ends, ``end`` is that as code."""
+
+    loop: Loop
+    before: tuple[str, ...]
+    end: str
+    notes: tuple[str, str]  # what the first loop is and what the second one
+    inner: list[Edit] = field(repr=False)
+    what: str
+    why: str
+    numerics: Numerics
+
+
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
     edits: Edits = []
-    walks: list[Walk] = []
+    splits: list[_Split] = []
     for loop in view.kernel.loops():
-        walk = walk_of(view.kernel, loop) if loop.innermost else None
-        if walk is None or not _worth(view, walk) or loop.node.orelse:
+        if not loop.innermost or loop.node.orelse:
             continue
-        found = _split(view, walk)
-        if found is not None:
+        split = _of_walk(view, loop) or _of_masks(view, loop)
+        found = _edits(view, split) if split is not None else None
+        if split is not None and found is not None:
             edits += [(view.kernel.module.path, e) for e in found]
-            walks.append(walk)
-    if not walks:
+            splits.append(split)
+    if not splits:
         return
-    first = walks[0]
-    yield at.proposal(
-        {"loops": len(walks)},
-        edits,
-        "exact",
-        f"Full blocks of {first.block} are handled without masks, what is left of {first.size} in one masked iteration.",
-        f"{first.size} is {_list(view.timed(first.size))} in the cases: nearly all blocks of {first.block} are full.",
+    first = splits[0]
+    numerics: Numerics = "reassociates" if any(s.numerics == "reassociates" for s in splits) else "exact"
+    yield at.proposal({"loops": len(splits)}, edits, numerics, first.what, first.why)
+
+
+def _of_walk(view: View, loop: Loop) -> _Split | None:
+    """Over a size that the kernel is called with: no mask is left but in the last, partial block."""
+    walk = walk_of(view.kernel, loop)
+    if walk is None or not _worth(view, walk) or _more_masks(view, walk):
+        return None
+
+    def holds(node: ast.Compare) -> bool:
+        return always_in(view.kernel, node, walk)
+
+    inner = _unmasked(view, loop, holds)
+    if inner is None:
+        return None
+    return _Split(
+        loop,
+        (),
+        f"{walk.size} // {walk.block}" + ("" if walk.counted else f" * {walk.block}"),
+        ("Full blocks need no mask.", f"What is left of {walk.size} is less than a block."),
+        inner,
+        f"Full blocks of {walk.block} are handled without masks, what is left of {walk.size} in one masked iteration.",
+        f"{walk.size} is {_list(view.timed(walk.size))} in the cases: nearly all blocks of {walk.block} are full.",
+        _numerics(view, loop, holds),
     )
 
 
@@ -62,30 +105,98 @@ def _worth(view: View, walk: Walk) -> bool:
     return bool(sizes) and bool(blocks) and min(sizes) >= 2 * max(blocks)
 
 
-def _split(view: View, walk: Walk) -> list[Edit] | None:
-    module, loop = view.kernel.module, walk.loop
+def _ends(view: View, blocks: Blocks) -> dict[ast.Compare, End]:
+    nodes = [n for s in blocks.loop.node.body for n in all_nodes(s) if isinstance(n, ast.Compare)]
+    found = {n: end_of(view.kernel, blocks, n) for n in nodes}
+    return {n: end for n, end in found.items() if end is not None}
+
+
+def _more_masks(view: View, walk: Walk) -> bool:
+    """A product's loop has masks that more than the size decides."""
+    blocks = blocks_of(view.kernel, walk.loop) if walk.loop.has_dot else None
+    return blocks is not None and any(end != End(walk.size, ()) for end in _ends(view, blocks).values())
+
+
+def _of_masks(view: View, loop: Loop) -> _Split | None:
+    """Of a product, up to where the first of its masks begins to hide something."""
+    kernel = view.kernel
+    blocks = blocks_of(kernel, loop) if loop.has_dot else None
+    known = trips(view, loop)
+    if blocks is None or (known and min(known) < 2) or _goes_on(view, loop):
+        return None
+    ends = _ends(view, blocks)
+    asked: dict[ast.Compare, End] = {}
+
+    def holds(node: ast.Compare) -> bool:
+        if node in ends:
+            asked[node] = ends[node]
+        return node in ends
+
+    inner = _unmasked(view, loop, holds)
+    if inner is None:
+        return None
+    tl, name = kernel.language, kernel.free_name("unmasked")
+    stop, block = kernel.module.code(loop.stop), blocks.block
+    start = kernel.module.code(loop.start) if loop.start is not None else "0"
+    always = [e.code for e in asked.values() if not e.flags]
+    some = {(e.code, e.flags): None for e in asked.values() if e.flags and e.code not in always}
+    before = [f"{name} = {first_of(([] if blocks.counted else [stop]) + always, tl)}"] if always or not blocks.counted else []
+    if not before:
+        return None
+    for code, flags in some:
+        before += [f"if {' and '.join(flags)}:", f"    {name} = {tl}.minimum({name}, {code})"]
+    if blocks.counted:
+        before.append(f"{name} = {tl}.maximum({tl}.minimum({stop}, {tl}.maximum({name}, 0) // {block}), {start})")
+    elif start == "0":
+        before.append(f"{name} = {tl}.maximum({name}, 0) // {block} * {block}")
+    else:
+        before.append(f"{name} = {start} + {tl}.maximum({name} - {start}, 0) // {block} * {block}")
+    return _Split(
+        loop,
+        tuple(before),
+        name,
+        ("Blocks that no mask touches come first.", "The others, with their masks."),
+        inner,
+        f"Blocks of {block} that no mask touches come first, in a loop without masks.",
+        "A selection for each element of a product costs as much as its exponential, and most blocks lie before the edge of the mask.",
+        _numerics(view, loop, holds),
+    )
+
+
+def _numerics(view: View, loop: Loop, holds: Holds) -> Numerics:
+    """Without a selection between them a product and a sum may become one operation, which rounds once."""
+    calls = [n for s in loop.node.body for n in all_nodes(s) if isinstance(n, ast.Call) and view.kernel.tl(n) == "where" and n.args]
+    return "reassociates" if any(_left(view, c.args[0], holds) is ALWAYS for c in calls) else "exact"
+
+
+def _goes_on(view: View, loop: Loop) -> bool:
+    """It begins where another loop ends: somebody has split it already."""
+    ends = {ast.unparse(other.stop) for other in view.kernel.loops() if other is not loop}
+    return loop.start is not None and ast.unparse(loop.start) in ends
+
+
+def _edits(view: View, split: _Split) -> list[Edit] | None:
+    module, loop = view.kernel.module, split.loop
     node = loop.node
     indent = module.indent(node)
     start, end = module.span(node).start, module.line_end(module.span(node).end)
-    if indent is None or (node.end_lineno or 0) - node.lineno > MOST_LINES or node.body[0].lineno == node.lineno:
+    most = MOST_OF_PRODUCTS if loop.has_dot and split.before else MOST_LINES
+    if indent is None or (node.end_lineno or 0) - node.lineno > most or node.body[0].lineno == node.lineno:
         return None
-    inner = _unmasked(view, walk)
-    if not inner:
-        return None
-    whole = f"{walk.size} // {walk.block}" + ("" if walk.counted else f" * {walk.block}")
-    copy = [*inner, module.replace(loop.stop, whole)]
+    copy = [*split.inner, module.replace(loop.stop, split.end)]
     text = _applied(module.text, Span(start, end), copy)
     if text is None:
         return None
-    head = f"# Full blocks need no mask.{module.newline}{indent}"
-    tail = f"{module.newline}{indent}# What is left of {walk.size} is less than a block.{module.newline}{indent}"
-    rest = Edit(module.span(loop.start), whole) if loop.start is not None else _started(view, walk, whole)
+    line = f"{module.newline}{indent}"
+    head = "".join(f"{part}{line}" for part in (f"# {split.notes[0]}", *split.before))
+    tail = f"{line}# {split.notes[1]}{line}"
+    rest = Edit(module.span(loop.start), split.end) if loop.start is not None else _started(view, loop, split.end)
     return [Edit(Span(start, start), head + text + tail), rest]
 
 
-def _started(view: View, walk: Walk, whole: str) -> Edit:
+def _started(view: View, loop: Loop, whole: str) -> Edit:
     """``range(stop)`` gets its start."""
-    at = view.kernel.module.span(walk.loop.stop).start
+    at = view.kernel.module.span(loop.stop).start
     return Edit(Span(at, at), f"{whole}, ")
 
 
@@ -100,16 +211,16 @@ def _applied(text: str, span: Span, edits: list[Edit]) -> str | None:
     return "".join(out) + text[at : span.end]
 
 
-def _unmasked(view: View, walk: Walk) -> list[Edit] | None:
+def _unmasked(view: View, loop: Loop, holds: Holds) -> list[Edit] | None:
     """Edits of the body: masks that are true throughout are dropped from accesses and ``where``; at least one, else nothing."""
-    kernel, module = view.kernel, view.kernel.module
+    module = view.kernel.module
     edits: list[Edit] = []
     dropped: list[ast.expr] = []
-    for access in walk.loop.accesses:
+    for access in loop.accesses:
         mask = access.mask
         if mask is None:
             continue
-        left = _left(view, mask, walk)
+        left = _left(view, mask, holds)
         if left is None:
             continue
         kept = set(all_nodes(left)) if left is not ALWAYS else set[ast.AST]()
@@ -121,28 +232,59 @@ def _unmasked(view: View, walk: Walk) -> list[Edit] | None:
             edits += removed
         else:
             edits.append(module.replace(mask, module.code(left)))
-    for statement in walk.loop.node.body:
-        left = _left(view, statement.value, walk) if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp) else None
+    for statement in loop.node.body:
+        left = _left(view, statement.value, holds) if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp) else None
         if left is not None and left is not ALWAYS and isinstance(statement, ast.Assign):
             edits.append(module.replace(statement.value, module.code(left)))
-    if not edits:
-        return None
-    for call in (n for s in walk.loop.node.body for n in all_nodes(s) if isinstance(n, ast.Call)):
-        if kernel.tl(call) == "where" and len(call.args) == 3 and not call.keywords and _left(view, call.args[0], walk) is ALWAYS:
+    edits += _selections(view, loop, holds, dropped)
+    return edits + _unused(view, loop, dropped) if edits else None
+
+
+def _selections(view: View, loop: Loop, holds: Holds, dropped: list[ast.expr]) -> list[Edit]:
+    """``where(mask, x, y)`` becomes ``x``, and nothing where that is what it was assigned to."""
+    kernel, module = view.kernel, view.kernel.module
+    idle: list[ast.stmt] = []
+    edits: dict[ast.Call, list[Edit]] = {}
+    for call in (n for s in loop.node.body for n in all_nodes(s) if isinstance(n, ast.Call)):
+        if kernel.tl(call) != "where" or len(call.args) != 3 or call.keywords:
+            continue
+        mask, left = call.args[0], _left(view, call.args[0], holds)
+        if left is ALWAYS:
             kept, span, outer = module.span(call.args[1]), module.span(call), module.parents.get(call)
             bare = isinstance(call.args[1], ast.Name | ast.Call | ast.Constant) or isinstance(outer, ast.Assign | ast.AugAssign)
-            edits += [Edit(Span(span.start, kept.start), "" if bare else "("), Edit(Span(kept.end, span.end), "" if bare else ")")]
-            dropped.append(call.args[0])
-    return edits + _unused(view, walk, dropped)
+            edits[call] = [Edit(Span(span.start, kept.start), "" if bare else "("), Edit(Span(kept.end, span.end), "" if bare else ")")]
+            dropped.append(mask)
+            if isinstance(outer, ast.stmt) and _idle(outer, call):
+                idle.append(outer)
+        elif left is not None:
+            edits[call] = [module.replace(mask, module.code(left))]
+    for branch in (n for s in loop.node.body for n in all_nodes(s) if isinstance(n, ast.If)):
+        if not branch.orelse and set(branch.body) <= set(idle):
+            idle = [branch, *(s for s in idle if s not in branch.body)]
+    gone = [(s, line) for s in idle if (line := _line(view, s)) is not None and module.parents.get(s) is loop.node]
+    within = {n for s, _ in gone for n in all_nodes(s)}
+    return [line for _, line in gone] + [e for call, found in edits.items() if call not in within for e in found]
 
 
-def _left(view: View, mask: ast.expr, walk: Walk) -> ast.expr | None:
+def _idle(statement: ast.stmt, call: ast.Call) -> bool:
+    """``x = where(mask, x, y)`` or ``x += where(mask, 0, y)``, which change nothing where the mask is true."""
+    first = call.args[1]
+    if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1:
+        return isinstance(first, ast.Name) and ast.unparse(statement.targets[0]) == first.id
+    adds = isinstance(statement, ast.AugAssign) and statement.value is call and isinstance(statement.op, ast.Add)
+    return adds and isinstance(first, ast.Constant) and first.value == 0
+
+
+def _left(view: View, mask: ast.expr, holds: Holds) -> ast.expr | None:
     """The mask without its always true part: ``ALWAYS`` for nothing left; None when no part of it is always true."""
     found = resolved(view.kernel, mask)
+    if found is not mask and isinstance(found, ast.BinOp):
+        parts = [_left(view, side, holds) for side in (found.left, found.right)] if isinstance(found.op, ast.BitAnd) else [None]
+        return ALWAYS if all(part is ALWAYS for part in parts) else None  # what is left of it is written where it is bound
     if isinstance(found, ast.Compare):
-        return ALWAYS if always_in(view.kernel, found, walk) else None
-    if isinstance(found, ast.BinOp) and isinstance(found.op, ast.BitAnd) and found is mask:
-        first, second = _left(view, found.left, walk), _left(view, found.right, walk)
+        return ALWAYS if holds(found) else None
+    if isinstance(found, ast.BinOp) and isinstance(found.op, ast.BitAnd):
+        first, second = _left(view, found.left, holds), _left(view, found.right, holds)
         if first is ALWAYS:
             return second if second is ALWAYS else found.right
         return found.left if second is ALWAYS else None
@@ -164,19 +306,27 @@ def _without(view: View, call: ast.Call, values: list[ast.expr]) -> list[Edit] |
     return edits
 
 
-def _unused(view: View, walk: Walk, dropped: list[ast.expr]) -> list[Edit]:
+def _unused(view: View, loop: Loop, dropped: list[ast.expr]) -> list[Edit]:
     """The lines that bind masks which nothing in the body reads any more."""
-    kernel, module = view.kernel, view.kernel.module
+    kernel = view.kernel
     edits: list[Edit] = []
     for mask in {m.id: m for m in dropped if isinstance(m, ast.Name)}.values():
         bound = definition(kernel, mask.id, mask)
-        inside = [n for s in walk.loop.node.body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == mask.id]
+        inside = [n for s in loop.node.body for n in all_nodes(s) if isinstance(n, ast.Name) and n.id == mask.id]
         reads = [n for n in inside if isinstance(n.ctx, ast.Load)]
-        if bound is None or bound not in walk.loop.node.body or any(r not in dropped for r in reads):
+        if bound is None or bound not in loop.node.body or any(r not in dropped for r in reads):
             continue
-        start = module.line_start(module.span(bound).start)
-        end = module.line_end(module.span(bound).end)
-        after = end + (2 if module.text[end : end + 2] == "\r\n" else 1)
-        if module.indent(bound) is not None and not module.text[module.span(bound).end : end].strip():
-            edits.append(Edit(Span(start, after), ""))
+        line = _line(view, bound)
+        if line is not None:
+            edits.append(line)
     return edits
+
+
+def _line(view: View, statement: ast.stmt) -> Edit | None:
+    """Without the lines of a statement; None where something else is on them."""
+    module = view.kernel.module
+    span = module.span(statement)
+    end = module.line_end(span.end)
+    if module.indent(statement) is None or module.text[span.end : end].strip():
+        return None
+    return Edit(Span(module.line_start(span.start), end + (2 if module.text[end : end + 2] == "\r\n" else 1)), "")

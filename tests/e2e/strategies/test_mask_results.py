@@ -1,0 +1,38 @@
+"""Loops in two, without masks and with them, compute what one loop computes: on queries and keys of any number, with each kind of mask."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.strategies.comparing import ROOT, differences
+from tests.unit.strategies.mask_samples import ENDS, attention_facts, written
+from tests.unit.strategies.samples import made_by, program_of
+
+
+def split(changes, tmp_path):
+    """The text with that mask, and what is made of it."""
+    text = written(changes)
+    program = program_of(text, tmp_path)
+    [found] = made_by("unmasked_body", program, attention_facts(program))
+    return text, found.patch.apply(program.texts)[program.kernel.place.path]
+
+
+@pytest.mark.parametrize("worker", [".worker", ".worker-newest"])
+def test_it_compiles(worker, tmp_path):
+    """The interpreter adds numbers of any width: that the two loops go on with one type, only a compilation shows."""
+    texts = split({**ENDS["a length that is loaded"][0], **ENDS["another first block"][0]}, tmp_path)
+    assert differences(list(texts), "sm_90", str(ROOT / worker / "bin" / "python"))[1] is None
+
+
+def test_equal_results(tmp_path):
+    wrong = {}
+    for name, (changes, _) in ENDS.items():
+        text, first = split(changes, tmp_path)
+        late = first.replace("// BLOCK_N * BLOCK_N\n    for", "// BLOCK_N * BLOCK_N + BLOCK_N\n    for").replace(
+            "// BLOCK_N), 0)\n    for", "// BLOCK_N + 1), 0)\n    for"
+        )
+        assert late != first
+        same, one_block_too_many = differences([text, first, late])[1:]
+        wrong |= {name: same} if same is not None else {}
+        assert one_block_too_many is not None, name
+    assert wrong == {}
