@@ -85,6 +85,15 @@ ENDS: dict[str, tuple[dict[str, str], list[str]]] = {
         {WHERE: f"seen = offs_m[:, None] >= cols[None, :]\n            {WHERE.replace('offs_m[:, None] >= cols[None, :]', 'seen')}"},
         ["    unmasked = tl.minimum(unmasked, start_m * BLOCK_M + 1)"],
     ),
+    "a mask of one side": (
+        {
+            "cols = start_n + offs_n": "cols = start_n + offs_n\n        there = cols < n_kv",
+            "cols[None, :] < n_kv, other": "there[None, :] & (offs_d[:, None] < D), other",
+            "cols[None, :] < n_kv": "there[None, :]",
+            "cols[:, None] < n_kv": "there[:, None]",
+        },
+        ["unmasked = tl.minimum(end, n_kv)", "k = tl.load(K + cols[None, :] * D + offs_d[:, None], mask=offs_d[:, None] < D, other=0.0)"],
+    ),
     "what is left of a mask": (
         {"tl.where(cols[None, :] < n_kv, qk": "tl.where((cols[None, :] < n_kv) & (offs_m[:, None] < n_q), qk"},
         ["qk = tl.where(offs_m[:, None] < n_q, qk, -1.0e9)"],

@@ -15,7 +15,7 @@ from kernelband.strategies.access_layout.clear import Blocks, End, blocks_of, en
 from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
 from kernelband.strategies.code import At, Loop, View
 from kernelband.strategies.code.knob import Edits
-from kernelband.strategies.code.linear import definition
+from kernelband.strategies.code.linear import definition, dimension
 from kernelband.strategies.code.trips import trips
 from kernelband.strategies.code.view import moving
 
@@ -253,7 +253,7 @@ def _selections(view: View, loop: Loop, holds: Holds, dropped: list[ast.expr]) -
             kept, span, outer = module.span(call.args[1]), module.span(call), module.parents.get(call)
             bare = isinstance(call.args[1], ast.Name | ast.Call | ast.Constant) or isinstance(outer, ast.Assign | ast.AugAssign)
             edits[call] = [Edit(Span(span.start, kept.start), "" if bare else "("), Edit(Span(kept.end, span.end), "" if bare else ")")]
-            dropped.append(mask)
+            dropped += [n for n in all_nodes(mask) if isinstance(n, ast.Name)]
             if isinstance(outer, ast.stmt) and _idle(outer, call):
                 idle.append(outer)
         elif left is not None:
@@ -277,6 +277,9 @@ def _idle(statement: ast.stmt, call: ast.Call) -> bool:
 
 def _left(view: View, mask: ast.expr, holds: Holds) -> ast.expr | None:
     """The mask without its always true part: ``ALWAYS`` for nothing left; None when no part of it is always true."""
+    placed = dimension(mask)
+    if placed is not None:  # ``mask[None, :]``
+        return ALWAYS if _left(view, placed[1], holds) is ALWAYS else None
     found = resolved(view.kernel, mask)
     if found is not mask and isinstance(found, ast.BinOp):
         parts = [_left(view, side, holds) for side in (found.left, found.right)] if isinstance(found.op, ast.BitAnd) else [None]
