@@ -23,10 +23,12 @@ class Expect:
     refused: str = ""  # words of the sentence
     note: str = ""  # words of a note
     distinct: int = 1
+    neighbours: tuple[str, ...] = ()  # which are made, where it matters
 
 
 FIXTURES: dict[str, Expect] = {
     "function": Expect("plain_function", "scale_kernel", function="scale", policies=(("x", "rederived"),), distinct=2),
+    "whole blocks": Expect("whole_blocks", "double_kernel", function="double", neighbours=("half", "not contiguous")),
     "method": Expect(
         "module_method", "bias_relu_kernel", function="BiasRelu.forward", policies=(("self.bias", "rederived"), ("self.calls", "recorded"))
     ),

@@ -1,15 +1,20 @@
-"""Whether a recorded call can be a case: the original is replayed, on all its input sets, and what it does wrong itself is seen."""
+"""Whether a recorded call can be a case: the original is replayed, on all its input sets, and what it does wrong itself is seen.
+
+And whether a neighbour of one can: there the original may do wrong only what it does on the case itself.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from typing import Any, Dict, List, Optional
 
 import torch
 
-from kernelband_worker.cases import verify
+from kernelband_worker.cases import choose, verify
 from kernelband_worker.cases.expected import run_original
-from kernelband_worker.cases.faults import Faults
+from kernelband_worker.cases.faults import Faults, others
+from kernelband_worker.cases.neighbours import INTERPRETED_BYTES, Change, changeable, changes, made_of, varied
 from kernelband_worker.cases.recording import Recording
 from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.store import Store, StoredCase
@@ -90,6 +95,58 @@ def beside(state: State, store: Store, case: Dict[str, Any], replay: ReplayCase,
                 return f"all of {name} depends on what it reads outside of its tensors"
     case["beside"] = bool(faults.hanging or found.restless)
     return None
+
+
+def neighbours(
+    state: State, store: Store, stored: List[StoredCase], seconds: float, *, programs: int, own: Dict[str, Faults]
+) -> List[StoredCase]:
+    """Up to four neighbours of each of the heaviest replayable cases, made and tried within ``seconds``. ``own``: the original's faults on
+    each case.
+
+    Without a GPU of the lightest one: it is the sizes that matter to a mask, and interpreting takes its time.
+    """
+    deadline = time.monotonic() + seconds
+    made: List[StoredCase] = []
+    usable = [s for s in stored if s.case["replayable"] and changeable(s)]
+    usable.sort(key=lambda s: -choose.weight(s.case))
+    if state.role == "cpu":
+        usable = [one for one in usable[-1:] if one.case["memory_bytes"] <= INTERPRETED_BYTES]
+    for one in usable:
+        for label, change in changes(one.case):
+            if time.monotonic() > deadline or len(made) >= choose.CHECK_AT_MOST - len(stored):
+                return made
+            neighbour = _neighbour(state, store, one, label, change=change, programs=programs, own=own[one.case["id"]])
+            if neighbour is not None:
+                made.append(neighbour)
+    return made
+
+
+def _neighbour(
+    state: State, store: Store, origin: StoredCase, label: str, *, change: Change, programs: int, own: Faults
+) -> Optional[StoredCase]:
+    """A case like that one, changed; None where the original doesn't run, leaves something unwritten, or leaves its tensors, unless it does
+    so on the case itself.
+    """
+    dumped = varied(state, store, origin, change)
+    if dumped is None:
+        return None
+    made = made_of(store, origin, label, dumped, origin.case["tensors"])
+    case = made.case
+    store.save(made)
+    replay = open_case(state, case["id"])
+    verdict = verify.verify(state, store, replay, None, programs)
+    reason = verdict.reason
+    if reason is None and state.role == "gpu":  # where two programs write the same element, either may be the last
+        reason = beside(state, store, case, replay, faults=verdict.faults, programs=programs)
+    more = others(verdict.faults, own, same_sizes=False) or set(verdict.faults.hanging) - set(own.hanging)
+    if reason is not None or more or not verify.finite(verdict.outputs):
+        store.forget(case["id"])
+        state.cases.pop(case["id"], None)
+        return None
+    case["noise"], case["replay_s"] = verdict.faults.noise, verdict.seconds / 2
+    store.save(made)
+    state.cases.pop(case["id"], None)
+    return made
 
 
 def _check_drawn(state: State, stored: StoredCase, verdict: verify.Verdict, programs: int) -> bool:

@@ -9,12 +9,11 @@ import time
 from typing import Any, Dict, Iterator, List, Optional
 
 from kernelband_worker.cases import choose, entry
-from kernelband_worker.cases.accept import accept, ranks
+from kernelband_worker.cases.accept import accept, neighbours, ranks
 from kernelband_worker.cases.alarm import Alarm
 from kernelband_worker.cases.build import build
 from kernelband_worker.cases.faults import Faults, told
 from kernelband_worker.cases.following import unfollowed
-from kernelband_worker.cases.neighbours import neighbours
 from kernelband_worker.cases.recorder import Recorder
 from kernelband_worker.cases.recording import Limits, Recording
 from kernelband_worker.cases.store import Store, open_store

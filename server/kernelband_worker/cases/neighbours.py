@@ -1,14 +1,12 @@
 """Neighbours of a case: the same call at other sizes and with rows that aren't contiguous. For checking only.
 
 Made where few cases were captured, so that a variant that only fits the captured sizes shows. One size of the call is changed
-wherever it appears, in tensors and in whole-number arguments. Kept only where the original runs, writes everything, stays
-inside of its tensors as far as the interpreter can tell, and replays equal; what it does wrong on the case itself, it may do there, too.
-More of them are made under stress (``stress``), when a finalist is checked: no search has seen those.
+wherever it appears, in tensors and in whole-number arguments. Kept where the original takes them (``accept``). More of them are made
+under stress (``stress``), when a finalist is checked: no search has seen those.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import combinations
 from math import prod
@@ -16,42 +14,17 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Protocol, Set
 
 import torch
 
-from kernelband_worker.cases import arguments, choose, facts, verify
-from kernelband_worker.cases.faults import Faults, others
+from kernelband_worker.cases import arguments, facts
 from kernelband_worker.cases.replay import open_case
 from kernelband_worker.cases.store import StorageRecord, Store, StoredCase, TreeRecord
 from kernelband_worker.cases.tensors import NotReplayable, Storages
 from kernelband_worker.state import State
 
-_INTERPRETED_BYTES = 64 << 20  # larger cases have no neighbours without a GPU
+INTERPRETED_BYTES = 64 << 20  # larger cases have no neighbours without a GPU
 _SMALLEST = 8  # sizes below are counts of something (batches, heads), not lengths
 _FAR = 1024  # a prime size lies beyond: blocks that are written down are rarely larger
 _MOST_BYTES = 256 << 20  # of a neighbour that is made under stress, with a GPU
 _AXES_AT_MOST = 8  # of square tensors; their pairs are tried, too
-
-
-def neighbours(
-    state: State, store: Store, stored: List[StoredCase], seconds: float, *, programs: int, own: Dict[str, Faults]
-) -> List[StoredCase]:
-    """Up to four neighbours of each of the heaviest replayable cases, made and tried within ``seconds``. ``own``: the original's faults on
-    each case.
-
-    Without a GPU of the lightest one: it is the sizes that matter to a mask, and interpreting takes its time.
-    """
-    deadline = time.monotonic() + seconds
-    made: List[StoredCase] = []
-    usable = [s for s in stored if s.case["replayable"] and changeable(s)]
-    usable.sort(key=lambda s: -choose.weight(s.case))
-    if state.role == "cpu":
-        usable = [one for one in usable[-1:] if one.case["memory_bytes"] <= _INTERPRETED_BYTES]
-    for one in usable:
-        for label, change in _changes(one.case):
-            if time.monotonic() > deadline or len(made) >= choose.CHECK_AT_MOST - len(stored):
-                return made
-            neighbour = _make(state, store, one, label, change=change, programs=programs, own=own[one.case["id"]])
-            if neighbour is not None:
-                made.append(neighbour)
-    return made
 
 
 def changeable(stored: StoredCase) -> bool:
@@ -78,7 +51,7 @@ class Change(Protocol):
         ...
 
 
-def _changes(case: Dict[str, Any]) -> List[Tuple[str, Change]]:
+def changes(case: Dict[str, Any]) -> List[Tuple[str, Change]]:
     sizes = _sizes(case)
     if not sizes:
         return []
@@ -106,7 +79,7 @@ def further_changes(case: Dict[str, Any], *, gpu: bool, largest: int = 0) -> Lis
     """Those that only finalists meet, and what capture makes where cases are few; with the name of what makes one needless where the
     original accepts that. ``largest``: of the sizes in place of this one in all cases, beyond which the prime lies, if it isn't too large.
     """
-    most = _MOST_BYTES if gpu else _INTERPRETED_BYTES
+    most = _MOST_BYTES if gpu else INTERPRETED_BYTES
     made: List[Tuple[str, Change, Optional[str]]] = []
     for size in _sizes(case)[:1]:
         far = max(_FAR, 4 * size)
@@ -119,7 +92,7 @@ def further_changes(case: Dict[str, Any], *, gpu: bool, largest: int = 0) -> Lis
             ("size one", Resize.of(case, size, 1), None),
         ]
     made += [("twice the other size and one", Resize.of(case, size, 2 * size + 1), None) for size in _sizes(case)[1:2]]
-    made += [(label, change, None) for label, change in _changes(case)]
+    made += [(label, change, None) for label, change in changes(case)]
     made = [one for one in made if not isinstance(one[1], Resize) or one[1].bytes(case) <= most]
     made.append(("an offset view", Shift(), None))
     return made + [(f"unequal sizes, {label}", Unequal(axes), None) for label, axes in _by_chance(case)]
@@ -297,23 +270,3 @@ def made_of(store: Store, origin: StoredCase, label: str, dumped: Dumped, named:
     }
     mutated = sorted({d["storage"] for d in described if d["mutated"]})
     return StoredCase(case, [TreeRecord(store.put(pickled), records, record.rng, record.modes)], mutated, origin.closure, origin.main)
-
-
-def _make(
-    state: State, store: Store, origin: StoredCase, label: str, *, change: Change, programs: int, own: Faults
-) -> Optional[StoredCase]:
-    dumped = varied(state, store, origin, change)
-    if dumped is None:
-        return None
-    made = made_of(store, origin, label, dumped, origin.case["tensors"])
-    case = made.case
-    store.save(made)
-    verdict = verify.verify(state, store, open_case(state, case["id"]), None, programs)
-    if verdict.reason is not None or others(verdict.faults, own, same_sizes=False) or not verify.finite(verdict.outputs):
-        store.forget(case["id"])
-        state.cases.pop(case["id"], None)
-        return None
-    case["noise"], case["replay_s"] = verdict.faults.noise, verdict.seconds / 2
-    store.save(made)
-    state.cases.pop(case["id"], None)
-    return made
