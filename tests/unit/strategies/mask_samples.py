@@ -114,6 +114,14 @@ ENDS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"cols[None, :] < n_kv": "offs_n[None, :] < n_kv - start_n", "cols[:, None] < n_kv": "offs_n[:, None] < n_kv - start_n"},
         ["unmasked = tl.minimum(end, n_kv)"],
     ),
+    "what a mask makes large stays": (
+        {WHERE: "l_i += tl.sum(tl.where(offs_m[:, None] >= cols[None, :], scale, 0.0), axis=1)"},
+        ["            l_i += tl.sum(tl.where(offs_m[:, None] >= cols[None, :], scale, 0.0), axis=1)"],
+    ),
+    "added to something as large": (
+        {WHERE: "qk = qk * 1.0 + tl.where(offs_m[:, None] >= cols[None, :], 0, -1.0e9)"},
+        ["            qk = qk * 1.0 + 0"],
+    ),
     "added": (
         {WHERE: "qk += tl.where(offs_m[:, None] >= cols[None, :], 0, -1.0e9)"},
         ["    unmasked = tl.minimum(unmasked, start_m * BLOCK_M + 1)"],

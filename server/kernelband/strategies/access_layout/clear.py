@@ -175,7 +175,9 @@ def _rebound(kernel: KernelView, loop: Loop) -> bool:
 
 def _number(kernel: KernelView, node: ast.expr) -> bool:
     """A constexpr of the kernel, or a number above 0."""
-    return node.id in kernel.constexprs if isinstance(node, ast.Name) else (integer(node) or 0) > 0
+    if isinstance(node, ast.Name):
+        return node.id in kernel.constexprs and not kernel.bindings(node.id)
+    return (integer(node) or 0) > 0
 
 
 def _flags(kernel: KernelView, node: ast.AST, loop: Loop) -> tuple[str, ...]:
@@ -186,7 +188,8 @@ def _flags(kernel: KernelView, node: ast.AST, loop: Loop) -> tuple[str, ...]:
         if around is loop.node:
             break
         names = [n.id for n in all_nodes(around.test) if isinstance(n, ast.Name)] if isinstance(around, ast.If) else []
-        if isinstance(around, ast.If) and names and set(names) <= set(kernel.constexprs) and inner is not around.test:
+        fixed = all(n in kernel.constexprs and not kernel.bindings(n) for n in names)
+        if isinstance(around, ast.If) and names and fixed and inner is not around.test:
             test = ast.unparse(around.test)
             found.append(f"not ({test})" if inner in around.orelse else test)
         inner = around
