@@ -247,6 +247,14 @@ def test_autotune_list_keeps_its_other_configurations(tmp_path):
     found = {p.key: p for p in check(program, given_facts)}
     edited = found["tiling.tiles(BLOCK=2048,config=1,num_warps=8)"].patch.apply(program.texts)[program.kernel.place.path]
     assert edited == text.replace('triton.Config({"BLOCK": 1024})', 'triton.Config({"BLOCK": 2048}, num_warps=8)')
+    # Where it chose another one for another case, both stay.
+    smaller = launch(program, [4, 1, 1], {"BLOCK": 512}, {"n": 2048}, {"x_ptr": ([2048], "float32")})
+    smaller_facts = {**smaller, "config": {"BLOCK": 512, "num_warps": 4, "num_stages": 3}}
+    two = facts({**chosen, "config": {"BLOCK": 1024, "num_warps": 4, "num_stages": 3}}, smaller_facts)
+    found = {p.key: p for p in check(program, two)}
+    edited = found["tiling.tiles(BLOCK=2048,config=+,num_warps=8)"].patch.apply(program.texts)[program.kernel.place.path]
+    last = 'triton.Config({"BLOCK": 1024}),\n'
+    assert edited == text.replace(last, last + '    triton.Config({"BLOCK": 2048}, num_warps=8, num_stages=3),\n')
 
 
 def test_without_masks_only_divisors_replace_a_block(tmp_path):

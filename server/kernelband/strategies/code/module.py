@@ -152,6 +152,11 @@ class Module:
         last = max(items, key=lambda x: self.span(x).end)
         return self._add_items(self.span(last), self.span(call).start, close, new)
 
+    def add_elements(self, made: ast.List, new: Sequence[str]) -> list[Edit] | None:
+        """Elements at the end of a list that has some, in the manner of its line breaks and commas; None where that is not clear."""
+        close = self.span(made).end - 1
+        return self._add_items(self.span(made.elts[-1]), self.span(made).start, close, new) if made.elts else None
+
     def add_parameters(self, function: FunctionNode, new: Sequence[tuple[str, str | None]]) -> list[Edit] | None:
         """Parameters at the end of a ``def``: (declaration, default). The default is written only where Python needs one."""
         given = function.args

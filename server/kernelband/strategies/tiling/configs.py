@@ -1,8 +1,9 @@
 """Autotune lists: an edit of the configuration that the tuner chose, or one more. The tuner keeps the last word.
 
-A list that is written out changes in its place. One that is made, by a comprehension or a function, here or in another file, gets another
-member, ``MADE + [triton.Config(...)]``: nobody else's list changes, and what the tuner had to choose from before is still there. Not so
-where its members have a hook, which one that is written here would lack.
+A list that is written out changes in its place where the tuner chose the same for all timed cases. Where it didn't, and where a list is
+made, by a comprehension or a function, here or in another file (``MADE + [triton.Config(...)]``), it gets another member: nobody else's list
+changes, and what the tuner had to choose from before is still there. Not so where its members have a hook, which one that is written here
+would lack.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ OPTIONS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 
 def configured(at: At) -> Iterator[Proposal | None]:
     """For a kernel that is autotuned."""
-    chosen = _chosen(at.view, at.view.kernel.model.configs)
-    if chosen is not None and _written_out(chosen):
+    chosen, tuned = _chosen(at.view, at.view.kernel.model.configs), _tuned(at.view)
+    several = len({json.dumps(x["config"], sort_keys=True) for x in at.view.timed_launches}) > 1
+    if chosen is not None and _written_out(chosen) and not (several and tuned is not None):
         yield from _edited(at, chosen)
-    else:
-        yield from _added(at)
+    elif tuned is not None:
+        yield from _added(at, *tuned)
 
 
 def _written_out(config: Config) -> bool:
@@ -91,12 +93,17 @@ def _chosen(view: View, configs: tuple[Config, ...]) -> Config | None:
 # ---------------------------------------------------------------- a list that is made
 
 
-def _added(at: At) -> Iterator[Proposal | None]:
-    """The tuner's list with one more configuration: the one that it chose for most launches of the cases, with another tile."""
-    view, module = at.view, at.view.kernel.module
+def _tuned(view: View) -> tuple[ast.expr, Mapping[str, Any]] | None:
+    """The list that another configuration can be added to, and the one that the tuner chose for most launches of the cases."""
     made, chosen = _list(view), _most(view)
-    if made is None or chosen is None or HOOK in chosen or module.imported.get("triton") != "triton":
-        return
+    if made is None or chosen is None or HOOK in chosen or view.kernel.module.imported.get("triton") != "triton":
+        return None
+    return made, chosen
+
+
+def _added(at: At, made: ast.expr, chosen: Mapping[str, Any]) -> Iterator[Proposal | None]:
+    """The list with that one once more, with another tile."""
+    view, module = at.view, at.view.kernel.module
     constants = {n: v for n, v in chosen.items() if n not in OPTIONS}
     options = {n: chosen.get(n, v) for n, v in OPTIONS.items()}
     if not all(type(v) in (int, bool) for v in constants.values()) or options["maxnreg"] is not None:
@@ -188,6 +195,9 @@ def _written(constants: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 def _appended(module: Module, made: ast.expr, new: str) -> Edits:
     """What is surely a list is added to; of anything else, a tuple too, a list is made."""
     span = module.span(made)
+    items = module.add_elements(made, [new]) if isinstance(made, ast.List) else None
+    if items is not None:
+        return [(module.path, e) for e in items]
     if isinstance(made, ast.ListComp | ast.List) or (isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add)):
         return [(module.path, Edit(Span(span.end, span.end), f" + [{new}]"))]
     opens, closes = ("", "") if isinstance(made, ast.Name | ast.Call | ast.Attribute | ast.Subscript) else ("(", ")")
