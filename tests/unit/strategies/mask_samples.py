@@ -49,7 +49,7 @@ def attention(q, k, v, causal, window):
 
 def outputs():
     torch.manual_seed(0)
-    sizes = ((96, 96, True, 40), (50, 70, True, 16), (75, 50, True, 7), (33, 90, False, 64), (40, 1, False, 1))
+    sizes = ((50, 70, True, 16), (75, 50, True, 7), (33, 90, False, 64), (40, 1, False, 1))
     for n_q, n_kv, causal, window in sizes:
         q, k, v = (torch.randn(n, 16).half() for n in (n_q, n_kv, n_kv))
         yield attention(q, k, v, causal, window)
