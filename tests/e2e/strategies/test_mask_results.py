@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.strategies.comparing import ROOT, differences
-from tests.unit.strategies.mask_samples import ENDS, attention_facts, written
+from tests.unit.strategies.mask_samples import ENDS, ODD, attention_facts, written
 from tests.unit.strategies.samples import made_by, program_of
 
 
@@ -30,6 +30,20 @@ def test_equal_results(tmp_path):
         found = differences(split(changes, tmp_path))[1]
         wrong |= {name: found} if found is not None else {}
     assert wrong == {}
+
+
+def test_what_only_looks_like_a_mask_counts_as_before(tmp_path):
+    wrong, offered = {}, set()
+    for name, changes in ODD.items():
+        program = program_of(written(changes), tmp_path)
+        for found in made_by("unmasked_body", program, attention_facts(program)):
+            offered.add(name)
+            differs = differences([program.texts[program.kernel.place.path], found.patch.apply(program.texts)[program.kernel.place.path]])[
+                1
+            ]
+            wrong |= {name: differs} if differs is not None else {}
+    assert wrong == {}
+    assert offered >= {"a start that is a sum", "a mask of numbers", "two lines", "a mask that is read afterwards"}
 
 
 @pytest.mark.parametrize("name", ["the diagonal", "blocks that are counted", "another first block"])

@@ -60,6 +60,7 @@ COUNTED = {
     "for start_n in range(0, end, BLOCK_N):": "for i in range(0, tl.cdiv(end, BLOCK_N)):",
     "cols = start_n + offs_n": "cols = i * BLOCK_N + offs_n",
 }
+LOADED = {"    end = tl": "    n = tl.load(lens)\n    end = tl", "n_kv) if CAUSAL else n_kv": "n) if CAUSAL else n"}
 
 #: What is written otherwise, and how the end of the blocks without masks is computed then.
 ENDS: dict[str, tuple[dict[str, str], list[str]]] = {
@@ -132,7 +133,7 @@ ENDS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "a length that is loaded": (
         {
-            "    end = tl": "    n = tl.load(lens)\n    end = tl",
+            **LOADED,
             "cols[None, :] < n_kv": "cols[None, :] < n",
             "cols[:, None] < n_kv": "cols[:, None] < n",
         },
@@ -140,7 +141,7 @@ ENDS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "another first block": (
         {"    for start_n in range(0,": "    low = start_m // 2 * BLOCK_N\n    for start_n in range(low,"},
-        ["unmasked = low + tl.maximum(unmasked - low, 0) // BLOCK_N * BLOCK_N", "for start_n in range(low, unmasked, BLOCK_N):"],
+        ["unmasked = low + (tl.maximum(unmasked, low) - low) // BLOCK_N * BLOCK_N", "for start_n in range(low, unmasked, BLOCK_N):"],
     ),
     "blocks that are counted": (
         COUNTED,
@@ -176,6 +177,12 @@ STAYS: dict[str, dict[str, str]] = {
         "        m_i = m_new\n": "        m_i = m_new\n        n = n - 1\n",
     },
     "columns from the last to the first": {"offs_n = tl.arange(0, BLOCK_N)": "offs_n = 15 - tl.arange(0, BLOCK_N)"},
+    "a limit of another type than the loop's": {
+        "    end = tl": "    n = tl.load(lens)\n    end = tl",
+        "cols[None, :] < n_kv": "cols[None, :] < n",
+        "cols[:, None] < n_kv": "cols[:, None] < n",
+        f"            {WHERE}": "            qk += 0",
+    },
     "or": {
         "cols[None, :] < n_kv": "(cols[None, :] < n_kv) | (n_q < 0)",
         "cols[:, None] < n_kv": "(cols[:, None] < n_kv) | (n_q < 0)",
@@ -192,6 +199,61 @@ STAYS: dict[str, dict[str, str]] = {
             "    middle = 16\n    for start_n in range(0, middle, BLOCK_N):\n        l_i += 0\n"
             "    for start_n in range(middle, end, BLOCK_N):"
         )
+    },
+}
+
+LOOP, INDEX = "    for start_n in range(0, end, BLOCK_N):", "        cols = start_n + offs_n\n"
+LAST = "        m_i = m_new\n"
+#: Written so that something that looks like a mask's part is more than that, or changes on the way. Whatever is made of them is the same.
+ODD: dict[str, dict[str, str]] = {
+    "a start that is a sum": {LOOP: "    first = start_m // 2 * BLOCK_N\n    for start_n in range(first + BLOCK_N, end, BLOCK_N):"},
+    "a selection of more rows": {
+        WHERE: "l_i += tl.sum(tl.where((offs_m[:, None] >= cols[None, :]) & (offs_m[:, None] > 3), 1.0, 0.0), axis=1)"
+    },
+    "a mask that is counted": {
+        WHERE: "l_i += 0",
+        LAST: LAST + "        seen = (cols[None, :] < n_kv) & (offs_m[:, None] > 3)\n        l_i += tl.sum(seen.to(tl.float32), axis=1)\n",
+    },
+    "a mask of numbers": {
+        "        qk = tl.where(cols[None, :] < n_kv, qk": "        bias = tl.load(lens + cols * 0)\n"
+        "        qk = tl.where((cols[None, :] < n_kv) & (bias[None, :] - bias[None, :] + 2), qk",
+    },
+    "no sign": {WHERE: "qk = tl.where((cols[None, :] - window).to(tl.uint32) < n_kv, qk, -1.0e9)"},
+    "a limit that goes down": {
+        "    end = tl": "    n = n_kv\n    end = tl",
+        INDEX: "        n = n - 3\n" + INDEX,
+        "        qk = tl.where(cols[None, :] < n_kv": "        qk = tl.where(cols[None, :] < n",
+    },
+    "a mask that is read afterwards": {
+        LOOP: "    seen = offs_n < 5\n" + LOOP,
+        INDEX: INDEX + "        seen = cols < n_kv\n",
+        "mask=cols[None, :] < n_kv": "mask=seen[None, :]",
+        "    acc = acc / l_i[:, None]\n": "    acc = acc / l_i[:, None] + tl.sum(seen.to(tl.float32), axis=0)\n",
+        "(33, 90, False, 64)": "(33, 96, False, 64)",
+    },
+    "a mask that is narrowed": {
+        INDEX: INDEX + "        seen = cols < n_kv\n",
+        "mask=cols[None, :] < n_kv": "mask=seen[None, :]",
+        LAST: LAST + "        seen &= cols > 0\n",
+    },
+    "two types": {
+        "acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)": "half = p.to(v.dtype)\n"
+        "        half = half * tl.where(offs_m[:, None] >= cols[None, :], 1.0, 0.0)\n"
+        "        acc = acc * alpha[:, None] + tl.dot(half, v.to(tl.float32))",
+    },
+    "two lines": {WHERE: "qk = tl.where(offs_m[:, None] >= cols[None, :], qk\n            - 0.5 * cols[None, :], -1.0e9)"},
+    "no start, or very far": {LOOP: "    low = tl.where(window > 1000, 16, 0)\n    for start_n in range(low, end, BLOCK_N):"},
+    "a stop between parentheses": {**COUNTED, "for start_n in range(0, end, BLOCK_N):": "for i in range((tl.cdiv(end, BLOCK_N))):"},
+    "every second block": {**COUNTED, "for start_n in range(0, end, BLOCK_N):": "for i in tl.range(0, tl.cdiv(end, BLOCK_N), step=2):"},
+    "a constexpr that is none": {"    offs_n =": "    BLOCK_N = BLOCK_N // 2\n    offs_n ="},
+    "half of the keys": {"cols[None, :] < n_kv": "cols[None, :] < n_kv / 2"},
+    "numbers without an arange": {
+        "    offs_d =": "    last = tl.full((BLOCK_M,), 1, tl.int32) * n_kv\n    offs_d =",
+        "        qk = tl.where(cols[None, :] < n_kv": "        qk = tl.where(cols[None, :] < last[:, None]",
+    },
+    "a limit under a test": {
+        "    end = tl": "    if CAUSAL:\n        last = n_kv\n    end = tl",
+        WHERE: "qk = tl.where(cols[None, :] < last, qk, -1.0e9)",
     },
 }
 

@@ -23,7 +23,7 @@ def test_golden(tmp_path):
         "\n".join(changed(program, found))
         == """\
 -    for start_n in range(0, end, BLOCK_N):
-+    # Blocks that no mask touches come first.
++    # Blocks before the edges of masks come first, without those.
 +    unmasked = tl.minimum(end, n_kv)
 +    if CAUSAL:
 +        unmasked = tl.minimum(unmasked, start_m * BLOCK_M + 1)
@@ -39,7 +39,7 @@ def test_golden(tmp_path):
 +        v = tl.load(V + cols[:, None] * D + offs_d[None, :])
 +        acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)
 +        m_i = m_new
-+    # The others, with their masks.
++    # The others, with all masks.
 +    for start_n in range(unmasked, end, BLOCK_N):"""
     )
 

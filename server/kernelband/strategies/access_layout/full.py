@@ -38,7 +38,7 @@ def walk_of(kernel: KernelView, loop: Loop) -> Walk | None:
         size, block, counted = loop.stop.args[0], loop.stop.args[1], True
     else:
         return None
-    if not isinstance(size, ast.Name) or not isinstance(block, ast.Name) or block.id not in kernel.constexprs:
+    if not isinstance(size, ast.Name) or not isinstance(block, ast.Name) or block.id not in kernel.constexprs or kernel.bindings(block.id):
         return None
     if size.id not in kernel.parameters or kernel.bindings(size.id) or _bound_inside(kernel, loop):
         return None

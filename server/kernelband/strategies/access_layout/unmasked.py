@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from attrs import field, frozen
 
 from kernelband.source.model import Edit, Program, Span
-from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Numerics, Proposal
-from kernelband.strategies.access_layout.clear import Blocks, End, blocks_of, end_of, first_of
+from kernelband.strategies.access_layout.clear import End, blocks_of, ends_of, first_of
 from kernelband.strategies.access_layout.dropping import Holds, needless, unmasked
 from kernelband.strategies.access_layout.full import Walk, always_in, walk_of
 from kernelband.strategies.code import At, Loop, View
@@ -55,7 +54,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     for loop in view.kernel.loops():
         if not loop.innermost or loop.node.orelse:
             continue
-        split = _of_walk(view, loop) or _of_masks(view, loop)
+        split = _of_walk(view, loop) or _of_masks(view, loop, len(splits))
         found = _edits(view, split) if split is not None else None
         if split is not None and found is not None:
             edits += [(view.kernel.module.path, e) for e in found]
@@ -86,7 +85,7 @@ def _of_walk(view: View, loop: Loop) -> _Split | None:
         ("Full blocks need no mask.", f"What is left of {walk.size} is less than a block."),
         inner,
         f"Full blocks of {walk.block} are handled without masks, what is left of {walk.size} in one masked iteration.",
-        f"{walk.size} is {_list(view.timed(walk.size))} in the cases: nearly all blocks of {walk.block} are full.",
+        f"{walk.size} is {_list(view.timed(walk.size))} in the cases: most blocks of {walk.block} are full.",
         _numerics(view, loop, holds),
     )
 
@@ -101,26 +100,20 @@ def _worth(view: View, walk: Walk) -> bool:
     return bool(sizes) and bool(blocks) and min(sizes) >= 2 * max(blocks)
 
 
-def _ends(view: View, blocks: Blocks) -> dict[ast.Compare, End]:
-    nodes = [n for s in blocks.loop.node.body for n in all_nodes(s) if isinstance(n, ast.Compare)]
-    found = {n: end_of(view.kernel, blocks, n) for n in nodes}
-    return {n: end for n, end in found.items() if end is not None}
-
-
 def _more_masks(view: View, walk: Walk) -> bool:
     """A product's loop has masks that more than the size decides."""
     blocks = blocks_of(view.kernel, walk.loop) if walk.loop.has_dot else None
-    return blocks is not None and any(end != End(walk.size, ()) for end in _ends(view, blocks).values())
+    return blocks is not None and any(end != End(walk.size, ()) for end in ends_of(view, blocks).values())
 
 
-def _of_masks(view: View, loop: Loop) -> _Split | None:
+def _of_masks(view: View, loop: Loop, number: int) -> _Split | None:
     """Of a product, up to where the first of its masks begins to hide something."""
     kernel = view.kernel
     blocks = blocks_of(kernel, loop) if loop.has_dot else None
     known = trips(view, loop)
     if blocks is None or (known and min(known) < 2) or _goes_on(view, loop):
         return None
-    ends = _ends(view, blocks)
+    ends = ends_of(view, blocks)
     asked: dict[ast.Compare, End] = {}
 
     def holds(node: ast.Compare) -> bool:
@@ -131,9 +124,10 @@ def _of_masks(view: View, loop: Loop) -> _Split | None:
     inner = unmasked(view, loop, holds)
     if inner is None:
         return None
-    tl, name = kernel.language, kernel.free_name("unmasked")
+    tl, name = kernel.language, kernel.free_name(f"unmasked_{number}" if number else "unmasked")
     stop, block = kernel.module.code(loop.stop), blocks.block
     start = kernel.module.code(loop.start) if loop.start is not None else "0"
+    start = start if isinstance(loop.start, ast.Name | ast.Constant | None) else f"({start})"
     always = [e.code for e in asked.values() if not e.flags]
     some = {(e.code, e.flags): None for e in asked.values() if e.flags and e.code not in always}
     before = [f"{name} = {first_of(([] if blocks.counted else [stop]) + always, tl)}"] if always or not blocks.counted else []
@@ -146,15 +140,15 @@ def _of_masks(view: View, loop: Loop) -> _Split | None:
     elif start == "0":
         before.append(f"{name} = {tl}.maximum({name}, 0) // {block} * {block}")
     else:
-        before.append(f"{name} = {start} + {tl}.maximum({name} - {start}, 0) // {block} * {block}")
+        before.append(f"{name} = {start} + ({tl}.maximum({name}, {start}) - {start}) // {block} * {block}")
     return _Split(
         loop,
         tuple(before),
         name,
-        ("Blocks that no mask touches come first.", "The others, with their masks."),
+        ("Blocks before the edges of masks come first, without those.", "The others, with all masks."),
         inner,
-        f"Blocks of {block} that no mask touches come first, in a loop without masks.",
-        "A selection for each element of a product costs as much as its exponential, and most blocks lie before the edge of the mask.",
+        f"Blocks of {block} before the edges of masks come first, in a loop without those masks.",
+        "A mask costs instructions for each element of a tile, a selection as many as an exponential, and most blocks lie before its edge.",
         _numerics(view, loop, holds),
     )
 
@@ -180,6 +174,9 @@ def _edits(view: View, split: _Split) -> list[Edit] | None:
     indent = module.indent(node)
     start, end = module.span(node).start, module.line_end(module.span(node).end)
     most = MOST_OF_PRODUCTS if loop.has_dot and split.before else MOST_LINES
+    alone = module.text[module.span(loop.call.func).end : module.span(loop.stop).start].strip() == "("
+    if loop.start is None and not alone:
+        return None
     if indent is None or (node.end_lineno or 0) - node.lineno > most or node.body[0].lineno == node.lineno:
         return None
     copy = [*split.inner, module.replace(loop.stop, split.end)]

@@ -291,7 +291,11 @@ class KernelView:
             kind = self.tl(call) or ("builtin" if isinstance(call.func, ast.Name) and call.func.id == "range" else None)
             if kind not in ("builtin", *RANGES) or not 1 <= len(call.args) <= 3 or any(isinstance(a, ast.Starred) for a in call.args):
                 continue
+            named = {k.arg: k.value for k in call.keywords}
+            if named.keys() & {"arg1", "arg2", None} or ("step" in named and len(call.args) == 3):
+                continue
             start, stop, step = (None, call.args[0], None) if len(call.args) == 1 else (call.args[0], call.args[1], (*call.args, None)[2])
+            step = named.get("step", step)
             inside = [n for s in node.body for n in all_nodes(s)]
             found.append(
                 Loop(

@@ -102,7 +102,8 @@ def flatten(kernel: KernelView, node: ast.expr, read: ast.AST, expand: frozenset
 
 def definition(kernel: KernelView, name: str, read: ast.AST) -> ast.Assign | None:
     """The ``NAME = ...`` whose value the name has at ``read``; None when that depends on the way there."""
-    found = [b for b in kernel.bindings(name) if b is not read]
+    bindings = kernel.bindings(name)
+    found = [b for b in bindings if b is not read]
     if name in kernel.parameters or not found:
         return None
     inner: ast.AST = read
@@ -115,7 +116,7 @@ def definition(kernel: KernelView, name: str, read: ast.AST) -> ast.Assign | Non
             if last is not None:
                 plain = isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Name)
                 return last if plain and isinstance(last, ast.Assign) else None
-        if isinstance(around, ast.For | ast.While) and any(around in kernel.module.around(b) or b is around for b in found):
+        if isinstance(around, ast.For | ast.While) and any(around in kernel.module.around(b) or b is around for b in bindings):
             return None
         if around is kernel.node:
             return None
@@ -135,7 +136,7 @@ def _index(kernel: KernelView, node: ast.expr, read: ast.AST, depth: int) -> Ind
         called = kernel.tl(node)
         if called in ALIGNMENT_HINTS and node.args:
             return _index(kernel, node.args[0], read, depth - 1)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "to" and len(node.args) == 1:
+        if isinstance(node.func, ast.Attribute) and widens(node):
             return _index(kernel, node.func.value, read, depth - 1)
         if called == "arange" and len(node.args) == 2 and ast.unparse(node.args[0]) == "0":
             return Index(ast.unparse(node.args[1]), ())
@@ -159,6 +160,12 @@ def _index(kernel: KernelView, node: ast.expr, read: ast.AST, depth: int) -> Ind
     other = node.right if vectors[0] is node.left else node.left
     more = flatten(kernel, other, read, frozenset(), -1 if isinstance(node.op, ast.Sub) else 1)
     return Index(inside.block, (*inside.origin, *more))
+
+
+def widens(node: ast.Call) -> bool:
+    """``x.to(tl.int64)``: an index stays what it is. Not so without a sign, or in fewer bits."""
+    to = isinstance(node.func, ast.Attribute) and node.func.attr == "to" and len(node.args) == 1 and not node.keywords
+    return to and ast.unparse(node.args[0]).rpartition(".")[2] in ("int32", "int64")
 
 
 def dimension(node: ast.expr) -> tuple[int, ast.expr] | None:

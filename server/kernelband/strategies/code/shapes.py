@@ -150,6 +150,9 @@ def shape_of(kernel: KernelView, node: ast.expr, known: Mapping[str, Shape]) -> 
         return reduce(broadcast, (shape_of(kernel, v, known) for v in node.values))
     if isinstance(node, ast.UnaryOp):
         return shape_of(kernel, node.operand, known)
+    if isinstance(node, ast.IfExp):
+        first, second = shape_of(kernel, node.body, known), shape_of(kernel, node.orelse, known)
+        return first if first == second else None
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
         return broadcast(shape_of(kernel, node.left, known), shape_of(kernel, node.comparators[0], known))
     if isinstance(node, ast.Subscript):

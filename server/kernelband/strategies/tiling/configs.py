@@ -1,7 +1,7 @@
 """Autotune lists: an edit of the configuration that the tuner chose, or one more. The tuner keeps the last word.
 
 A list that is written out changes in its place where the tuner chose the same for all timed cases. Where it didn't, and where a list is
-made, by a comprehension or a function, here or in another file (``MADE + [triton.Config(...)]``), it gets another member: nobody else's list
+made, by a comprehension or a function, here or in another file (``MADE + [triton.Config(...)]``), it gets another member: nobody else's
 changes, and what the tuner had to choose from before is still there. Not so where its members have a hook, which one that is written here
 would lack.
 """
