@@ -253,6 +253,7 @@ ODD: dict[str, dict[str, str]] = {
     },
     "a limit under a test": {
         "    end = tl": "    if CAUSAL:\n        last = n_kv\n    end = tl",
+        "        if CAUSAL:\n": "        if CAUSAL and start_n >= 0:\n",
         WHERE: "qk = tl.where(cols[None, :] < last, qk, -1.0e9)",
     },
 }
