@@ -173,7 +173,7 @@ def surveyor(setup: Setup, given: argparse.Namespace, begin: float, say: Any, au
         workspace = Workspace.for_file(options.path, texts)
         return find_program(workspace, options.path, setup.program.kernel.place.qualname)
 
-    programs = Programs(setup.program, find, compiled.built.facts)
+    programs = Programs(setup.program, find, lambda _: (), compiled.built.facts)
     triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
     def facts(parent: int) -> Facts:

@@ -129,6 +129,13 @@ def _alike(parts: Mapping[int, list[str]]) -> list[list[int]]:
 
 
 def _parts(steps: Iterable[Edit]) -> list[str]:
+    by_kernel: dict[str, list[Edit]] = {}  # "" for the one that is optimized
+    for step in steps:
+        by_kernel.setdefault(str(step.parameters.get("kernel", "")), []).append(step)
+    return [f"{part} in {name.rpartition('.')[2]}" if name else part for name, own in by_kernel.items() for part in _parts_of(own)]
+
+
+def _parts_of(steps: Iterable[Edit]) -> list[str]:
     sizes: dict[str, tuple[str, str]] = {}
     done: dict[str, str] = {}  # a number that a later step sets anew is said once, as it is at the end
     options: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The author without a model: the moves of a strategy, as they are."""
+"""The author without a model: the moves of a strategy, as they are, of the kernel and of others that its calls launch."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Set
 
 from kernelband.propose._base import Draft
 from kernelband.propose.boundary import unseen_host
+from kernelband.propose.others import in_turns
 from kernelband.propose.untaken import is_inside, untaken
 from kernelband.source.model import Program, text_hash
 from kernelband.strategies import Facts, Proposal
-from kernelband.strategies import strategy as find_strategy
 
 
 class Rewriter:
@@ -25,11 +25,11 @@ class Rewriter:
         proposals: list[Proposal] = []
         refused: list[str] = []
         exhausted = True
-        dropped = untaken(program, facts.constants)
-        for proposal in find_strategy(strategy).propose(program, facts):
-            if proposal.key in keys or unseen_host(program, proposal.patch, facts.cases):
+        dropped = {p.kernel.place: untaken(p, f.constants) for p, f in ((program, facts), *((o.program, o.facts) for o in facts.others))}
+        for of, known, proposal in in_turns(program, strategy, facts):
+            if proposal.key in keys or unseen_host(of, proposal.patch, known.cases):
                 continue
-            if is_inside(proposal.patch, program.kernel.place.path, dropped):
+            if is_inside(proposal.patch, of.kernel.place.path, dropped[of.kernel.place]):
                 continue
             if len(proposals) >= limit:
                 exhausted = False

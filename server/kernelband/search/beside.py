@@ -34,8 +34,10 @@ def _works_us(case: Case, us: float, waiting: Collection[str]) -> float:
     return us if seen is None else min(us, seen)
 
 
-def beside(timing: Sequence[Case], device_us: Mapping[str, float], waiting: Collection[str]) -> Iterator[str]:
-    """A sentence about the case of whose calls the kernel has least, where that isn't most of it."""
+def beside(
+    timing: Sequence[Case], device_us: Mapping[str, float], waiting: Collection[str], searched: Collection[str] = ()
+) -> Iterator[str]:
+    """A sentence about the case of whose calls the kernel has least, where that isn't most of it. ``searched``: others that are, too."""
     shares = [(own / us, c) for c in timing if (us := device_us.get(c["id"], 0.0)) and (own := _own_us(c, us, waiting)) is not None]
     share, case = min(shares, key=lambda x: x[0], default=(1.0, None))
     if case is None or share > MOSTLY:
@@ -50,9 +52,10 @@ def beside(timing: Sequence[Case], device_us: Mapping[str, float], waiting: Coll
             f"(by .item(), say) or works where events don't see it. A faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most."
         )
         return
+    together = f", so {' and '.join(searched)} {'are' if len(searched) > 1 else 'is'} searched with it" if searched else ""
     yield (
         f"{share:.0%} of the {us:.0f} µs on the device are this kernel's, the rest is others' that {host} runs"
-        f"{f' ({others})' if others else ''}: a faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most."
+        f"{f' ({others})' if others else ''}: a faster kernel alone gains {1.0 / (1.0 - share):.2f}× at most{together}."
     )
 
 

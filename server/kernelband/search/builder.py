@@ -128,7 +128,7 @@ class Builder:
             return outcome
         trial.built = job.result()
         trial.facts = trial.built.facts
-        trial.constants = constants_of(trial.launches, self.programs.base.kernel)
+        trial.constants = constants_of(trial.launches)
         trial.identity = identity(trial.built.specialised, trial.facts, self.programs.base.kernel_names)
         if trial.identity in self._known:
             self.tell(trial, "duplicate")

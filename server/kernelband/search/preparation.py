@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from statistics import fmean, median
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from kernelband.judge.identity import identity
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Candidate, Measurement, Task
 from kernelband.judge.statistics import log_ratio, of_pairs
+from kernelband.propose.others import others
 from kernelband.search import resume
 from kernelband.search._base import Member
 from kernelband.search._lab import Built, Lab
@@ -34,7 +36,7 @@ from kernelband.search.programs import Programs
 from kernelband.search.session import Journal, Session
 from kernelband.search.start import Setup, entry_file
 from kernelband.search.trial import constants_of, facts_rows, measurement_rows, original_row
-from kernelband.source import Workspace, find_program, form
+from kernelband.source import Workspace, find_others, find_program, form
 from kernelband.source.model import Program
 from kernelband.strategies import Facts, fixed_blocks
 from kernelband.workload import capture_first, choose_proof, modules_of
@@ -112,12 +114,15 @@ class Preparation:
         task = Task(cases, setup.options.objective, self.setup.proof)
         judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: journal.emit(Noted(text)))
         launches = tuple(compiled.built.specialised["launches"])
-        programs = Programs(setup.program, self._find, compiled.built.facts, constants_of(launches, setup.program.kernel))
+        programs = Programs(setup.program, self._find, self._find_others, compiled.built.facts, constants_of(launches))
         triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
         def facts(parent: int) -> Facts:
-            allowed = frozenset(setup.options.allowed)
-            return Facts(lab.device, cases, tuple(programs.facts(parent).values()), triton, allowed, programs.constants(parent))
+            compiled, kernel = programs.facts(parent), setup.program.kernel
+            own = tuple(by_target(compiled, kernel.place.qualname))
+            found = Facts(lab.device, cases, own, triton, frozenset(setup.options.allowed), programs.constants(parent, kernel))
+            beside = others(programs.others(parent), found, compiled, partial(programs.constants, parent))
+            return evolve(found, others=beside)
 
         builder = Builder(lab, setup.author, programs, cases=about, profiler=compiled.profiler, facts=facts)
         builder.know(compiled.identity)
@@ -156,11 +161,16 @@ class Preparation:
             trials.write(journal.store, trials.Rows(cases=tuple(evolve(c, role=LEFT_OUT) if c.id in late else c for c in known)))
 
     def _find(self, texts: dict[str, str]) -> Program:
-        """The program in the texts of a variant: the same workspace, with those files replaced."""
-        setup = self.setup
-        overlays = {**setup.options.overlays, **texts}
-        workspace = Workspace.for_file(setup.options.path, overlays, entry=entry_file(setup.options.entry, setup.options.path))
-        return find_program(workspace, setup.options.path, setup.program.kernel.place.qualname)
+        """The program in the texts of a variant."""
+        return find_program(self._workspace(texts), self.setup.options.path, self.setup.program.kernel.place.qualname)
+
+    def _find_others(self, program: Program) -> tuple[Program, ...]:
+        return find_others(self._workspace(program.texts), program) if program.others else ()
+
+    def _workspace(self, texts: dict[str, str]) -> Workspace:
+        """The same workspace, with those files replaced."""
+        options = self.setup.options
+        return Workspace.for_file(options.path, {**options.overlays, **texts}, entry=entry_file(options.entry, options.path))
 
 
 # ---------------------------------------------------------------- the original
@@ -265,8 +275,8 @@ def take(lab: Lab, judge: Judge, compiled: Compiled, objective: str) -> Baseline
     )
 
 
-def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence[Case]) -> tuple[str, ...]:
-    """For people: one line for each distinct compilation of the kernel."""
+def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence[Case], searched: Sequence[str] = ()) -> tuple[str, ...]:
+    """For people: one line for each distinct compilation of the kernel. ``searched``: names of others that are searched with it."""
     out: list[str] = []
     for facts in by_target(baseline.compiled.built.facts, program.kernel.place.qualname):
         work = next((w for w in baseline.compiled.profiler.before if w.facts["key"] == facts["key"]), None)
@@ -284,7 +294,7 @@ def lines(device: Device, program: Program, baseline: Baseline, timing: Sequence
     slow = [baseline.device_us[c["id"]] for c in timing if c["id"] in baseline.device_us]
     if slow and max(slow) < 20:
         out.append("Every case takes less than 20 µs on the device, where launching decides: name a larger entry for clearer figures.")
-    out += beside(timing, baseline.device_us, baseline.waiting)
+    out += beside(timing, baseline.device_us, baseline.waiting, searched)
     return tuple(dict.fromkeys(out))
 
 

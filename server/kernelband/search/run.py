@@ -154,7 +154,8 @@ class _Run:
                 loop.look_ahead(0)  # compiled while the original is timed
             base = preparation.measure(session, compiled)
         timing = tuple(c for c in session.cases if c["role"] == "time")
-        journal.emit(BaselineKnown(lines(lab.device, setup.program, base, timing), base.device_us, base.noise))
+        searched = [] if options.edited else [o.program.kernel.place.name for o in session.builder.facts(0).others]
+        journal.emit(BaselineKnown(lines(lab.device, setup.program, base, timing, searched), base.device_us, base.noise))
         if setup.earlier is not None and trials.variants(store, journal.run):
             resume.restore(session, store)
         else:

@@ -19,14 +19,14 @@ from kernelband.propose import is_model
 from kernelband.search._base import Member, Pull
 from kernelband.search._lab import Built
 from kernelband.source import patch_from_json, patch_to_json
-from kernelband.source.model import Kernel
+from kernelband.source.model import Place
 from kernelband.strategies import Proposal
 from kernelband_worker.wire import CompileFacts, LaunchSpec, VariantFiles
 
 #: Facts that became better, and facts that became worse; the largest first.
 Moved = tuple[tuple[str, ...], tuple[str, ...]]
-#: Constexprs of a kernel's launches, each set of them once.
-Constants = tuple[dict[str, Any], ...]
+#: Constexprs of launches by kernel, each set of them once.
+Constants = dict[Place, tuple[dict[str, Any], ...]]
 
 
 @define(eq=False)
@@ -47,7 +47,7 @@ class Trial:
 
     built: Built | None = field(default=None, repr=False)
     facts: dict[str, CompileFacts] = field(factory=dict[str, CompileFacts], repr=False)  # what compiling said, by LaunchSpec key
-    constants: Constants = ()  # that its kernel is launched with
+    constants: Constants = field(factory=Constants)  # that its kernels are launched with
     identity: str = ""  # a name for its program (``judge.identity``)
     forecast: Forecast | None = None
     problem: str = ""  # the compiler's sentence when it did not compile
@@ -252,7 +252,11 @@ def _ratios(result: Mapping[str, Any], objective: str) -> dict[str, Ratio]:
     return {case: Ratio(**r) for case, r in found.items() if None not in r.values() and r["low"] > 0}
 
 
-def constants_of(launches: Iterable[LaunchSpec], kernel: Kernel) -> Constants:
-    """Those of the launches that start ``kernel``."""
-    own = [x["constants"] for x in launches if (x["kernel"]["path"], x["kernel"]["qualname"]) == (kernel.place.path, kernel.place.qualname)]
-    return tuple(given for i, given in enumerate(own) if given not in own[:i])
+def constants_of(launches: Iterable[LaunchSpec]) -> Constants:
+    """Those of the launches, by the kernel that they start."""
+    out: Constants = {}
+    for launch in launches:
+        place = Place(launch["kernel"]["path"], launch["kernel"]["qualname"])
+        known = out.get(place, ())
+        out[place] = known if launch["constants"] in known else (*known, launch["constants"])
+    return out

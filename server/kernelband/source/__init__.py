@@ -40,7 +40,7 @@ from kernelband.source.ipynb import decode_file
 from kernelband.source.kernels import find_kernels
 from kernelband.source.listed import Listed, list_kernels
 from kernelband.source.patch import between, compose, make_patch, patch_from_json, patch_to_json
-from kernelband.source.program import choose_kernel, find_program
+from kernelband.source.program import choose_kernel, find_others, find_program
 from kernelband.source.transplant import changed, program_in, transplant
 from kernelband.source.tree import (
     ancestors,
@@ -75,6 +75,7 @@ __all__ = [
     "differing_files",
     "expression",
     "find_kernels",
+    "find_others",
     "find_program",
     "form",
     "is_notebook",

@@ -1,7 +1,8 @@
 """The form of a program: two texts with the same one are the same program, however they are written and wherever they stand.
 
-It is what matters to the kernel, by the syntax tree: kernel, helpers, host functions, and what they read of their modules. Comments, blank
-lines, quoting, wrapping and docstrings are no part of it, nor is anything else in the files. The same on every Python.
+It is what matters to the kernel, by the syntax tree: kernel, helpers, host functions, what else those launch, and what all of it reads of
+its modules. Comments, blank lines, quoting, wrapping and docstrings are no part of it, nor is anything else in the files. The same on every
+Python.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ def reading(program: Program) -> Reading:
 
 
 def units(program: Program) -> tuple[Unit, ...]:
-    """Kernel, helpers and host functions; of launches at the top level of a module the statements that make them."""
+    """Kernel, helpers, other kernels and host functions; of launches at the top level of a module the statements that make them."""
     found = [("kernel", program.kernel.place, program.kernel.span)]
     found += [("helper", h.place, h.span) for h in program.helpers]
+    found += [("other", k.place, k.span) for k in program.others]
     for host in program.hosts:
         spans = [host.span] if host.kind != MODULE else _statements(program.texts[host.place.path], host)
         named = host.place if host.kind != MODULE else Place(host.place.path, TOP)
@@ -86,7 +88,7 @@ def units(program: Program) -> tuple[Unit, ...]:
     for role, at, span in sorted(found, key=lambda x: (x[1].path, x[2])):
         seen[role, at.path, at.qualname] += 1
         out.append(Unit(at.path, (role, at.qualname, seen[role, at.path, at.qualname]), span))
-    return tuple(sorted(out, key=lambda u: ("kernel", "helper", "host").index(u.key[0])))
+    return tuple(sorted(out, key=lambda u: ("kernel", "helper", "other", "host").index(u.key[0])))
 
 
 def _statements(text: str, host: HostFunction) -> list[Span]:

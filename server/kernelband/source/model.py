@@ -130,7 +130,8 @@ class Program:
     """A kernel with everything that one variant of it may edit. ``texts`` maps each path to its text.
 
     ``handed_on``: (path, line) where the kernel is used other than by a launch on the spot: another kernel calls it, a table holds it, a
-    condition chooses it. Then it may be started or inlined where nobody sees it.
+    condition chooses it. Then it may be started or inlined where nobody sees it. ``others``: what else of its files its host functions
+    launch, and the helpers of that: a call runs them, too.
     """
 
     kernel: Kernel
@@ -138,6 +139,7 @@ class Program:
     hosts: tuple[HostFunction, ...]
     texts: dict[str, str] = field(repr=False)
     handed_on: tuple[tuple[str, int], ...] = ()
+    others: tuple[Kernel, ...] = ()
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -146,8 +148,8 @@ class Program:
 
     @property
     def kernel_names(self) -> frozenset[str]:
-        """Qualnames of the kernel and its helpers: all of it that runs on the device."""
-        return frozenset(k.place.qualname for k in (self.kernel, *self.helpers))
+        """Qualnames of the kernel, its helpers and others: all of it that runs on the device."""
+        return frozenset(k.place.qualname for k in (self.kernel, *self.helpers, *self.others))
 
 
 @frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 from attrs import evolve
@@ -46,7 +47,20 @@ def find_program(workspace: Workspace, path: str, qualname: str | None = None) -
     paths = dict.fromkeys([path, *(h.place.path for h in helpers), *(h.place.path for h in hosts)])
     kernel = evolve(kernel, helpers=tuple(h.place for h in helpers))
     handed_on = tuple((file, line) for file in files for line in _handed_on(file, kernel.place, resolver, names))
-    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on)
+    others = tuple(k for k in _others(kernel, hosts, resolver) if k.place.path in paths and k not in helpers)
+    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on, others)
+
+
+def find_others(workspace: Workspace, program: Program) -> tuple[Program, ...]:
+    """The other kernels that its host functions launch, each as a program of its own: those whose launches are all in the same texts."""
+    found: list[Program] = []
+    launched = {x.kernel for host in program.hosts for x in host.launches}
+    for place in (k.place for k in program.others if k.place in launched):
+        with suppress(SourceError):  # several of that name, say: nobody knows which one is launched
+            other = find_program(workspace, place.path, place.qualname)
+            if other.texts.keys() <= program.texts.keys():
+                found.append(other)
+    return tuple(found)
 
 
 def choose_kernel(kernels: tuple[Kernel, ...], path: str, text: str, qualname: str | None) -> Kernel:
@@ -179,3 +193,10 @@ def _helpers(kernel: Kernel, hosts: tuple[HostFunction, ...], resolver: Resolver
                         found.setdefault(place, helper)
                         found.update({k.place: k for k in resolver.helpers(helper)})
     return tuple(found.values())
+
+
+def _others(kernel: Kernel, hosts: tuple[HostFunction, ...], resolver: Resolver) -> Iterator[Kernel]:
+    """What else the host functions launch, each followed by its helpers."""
+    places = dict.fromkeys(x.kernel for host in hosts for x in host.launches if x.kernel != kernel.place)
+    found = [k for k in map(resolver.kernel, places) if k is not None]
+    yield from {k.place: k for one in found for k in (one, *resolver.helpers(one)) if k.place != kernel.place}.values()

@@ -4,6 +4,7 @@ from kernelband.strategies._base import Card as Card
 from kernelband.strategies._base import Facts as Facts
 from kernelband.strategies._base import Move as Move
 from kernelband.strategies._base import Numerics as Numerics
+from kernelband.strategies._base import Other as Other
 from kernelband.strategies._base import Proposal as Proposal
 from kernelband.strategies._base import Strategy as Strategy
 from kernelband.strategies.access_layout import ACCESS_LAYOUT

@@ -35,7 +35,8 @@ class Facts:
     """What preconditions may read. Everything is of the program at hand (the parent), not of the original.
 
     ``compiled`` holds the facts of the program's own launches on ``device``, ``constants`` the constexprs that they give the kernel, each
-    set of them once. They may be empty when nothing is known yet.
+    set of them once. They may be empty when nothing is known yet. ``others``: kernels that the same calls launch and that are searched with
+    this one.
     """
 
     device: Device
@@ -44,6 +45,16 @@ class Facts:
     triton: tuple[int, int] = (3, 6)
     allowed: frozenset[Numerics] = frozenset({"exact", "reassociates"})
     constants: tuple[dict[str, Any], ...] = ()
+    others: tuple[Other, ...] = ()
+
+
+@frozen
+class Other:
+    """Another kernel of the same calls, with its own facts; ``share``: about how much of them it has."""
+
+    program: Program
+    facts: Facts
+    share: float
 
 
 @frozen

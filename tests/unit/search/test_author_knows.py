@@ -49,4 +49,4 @@ def test_of_other_kernels_nothing_is_told(tmp_path: Any) -> None:
         {"kernel": here, "constants": {"WHOLE": False}},
         {"kernel": here, "constants": {"WHOLE": True}},
     ]
-    assert constants_of(launches, kernel) == ({"WHOLE": True}, {"WHOLE": False})
+    assert constants_of(launches)[kernel.place] == ({"WHOLE": True}, {"WHOLE": False})

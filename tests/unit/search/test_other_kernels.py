@@ -35,6 +35,14 @@ def test_what_others_take_is_said_with_what_is_left_to_gain(tmp_path: Path, monk
     )
 
 
+@pytest.mark.parametrize(("searched", "said"), [(["a"], ", so a is searched with it."), (["a", "b"], ", so a and b are searched with it.")])
+def test_others_that_are_searched_too_are_named(searched: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case: Any = {**fake_lab.CASE, "target_share": 0.25, "other_kernels": [COPY]}
+    monkeypatch.setitem(case, "launches", [{"target": True}, {"target": False, "kernel": {"qualname": "a"}}])
+    (line,) = beside([case], {case["id"]: 500.0}, (), searched)
+    assert line.endswith(f"1.33× at most{said}")
+
+
 @pytest.mark.parametrize("share", [None, 0.9, 1.0])
 def test_a_kernel_that_takes_most_of_it_is_left_alone(share: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(tmp_path, share, monkeypatch) == []

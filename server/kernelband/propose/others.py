@@ -1,0 +1,87 @@
+"""Other kernels that the calls launch: what moves would make of them is proposed, too, each as often as it has of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from statistics import fmean
+from typing import Any
+
+from attrs import evolve
+
+from kernelband.propose.boundary import is_launch
+from kernelband.source.model import Kernel, Place, Program
+from kernelband.strategies import Facts, Other, Proposal
+from kernelband.strategies import strategy as find_strategy
+from kernelband.strategies.code.view import BYTES
+from kernelband_worker.wire import Case, CompileFacts, LaunchFacts
+
+LEAST = 0.1  # of the work of a call: a kernel that has less isn't worth a trial
+
+Given = Callable[[Kernel], tuple[dict[str, Any], ...]]
+
+
+def others(programs: Sequence[Program], facts: Facts, compiled: Mapping[str, CompileFacts], given: Given) -> tuple[Other, ...]:
+    """What is to be known of each that has a notable part of the calls that are timed.
+
+    Args:
+        programs: of each of them, as ``source.find_others`` has them.
+        facts: of the kernel that is optimized.
+        compiled: facts of all launches.
+        given: the constexprs that a kernel is launched with.
+    """
+    if is_launch(facts.cases):
+        return ()
+    timed = [c for c in facts.cases if c["role"] == "time"]
+    work = {p.kernel.place: sum(_moved(x) for c in timed for x in c["launches"] if _starts(x, p.kernel.place)) for p in programs}
+    own = sum(_moved(x) for c in timed for x in c["launches"] if x["target"])
+    measured = [share for c in timed if (share := c.get("target_share")) is not None]
+    left = 1.0 - fmean(measured) if measured else sum(work.values()) / max(own + sum(work.values()), 1)
+    out: list[Other] = []
+    for program in programs:
+        place = program.kernel.place
+        share = left * work[place] / max(sum(work.values()), 1)
+        if share >= LEAST:
+            seen = tuple(f for f in compiled.values() if f["kernel"]["qualname"] == place.qualname)
+            cases = tuple(_for(c, place) for c in facts.cases)
+            out.append(Other(program, evolve(facts, cases=cases, compiled=seen, constants=given(program.kernel)), share))
+    return tuple(out)
+
+
+def in_turns(program: Program, strategy: str, facts: Facts) -> Iterator[tuple[Program, Facts, Proposal]]:
+    """What a strategy would make of the kernel and of the others, in turns by their shares; with the program and facts that it is for."""
+    found = find_strategy(strategy)
+    own = Other(program, facts, 1.0 - sum(o.share for o in facts.others))
+    streams = [(o, found.propose(o.program, o.facts)) for o in (own, *facts.others)]
+    taken = [0] * len(streams)
+    while True:
+        open_ = [i for i in range(len(streams)) if taken[i] >= 0]
+        if not open_:
+            return
+        turn = min(open_, key=lambda i: ((taken[i] + 1) / streams[i][0].share, i))
+        other, stream = streams[turn]
+        proposal = next(stream, None)
+        if proposal is None:
+            taken[turn] = -1
+            continue
+        taken[turn] += 1
+        yield other.program, other.facts, proposal if other is own else _named(proposal, other.program.kernel)
+
+
+def _named(proposal: Proposal, kernel: Kernel) -> Proposal:
+    name = kernel.place.qualname
+    return evolve(proposal, parameters={**proposal.parameters, "kernel": name}, what=f"{kernel.place.name}: {proposal.what}")
+
+
+def _for(case: Case, place: Place) -> Case:
+    """The case as one of that kernel."""
+    return {**case, "launches": [{**x, "target": _starts(x, place)} for x in case["launches"]]}
+
+
+def _starts(launch: LaunchFacts, place: Place) -> bool:
+    return (launch["kernel"]["path"], launch["kernel"]["qualname"]) == (place.path, place.qualname)
+
+
+def _moved(launch: LaunchFacts) -> int:
+    """Bytes of its tensors: how much there is to do, where nobody measured it."""
+    return sum(prod(t["shape"]) * BYTES.get(t["dtype"], 4) for t in launch["tensors"].values())
