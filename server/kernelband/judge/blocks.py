@@ -50,6 +50,8 @@ def measure(
     left = list(cases)
     for attempt in range(settings.repeats + 1):
         params: TimeParams = {"variant": candidate.variant, "cases": [c["id"] for c in left], "pairs": pairs, "profile": profile}
+        if place.after:
+            params["warmup_s"] = 0.0  # it was warm a moment ago
         deadline = time_deadline(left, pairs, settings)
         result = cast("TimeResult", executor.call("time", params, deadline, lock))
         again: list[Case] = []

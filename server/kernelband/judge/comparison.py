@@ -112,6 +112,12 @@ def upper_bound(measurements: Sequence[Measurement], quantity: Quantity, probabi
     return math.inf if bound == math.inf else math.exp(bound)
 
 
+def may_lead(measurements: Sequence[Measurement], quantity: Quantity, lead: Mapping[str, float], probability: float = 0.9) -> bool:
+    """Whether, after a first block, its ratio may reach that of ``lead`` in some case; in what isn't in ``lead`` it may."""
+    cases = dict.fromkeys(m.case for m in measurements)
+    return any(upper_bound([m for m in measurements if m.case == c], quantity, probability) >= lead.get(c, 0.0) for c in cases)
+
+
 def compare(
     measurements: Sequence[Measurement],
     cases: Sequence[Case],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from attrs import evolve
@@ -12,7 +12,7 @@ from kernelband.errors import KernelBandError
 from kernelband.hardware import Device
 from kernelband.judge.blocks import Block, Place, measure
 from kernelband.judge.check import check
-from kernelband.judge.comparison import compare, counted, upper_bound
+from kernelband.judge.comparison import compare, counted, may_lead, upper_bound
 from kernelband.judge.faults import fault_of
 from kernelband.judge.numerics import judge_check
 from kernelband.judge.protocol import Candidate, Case, Executor, Measurement, Settings, Task, Verdict
@@ -53,8 +53,15 @@ class Judge:
         self.shares: dict[str, float] = {}
         self.profiled: set[str] = set()
 
-    def screen(self, executor: Executor, candidate: Candidate, process: int = 0) -> Verdict:
-        """A trial: check on all cases of role check and time, then 5 pairs per timing case, then 10 more unless it is surely slower.
+    def screen(self, executor: Executor, candidate: Candidate, process: int = 0, lead: Mapping[str, float] | None = None) -> Verdict:
+        """A trial: check on all cases of role check and time, then 5 pairs per timing case, then 10 more unless it is surely slower than
+        the original, or than the leader in each case.
+
+        Args:
+            executor: where it runs.
+            candidate: what is judged.
+            process: a number for that executor.
+            lead: the leader's ratio by case.
 
         Raises:
             KernelBandError: what isn't the variant's fault (no GPU, a case that can't be replayed, the worker is gone).
@@ -70,7 +77,7 @@ class Judge:
                 return self._verdict(candidate, Result(correctness=correctness, reason=reason, stage="screening"), [], checked, start)
             block = self.measure(executor, candidate, cases, self.settings.first_pairs, Place("screening", process))
             found += block.measurements
-            if upper_bound(found, self.task.objective) >= 1.0:
+            if upper_bound(found, self.task.objective) >= 1.0 and may_lead(found, self.task.objective, lead or {}):
                 rest = self.settings.pairs - self.settings.first_pairs
                 place = Place("screening", process, after=self.settings.first_pairs)
                 found += self.measure(executor, candidate, cases, rest, place).measurements

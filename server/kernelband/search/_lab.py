@@ -72,9 +72,13 @@ class Lab(Protocol):
         ...
 
     def build_references(self, cases: Sequence[Case]) -> None:
-        """Begin to compile what the original launches on float64 inputs, so that the first check doesn't. Nobody waits for it: where it
-        fails, the check finds that there is no reference.
+        """Begin to compile what the original launches on float64 inputs, so that the first check doesn't. Where it fails, the check finds
+        that there is no reference.
         """
+        ...
+
+    def references_built(self) -> None:
+        """Wait for that, if it doesn't take too long."""
         ...
 
     def make_way(self, lock: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from statistics import fmean
 
@@ -109,7 +110,7 @@ class Execution:
         """
         s = self.s
         judged = Candidate(trial.files, trial.proposal.numerics)
-        judge = s.judge.screen if s.lab.measured else s.judge.interpret
+        judge = partial(s.judge.screen, lead=self._lead()) if s.lab.measured else s.judge.interpret
         if not trial.isolated:
             return judge(s.lab.measuring(), judged)
         executor = s.lab.fresh(f"apart-{step}-{trial.number}")
@@ -117,6 +118,10 @@ class Execution:
             return judge(executor, judged)
         finally:
             executor.close()
+
+    def _lead(self) -> dict[str, float]:
+        """The leader's ratio by case."""
+        return {case: ratio.value for case, ratio in self.s.trials[self.s.leader].cases.items()} if self.s.leader else {}
 
     def _outcome(self, trial: Trial, result: Result) -> str:
         """What the pull is called: by measured speed, or by the forecast's tier where nothing is measured."""

@@ -34,9 +34,10 @@ from kernelband.search.preparer import Preparer
 from kernelband.search.profile import Profiler, expected_seconds
 from kernelband.search.programs import Programs
 from kernelband.search.session import Journal, Session
-from kernelband.search.start import Setup, entry_file
+from kernelband.search.start import Setup
 from kernelband.search.trial import constants_of, facts_rows, measurement_rows, original_row
-from kernelband.source import Workspace, find_others, find_program, form
+from kernelband.search.variant_texts import VariantTexts
+from kernelband.source import form
 from kernelband.source.model import Program
 from kernelband.strategies import Facts, fixed_blocks
 from kernelband.workload import capture_first, choose_proof, modules_of
@@ -114,7 +115,8 @@ class Preparation:
         task = Task(cases, setup.options.objective, self.setup.proof)
         judge = Judge(task, gpu=lab.uuid, device=lab.device, tell=lambda text: journal.emit(Noted(text)))
         launches = tuple(compiled.built.specialised["launches"])
-        programs = Programs(setup.program, self._find, self._find_others, compiled.built.facts, constants_of(launches))
+        texts = VariantTexts(setup)
+        programs = Programs(setup.program, texts.program, texts.others, compiled.built.facts, constants_of(launches))
         triton = cast("tuple[int, int]", tuple(int(x) for x in lab.environment["triton"].split(".")[:2]))
 
         def facts(parent: int) -> Facts:
@@ -159,18 +161,6 @@ class Preparation:
             journal.emit(Noted(f"Compiling the original takes too long where it gets {left_out[0]}{more}: that is left out."))
             known = trials.cases(journal.store, journal.run)
             trials.write(journal.store, trials.Rows(cases=tuple(evolve(c, role=LEFT_OUT) if c.id in late else c for c in known)))
-
-    def _find(self, texts: dict[str, str]) -> Program:
-        """The program in the texts of a variant."""
-        return find_program(self._workspace(texts), self.setup.options.path, self.setup.program.kernel.place.qualname)
-
-    def _find_others(self, program: Program) -> tuple[Program, ...]:
-        return find_others(self._workspace(program.texts), program) if program.others else ()
-
-    def _workspace(self, texts: dict[str, str]) -> Workspace:
-        """The same workspace, with those files replaced."""
-        options = self.setup.options
-        return Workspace.for_file(options.path, {**options.overlays, **texts}, entry=entry_file(options.entry, options.path))
 
 
 # ---------------------------------------------------------------- the original

@@ -161,6 +161,8 @@ class _Run:
         else:
             preparation.write(base)
         self.session = session
+        with journal.during("compile", 1, span="waiting"):
+            lab.references_built()
         if options.edited:
             return self._end("finished", *given_edit.judge(session))
         if session.leader == 0:

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +40,7 @@ LONG_COUNT_S = 4.0  # of the original: programs that take so long are not interp
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
 COMPILE_SHARE, LEAST_COMPILE_S = 0.25, 15.0  # of a run's seconds beside a GPU: sixteen tiles of one move once held all compilers to the end
+REFERENCES_S = 15.0  # that the first check waits for them
 RELEASE_S = 60.0  # the GPU may be another run's first
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
@@ -68,6 +69,7 @@ class WorkerLab:
         self._compile_s = COMPILE_S
         self._next: Executor | None = None  # measures, once the entry has run
         self._counted_s = 0.0  # what counting the original took
+        self._references: list[Future[dict[str, Any]]] = []  # compilations of the original for float64
         self._warm = False
         self._environment: Environment | None = None
         self._device: Device | None = None
@@ -298,10 +300,21 @@ class WorkerLab:
                 return
             with contextlib.suppress(WorkerError):  # the run is over, and its compilers are closed
                 for launch in {x["key"]: x for x in cast("SpecialiseResult", job.result())["launches"]}.values():
-                    self.compilers.submit({"variant": None, "launch": launch, "target": self.device.target, "instructions": False})
+                    known = {"variant": None, "launch": launch, "target": self.device.target, "instructions": False}
+                    self._references.append(self.compilers.submit(known, turn=NOW))
 
         params = {"variant": None, "cases": [c["id"] for c in cases if c["replayable"]], "double": True}
-        self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S).add_done_callback(compile_all)
+        first = self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S, turn=NOW)
+        self._references.append(first)
+        first.add_done_callback(compile_all)
+
+    def references_built(self) -> None:
+        """A first check that doesn't wait for them compiled them a second time, one after another, for 10 s (fused softmax)."""
+        until = time.monotonic() + REFERENCES_S
+        known = 0
+        while known < len(self._references) and time.monotonic() < until:
+            known = len(self._references)
+            wait(self._references[:known], timeout=max(0.0, until - time.monotonic()))
 
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
         """Specialise in the pool, then compile each distinct launch there, before what was asked for later; the first failure ends the rest

@@ -2,7 +2,9 @@
 
 Public surface (other rooms import from here only):
     Workspace            roots, texts (disk under overlays), encodings, module names and files; ``Workspace.for_file``
+    Texts                a workspace in which nothing else may launch a kernel
     find_program         a kernel with its helpers and the host functions that launch it, over the workspace
+    find_others          the programs of other kernels that the same host functions launch
     choose_kernel        the one that is meant of several
     require_parsable     refuses text that isn't Python, with line and message
     find_kernels         the kernels of one text
@@ -55,13 +57,14 @@ from kernelband.source.tree import (
     value,
     walk,
 )
-from kernelband.source.workspace import Workspace
+from kernelband.source.workspace import Texts, Workspace
 
 __all__ = [
     "Cells",
     "Census",
     "IncrementalKernels",
     "Listed",
+    "Texts",
     "Workspace",
     "ancestors",
     "between",

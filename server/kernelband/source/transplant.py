@@ -7,7 +7,7 @@ another name. Whatever way the change is brought over, the result must have the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 
 from attrs import frozen
@@ -19,17 +19,9 @@ from kernelband.source.model import Edit, Patch, Program, Span
 from kernelband.source.patch import between, make_patch
 from kernelband.source.program import find_program
 from kernelband.source.tree import BOM
-from kernelband.source.workspace import MOST_FILES, Workspace
+from kernelband.source.workspace import Texts
 
 ProgramOf = Callable[[Mapping[str, str]], Program]
-
-
-class Texts(Workspace):
-    """A workspace in which only the texts given may launch a kernel. Modules between them are still looked up on the disk."""
-
-    def files(self, near: str, limit: int = MOST_FILES) -> Iterator[str]:
-        """The texts, ``near`` first."""
-        yield from sorted(self._overlays, key=lambda p: (p != near, p))[:limit]
 
 
 def program_in(texts: Mapping[str, str], path: str, kernel: str) -> Program:

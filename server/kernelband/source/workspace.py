@@ -288,6 +288,14 @@ class Workspace:
             return False
 
 
+class Texts(Workspace):
+    """A workspace in which only the texts given may launch a kernel. Modules between them are still looked up on the disk."""
+
+    def files(self, near: str, limit: int = MOST_FILES) -> Iterator[str]:
+        """The texts, ``near`` first."""
+        yield from sorted(self._overlays, key=lambda p: (p != near, p))[:limit]
+
+
 def _can_be_imported(path: str) -> bool:
     """Whether an import statement can name the file: no notebook, and no ``01-vector-add.py``."""
     return not is_notebook(path) and Path(path).stem.isidentifier() and not keyword.iskeyword(Path(path).stem)

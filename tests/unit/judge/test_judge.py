@@ -66,6 +66,22 @@ def test_what_is_surely_slower_gets_five_pairs():
     assert verdict.result.performance == "slower"
 
 
+@pytest.mark.parametrize(
+    ("lead", "blocks"), [({"c1": 1.5, "c2": 1.5}, 1), ({"c1": 1.5, "c2": 1.2}, 2), ({"c1": 1.2, "c2": 1.2}, 2), ({"c1": 1.5}, 2), ({}, 2)]
+)
+def test_what_can_t_lead_in_any_case_gets_five_pairs(lead, blocks):
+    executor = SimulatedExecutor({"v": 1.3})
+    verdict = judge().screen(executor, candidate(), lead=lead)
+    assert operations(executor).count("time") == blocks
+    assert verdict.result.performance == "faster"
+
+
+def test_only_the_first_block_warms_up():
+    executor = SimulatedExecutor({"v": 1.3})
+    judge().screen(executor, candidate())
+    assert [c[1].get("warmup_s") for c in executor.calls if c[0] == "time"] == [None, 0.0]
+
+
 def test_wrong_is_not_timed():
     executor = SimulatedExecutor({"v": 1.3}, check=wrong("out: 3 of 8 elements differ."))
     verdict = judge().screen(executor, candidate())

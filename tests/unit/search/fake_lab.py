@@ -190,6 +190,9 @@ class FakeLab:
     def build_references(self, cases: Sequence[Any]) -> None:
         """Nothing is compiled here."""
 
+    def references_built(self) -> None:
+        pass
+
     def make_way(self, lock: str | None) -> None:
         self.compiling = False
 
