@@ -32,7 +32,7 @@ from kernelband_worker.wire import (
 )
 
 IMPORT_S = 120.0  # a cold torch
-MOST_COUNTERS = 8
+MOST_COUNTERS = 12
 GIVE_WAY = 10  # of compilers beside a GPU. Without one nothing is measured: on a busy machine they would wait for all others
 COUNT_S = 10.0
 COUNTED_S, ORIGINAL_COUNTED_S = 5.0, 15.0  # beside a GPU, after which no further case is counted: what is known of some must do
@@ -137,8 +137,10 @@ class WorkerLab:
         deadline_s, nice = (self._compile_s, GIVE_WAY) if measured else (COMPILE_S, 0)
         self._pool = CompilePool(self._worker, self._session, variants=self._files, deadline_s=deadline_s, nice=nice)
         if gpu is not None and self._counts:
-            size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] // 3))
-            self._counters = CompilePool(self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu")
+            size = max(1, min(MOST_COUNTERS, self._worker.hello["cpus"] * 2 // 3))
+            self._counters = CompilePool(
+                self._worker, self._session, size=size, variants=self._files, name="traffic", role="cpu", nice=nice
+            )
 
     # ------------------------------------------------------------ what it is
 
