@@ -51,7 +51,7 @@ def others(programs: Sequence[Program], facts: Facts, compiled: Mapping[str, Com
 def in_turns(program: Program, strategy: str, facts: Facts) -> Iterator[tuple[Program, Facts, Proposal]]:
     """What a strategy would make of the kernel and of the others, in turns by their shares; with the program and facts that it is for."""
     found = find_strategy(strategy)
-    own = Other(program, facts, 1.0 - sum(o.share for o in facts.others))
+    own = Other(program, facts, max(LEAST, 1.0 - sum(o.share for o in facts.others)))  # it was asked for, however little it has
     streams = [(o, found.propose(o.program, o.facts)) for o in (own, *facts.others)]
     taken = [0] * len(streams)
     while True:

@@ -98,11 +98,12 @@ def test_moves_of_both_are_proposed_each_for_its_own_launch(tmp_path: Path) -> N
     assert len({p.key for p in found}) == 10
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.75, [None, None, None, "shifted"]), (0.25, ["shifted", "shifted", "shifted", None])])
-def test_they_come_as_often_as_they_have_of_the_time(tmp_path: Path, share: float, expected: list[Any]) -> None:
+@pytest.mark.parametrize(("share", "own"), [(0.75, 9), (0.5, 6), (0.25, 3), (0.0, 1)])
+def test_they_come_as_often_as_they_have_of_the_time(tmp_path: Path, share: float, own: int) -> None:
     program, beside = program_of(tmp_path)
-    found = Rewriter().write(program, "tiling", known(program, beside, facts_of(program, share=share)), set(), 4).proposals
-    assert sorted(map(str, kernels(found))) == sorted(map(str, expected))
+    found = Rewriter().write(program, "tiling", known(program, beside, facts_of(program, share=share)), set(), 12).proposals
+    assert len(found) == 12
+    assert kernels(found).count(None) == own
 
 
 @pytest.mark.parametrize(
