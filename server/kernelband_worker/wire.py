@@ -313,6 +313,7 @@ class _CaseMore(TypedDict, total=False):
     aliases: Dict[str, Optional[str]]  # by output: the argument or earlier output whose memory it shares, None for its own
     outer: Optional[Function]  # the workspace function that made the call: one frame out, where this one can't be replayed
     target_share: Optional[float]  # of the call's device time spent in the kernel that is optimized; from the profiler, with a GPU
+    shares: Dict[str, float]  # the same by Triton kernel, by the last part of its name
     replay_s: float  # wall time of a replay of the original at capture
     beside: bool  # on a GPU: results of the original hang on what lies outside of its tensors
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Protocol, cast
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from kernelband.explain.compare import Step, because
 from kernelband.history import Store, trials
@@ -131,8 +131,29 @@ def _alike(parts: Mapping[int, list[str]]) -> list[list[int]]:
 def _parts(steps: Iterable[Edit]) -> list[str]:
     by_kernel: dict[str, list[Edit]] = {}  # "" for the one that is optimized
     for step in steps:
-        by_kernel.setdefault(str(step.parameters.get("kernel", "")), []).append(step)
+        for kernel, edit in _by_kernel(step):
+            by_kernel.setdefault(kernel, []).append(edit)
     return [f"{part} in {name.rpartition('.')[2]}" if name else part for name, own in by_kernel.items() for part in _parts_of(own)]
+
+
+@frozen
+class _Piece:
+    """One of several edits that are a step together; only of the last one more is known than what it does."""
+
+    move: str
+    parameters: Mapping[str, Any]
+    what: str
+
+
+def _by_kernel(step: Edit) -> Iterator[tuple[str, Edit]]:
+    """The edits of a step with the kernels that they are of."""
+    kernels, pieces = step.parameters.get("kernels"), step.what.split("; ")
+    if not isinstance(kernels, list) or len(cast("list[str]", kernels)) != len(pieces):
+        yield str(step.parameters.get("kernel", "")), step
+        return
+    for i, (kernel, what) in enumerate(zip(cast("list[str]", kernels), pieces, strict=True), 1):
+        last = i == len(pieces)
+        yield kernel, _Piece(step.move if last else "", step.parameters if last else {}, what)
 
 
 def _parts_of(steps: Iterable[Edit]) -> list[str]:

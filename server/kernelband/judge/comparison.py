@@ -25,6 +25,7 @@ from kernelband.judge.statistics import MARGIN, Interval, average, log_ratio, of
 from kernelband_worker.wire import Case
 
 ERROR = 0.05  # that any of a final's finalists is called faster, or slower, by chance
+NEAR = 0.97  # of the leader's ratio: what may be so near is measured as long as the leader was, for it may be in the final beside it
 WHERE: dict[Quantity, str] = {"device": "on the device", "call": "per call"}
 
 Pairs = dict[str, dict[int, list[Measurement]]]  # by case and process
@@ -113,9 +114,9 @@ def upper_bound(measurements: Sequence[Measurement], quantity: Quantity, probabi
 
 
 def may_lead(measurements: Sequence[Measurement], quantity: Quantity, lead: Mapping[str, float], probability: float = 0.9) -> bool:
-    """Whether, after a first block, its ratio may reach that of ``lead`` in some case; in what isn't in ``lead`` it may."""
+    """Whether, after a first block, its ratio may come near that of ``lead`` in some case; in what isn't in ``lead`` it may."""
     cases = dict.fromkeys(m.case for m in measurements)
-    return any(upper_bound([m for m in measurements if m.case == c], quantity, probability) >= lead.get(c, 0.0) for c in cases)
+    return any(upper_bound([m for m in measurements if m.case == c], quantity, probability) >= NEAR * lead.get(c, 0.0) for c in cases)
 
 
 def compare(

@@ -33,14 +33,10 @@ def others(programs: Sequence[Program], facts: Facts, compiled: Mapping[str, Com
     if is_launch(facts.cases):
         return ()
     timed = [c for c in facts.cases if c["role"] == "time"]
-    work = {p.kernel.place: sum(_moved(x) for c in timed for x in c["launches"] if _starts(x, p.kernel.place)) for p in programs}
-    own = sum(_moved(x) for c in timed for x in c["launches"] if x["target"])
-    measured = [share for c in timed if (share := c.get("target_share")) is not None]
-    left = 1.0 - fmean(measured) if measured else sum(work.values()) / max(own + sum(work.values()), 1)
     out: list[Other] = []
     for program in programs:
         place = program.kernel.place
-        share = left * work[place] / max(sum(work.values()), 1)
+        share = fmean(_share(c, place) for c in timed) if timed else 0.0
         if share >= LEAST:
             seen = tuple(f for f in compiled.values() if f["kernel"]["qualname"] == place.qualname)
             cases = tuple(_for(c, place) for c in facts.cases)
@@ -82,6 +78,14 @@ def _starts(launch: LaunchFacts, place: Place) -> bool:
     return (launch["kernel"]["path"], launch["kernel"]["qualname"]) == (place.path, place.qualname)
 
 
+def _share(case: Case, place: Place) -> float:
+    """What a kernel has of a call: of its device time, where that was profiled, else of the bytes of all tensors."""
+    known = case.get("shares")
+    if known is not None:
+        return known.get(place.name, 0.0)
+    own = sum(_moved(x) for x in case["launches"] if _starts(x, place))
+    return own / max(sum(map(_moved, case["launches"])), 1)
+
+
 def _moved(launch: LaunchFacts) -> int:
-    """Bytes of its tensors: how much there is to do, where nobody measured it."""
     return sum(prod(t["shape"]) * BYTES.get(t["dtype"], 4) for t in launch["tensors"].values())

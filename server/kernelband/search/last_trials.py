@@ -14,13 +14,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kernelband.errors import KernelBandError
 from kernelband.history.values import loosest
 from kernelband.propose import Author, Rewriter
 from kernelband.search import choice_by_size
 from kernelband.search.events import Noted
+from kernelband.search.programs import Finder, FindOthers
 from kernelband.search.session import Session
 from kernelband.search.trial import Trial, chain_of
 from kernelband.source import compose
@@ -88,7 +89,8 @@ class LastTrials:
     def _prepare(self, plan: FewerEdits) -> Trial | None:
         s, start = self.s, plan.start
         author = s.builder.author if s.builder.author.free else Rewriter()  # a model isn't asked for what it wrote before
-        proposal = plan.rewrite(author, s.programs.program(start), s.builder.facts(start), s.programs.find)
+        programs = s.programs
+        proposal = plan.rewrite(author, programs.program(start), s.builder.facts(start), programs.find, programs.find_others)
         return s.preparer.special(start, proposal) if proposal is not None else None
 
 
@@ -100,7 +102,7 @@ class FewerEdits:
     kept: tuple[Trial, ...]
     dropped: tuple[Trial, ...]
 
-    def rewrite(self, author: Author, program: Program, facts: Facts, find: Callable[[dict[str, str]], Program]) -> Proposal | None:
+    def rewrite(self, author: Author, program: Program, facts: Facts, find: Finder, find_others: FindOthers) -> Proposal | None:
         """One proposal that makes all kept edits; None when one of them can't be made without those that are left out.
 
         Args:
@@ -108,11 +110,15 @@ class FewerEdits:
             program: of ``start``.
             facts: of the same.
             find: reads a program from the texts of its files.
+            find_others: the same of other kernels that its host functions launch.
         """
         base, at, patch = dict(program.texts), program, Patch()
         made: list[Proposal] = []
         for old in (trial.proposal for trial in self.kept):
-            every = author.write(at, old.strategy, facts, frozenset(), sys.maxsize).proposals
+            beside = {p.kernel.place: p for p in find_others(at)} if facts.others else {}
+            others = (evolve(o, program=beside[place]) for o in facts.others if (place := o.program.kernel.place) in beside)
+            known = evolve(facts, others=tuple(others))
+            every = author.write(at, old.strategy, known, frozenset(), sys.maxsize).proposals
             proposal = next((p for p in every if p.key == old.key), None)
             if proposal is None:
                 return None
@@ -122,12 +128,14 @@ class FewerEdits:
                 at = find(patch.apply(base))
             except KernelBandError:  # the kernel is out of sight
                 return None
-        last = made[-1]
+        last, kernels = made[-1], [p.parameters.get("kernel", "") for p in made]
+        mixed = {"kernels": kernels} if len(set(kernels)) > 1 else {}
+        own = {name: value for name, value in last.parameters.items() if not mixed or name != "kernel"}
         without = ", ".join(f"{t.proposal.strategy}.{t.proposal.move}" for t in self.dropped)
         return Proposal(
             last.strategy,
             last.move,
-            parameters={**last.parameters, "after": [p.key for p in made[:-1]], "without": [t.number for t in self.dropped]},
+            parameters={**own, **mixed, "after": [p.key for p in made[:-1]], "without": [t.number for t in self.dropped]},
             patch=patch,
             numerics=loosest(p.numerics for p in made),
             what="; ".join(p.what.rstrip(".") for p in made),

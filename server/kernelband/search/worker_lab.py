@@ -40,7 +40,7 @@ LONG_COUNT_S = 4.0  # of the original: programs that take so long are not interp
 INTERPRET_S = 60.0  # the same without a GPU, where cores are few; a few programs take a second or two
 COMPILE_S = 90.0  # one compilation of a variant: ptxas can hold one register-blown tile for minutes
 COMPILE_SHARE, LEAST_COMPILE_S = 0.25, 15.0  # of a run's seconds beside a GPU: sixteen tiles of one move once held all compilers to the end
-REFERENCES_S = 15.0  # that the first check waits for them
+REFERENCES_S, REFERENCES_SHARE = 15.0, 0.2  # that the first check waits for them; and of a run's seconds
 RELEASE_S = 60.0  # the GPU may be another run's first
 SPECIALISE_S = 60.0  # the original: the program is imported in it
 
@@ -69,7 +69,8 @@ class WorkerLab:
         self._compile_s = COMPILE_S
         self._next: Executor | None = None  # measures, once the entry has run
         self._counted_s = 0.0  # what counting the original took
-        self._references: list[Future[dict[str, Any]]] = []  # compilations of the original for float64
+        self._references: Future[list[Future[dict[str, Any]]]] | None = None  # compilations of the original for float64, when asked for
+        self._references_s = REFERENCES_S
         self._warm = False
         self._environment: Environment | None = None
         self._device: Device | None = None
@@ -102,6 +103,7 @@ class WorkerLab:
         lab = cls(Worker.start(command, files=workspace, on_log=on_log, on_waiting=on_waiting), workspace, seed, counts=counts)
         if seconds is not None:
             lab._compile_s = min(COMPILE_S, max(LEAST_COMPILE_S, COMPILE_SHARE * seconds))
+            lab._references_s = min(REFERENCES_S, REFERENCES_SHARE * seconds)
         try:
             lab._look(named, maybe_gpu=bool(command.prefix) or Path("/dev/nvidiactl").exists())
             lab._warm = warm and lab.measured  # without a GPU the cores are busy interpreting
@@ -296,27 +298,30 @@ class WorkerLab:
         """One compilation for each distinct launch, while the original is timed. A kernel of many sizes compiled for 13 s in its first
         check (fused softmax, 15 cases, H200).
         """
+        asked: Future[list[Future[dict[str, Any]]]] = Future()
 
         def compile_all(job: Future[dict[str, Any]]) -> None:
-            if job.cancelled() or job.exception() is not None:
-                return
-            with contextlib.suppress(WorkerError):  # the run is over, and its compilers are closed
-                for launch in {x["key"]: x for x in cast("SpecialiseResult", job.result())["launches"]}.values():
-                    known = {"variant": None, "launch": launch, "target": self.device.target, "instructions": False}
-                    self._references.append(self.compilers.submit(known, turn=NOW))
+            found: list[Future[dict[str, Any]]] = []
+            try:
+                launches = () if job.cancelled() or job.exception() is not None else cast("SpecialiseResult", job.result())["launches"]
+                with contextlib.suppress(WorkerError):  # the run is over, and its compilers are closed
+                    for launch in {x["key"]: x for x in launches}.values():
+                        known = {"variant": None, "launch": launch, "target": self.device.target, "instructions": False}
+                        found.append(self.compilers.submit(known, turn=NOW))
+            finally:
+                asked.set_result(found)
 
         params = {"variant": None, "cases": [c["id"] for c in cases if c["replayable"]], "double": True}
-        first = self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S, turn=NOW)
-        self._references.append(first)
-        first.add_done_callback(compile_all)
+        self._references = asked
+        self.compilers.submit(params, operation="specialise", deadline_s=SPECIALISE_S, turn=NOW).add_done_callback(compile_all)
 
     def references_built(self) -> None:
         """A first check that doesn't wait for them compiled them a second time, one after another, for 10 s (fused softmax)."""
-        until = time.monotonic() + REFERENCES_S
-        known = 0
-        while known < len(self._references) and time.monotonic() < until:
-            known = len(self._references)
-            wait(self._references[:known], timeout=max(0.0, until - time.monotonic()))
+        if self._references is not None:
+            until = time.monotonic() + self._references_s
+            wait([self._references], timeout=self._references_s)
+            if self._references.done():
+                wait(self._references.result(), timeout=max(0.0, until - time.monotonic()))
 
     def build(self, files: VariantFiles | None, cases: Sequence[Case]) -> Future[Built]:
         """Specialise in the pool, then compile each distinct launch there, before what was asked for later; the first failure ends the rest

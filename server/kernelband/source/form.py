@@ -1,8 +1,8 @@
 """The form of a program: two texts with the same one are the same program, however they are written and wherever they stand.
 
-It is what matters to the kernel, by the syntax tree: kernel, helpers, host functions, what else those launch, and what all of it reads of
-its modules. Comments, blank lines, quoting, wrapping and docstrings are no part of it, nor is anything else in the files. The same on every
-Python.
+It is what matters to the kernel, by the syntax tree: kernel, helpers, host functions, what else of their files those launch, and what all
+of it reads of its modules. Comments, blank lines, quoting, wrapping and docstrings are no part of it, nor is anything else in the files.
+The same on every Python.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def units(program: Program) -> tuple[Unit, ...]:
     found = [("kernel", program.kernel.place, program.kernel.span)]
     found += [("helper", h.place, h.span) for h in program.helpers]
     found += [("other", k.place, k.span) for k in program.others]
-    for host in program.hosts:
+    for host in (*program.hosts, *program.elsewhere):
         spans = [host.span] if host.kind != MODULE else _statements(program.texts[host.place.path], host)
         named = host.place if host.kind != MODULE else Place(host.place.path, TOP)
         found += [("host", named, span) for span in spans]

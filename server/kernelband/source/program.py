@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -48,17 +48,22 @@ def find_program(workspace: Workspace, path: str, qualname: str | None = None) -
     kernel = evolve(kernel, helpers=tuple(h.place for h in helpers))
     handed_on = tuple((file, line) for file in files for line in _handed_on(file, kernel.place, resolver, names))
     others = tuple(k for k in _others(kernel, hosts, resolver) if k.place.path in paths and k not in helpers)
-    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on, others)
+    elsewhere = _elsewhere(others, hosts, list(paths), resolver)
+    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on, others, elsewhere)
 
 
 def find_others(workspace: Workspace, program: Program) -> tuple[Program, ...]:
-    """The other kernels that its host functions launch, each as a program of its own: those whose launches are all in the same texts."""
+    """The other kernels that its host functions launch, each as a program of its own: those that nothing else launches or hands on, so that
+    whoever runs the kernel runs all that an edit of them changes.
+    """
     found: list[Program] = []
+    hosts = {host.place for host in program.hosts}
     launched = {x.kernel for host in program.hosts for x in host.launches}
     for place in (k.place for k in program.others if k.place in launched):
         with suppress(SourceError):  # several of that name, say: nobody knows which one is launched
             other = find_program(workspace, place.path, place.qualname)
-            if other.texts.keys() <= program.texts.keys():
+            alone = not other.handed_on and hosts.issuperset(host.place for host in other.hosts)
+            if alone and other.texts.keys() <= program.texts.keys():
                 found.append(other)
     return tuple(found)
 
@@ -200,3 +205,16 @@ def _others(kernel: Kernel, hosts: tuple[HostFunction, ...], resolver: Resolver)
     places = dict.fromkeys(x.kernel for host in hosts for x in host.launches if x.kernel != kernel.place)
     found = [k for k in map(resolver.kernel, places) if k is not None]
     yield from {k.place: k for one in found for k in (one, *resolver.helpers(one)) if k.place != kernel.place}.values()
+
+
+def _elsewhere(
+    others: Sequence[Kernel], hosts: tuple[HostFunction, ...], paths: Sequence[str], resolver: Resolver
+) -> tuple[HostFunction, ...]:
+    """The functions of the files that launch one of the others, without those that launch the kernel."""
+    known = {host.place for host in hosts}
+    found: dict[Place, HostFunction] = {}
+    for kernel in others:
+        for path in paths:
+            names = frozenset({kernel.place.name}) | kept_names(kernel.place.name, resolver.scopes(kernel.place.path))
+            found |= {h.place: h for h in _hosts(path, kernel.place, resolver, names) if h.place not in known}
+    return tuple(found.values())

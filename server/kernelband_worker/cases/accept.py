@@ -65,7 +65,9 @@ def accept(state: State, store: Store, stored: StoredCase, recording: Recording,
             for name, us in work["kernels"]
             if name in {x["kernel"]["qualname"].rpartition(".")[2] for x in case["launches"] if x["target"]}
         )
-        case["target_share"] = mine / max(sum(us for _, us in work["kernels"]), 1e-9)
+        total = max(sum(us for _, us in work["kernels"]), 1e-9)
+        case["target_share"] = mine / total
+        case["shares"] = {name: sum(us for found, us in work["kernels"] if found == name) / total for name in sorted(triton)}
     _stored(state, store, stored)
     return faults
 

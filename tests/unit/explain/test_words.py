@@ -46,6 +46,10 @@ def test_each_move_has_words_of_its_own() -> None:
             ],
             "BLOCK 32→64 · 8 warps · BLOCK 32→16 in last · exp2 in last · 2 warps in last",
         ),
+        (
+            [("tiles", {"num_warps": 2, "kernels": ["", "last"]}, "BLOCK 32→64; last: BLOCK 32→16 and num_warps 4→2")],
+            "BLOCK 32→64 · BLOCK 32→16 in last · 2 warps in last",
+        ),
         ([("tiles", {}, "BLOCK 64→32."), ("tiles", {}, "BLOCK 32→64."), ("exp2", {}, "exp(x) becomes exp2.")], "exp2"),
         ([("loop_stages", {"num_stages": 3}, "The loads are issued 2 iterations ahead.")], "3-stage loop"),
         ([("tiles", {"num_warps": 1}, "num_warps 4→1.")], "1 warp"),

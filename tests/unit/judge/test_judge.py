@@ -67,7 +67,15 @@ def test_what_is_surely_slower_gets_five_pairs():
 
 
 @pytest.mark.parametrize(
-    ("lead", "blocks"), [({"c1": 1.5, "c2": 1.5}, 1), ({"c1": 1.5, "c2": 1.2}, 2), ({"c1": 1.2, "c2": 1.2}, 2), ({"c1": 1.5}, 2), ({}, 2)]
+    ("lead", "blocks"),
+    [
+        ({"c1": 1.5, "c2": 1.5}, 1),
+        ({"c1": 1.5, "c2": 1.2}, 2),
+        ({"c1": 1.33, "c2": 1.33}, 2),
+        ({"c1": 1.2, "c2": 1.2}, 2),
+        ({"c1": 1.5}, 2),
+        ({}, 2),
+    ],
 )
 def test_what_can_t_lead_in_any_case_gets_five_pairs(lead, blocks):
     executor = SimulatedExecutor({"v": 1.3})

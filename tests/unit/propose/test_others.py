@@ -12,7 +12,7 @@ from attrs import evolve
 from kernelband.hardware import find_device
 from kernelband.propose import Rewriter
 from kernelband.propose.others import in_turns, others
-from kernelband.source import Workspace, find_others, find_program
+from kernelband.source import Workspace, find_others, find_program, form
 from kernelband.source.model import Place, Program
 from kernelband.strategies import Facts, Proposal
 from kernelband.strategies import strategy as find_strategy
@@ -67,10 +67,13 @@ def launch(place: Place, block: int, size: int, *, target: bool) -> dict[str, An
     }
 
 
-def facts_of(program: Program, *, share: float | None = None, size: int = 1 << 20, other: int = 1 << 20) -> Facts:
+def facts_of(program: Program, *, share: float | None = None, size: int = 1 << 20, other: int = 1 << 20, torch_too: float = 1.0) -> Facts:
+    """``share``: of the kernel, as profiled; ``torch_too``: of both kernels."""
     path = program.kernel.place.path
     launches = [launch(Place(path, "scaled"), 256, size, target=True), launch(Place(path, "shifted"), 512, other, target=False)]
-    case: Any = {"id": "a", "role": "time", "boundary": "host_call", "neighbour_of": None, "target_share": share, "launches": launches}
+    case: Any = {"id": "a", "role": "time", "boundary": "host_call", "neighbour_of": None, "launches": launches}
+    if share is not None:
+        case["shares"] = {"scaled": share, "shifted": torch_too - share}
     return Facts(find_device("h100"), (case,))
 
 
@@ -112,6 +115,13 @@ def test_they_come_as_often_as_they_have_of_the_time(tmp_path: Path, share: floa
 def test_what_has_hardly_any_of_it_is_left_alone(tmp_path: Path, share: float | None, size: int, other: int, count: int) -> None:
     program, beside = program_of(tmp_path)
     assert len(known(program, beside, facts_of(program, share=share, size=size, other=other)).others) == count
+
+
+def test_what_torch_has_of_a_call_is_no_kernel_s(tmp_path: Path) -> None:
+    program, beside = program_of(tmp_path)
+    assert known(program, beside, facts_of(program, share=0.3, torch_too=0.35)).others == ()
+    (other,) = known(program, beside, facts_of(program, share=0.3, torch_too=0.5)).others
+    assert other.share == pytest.approx(0.2)
 
 
 def test_where_only_the_launch_is_called_nothing_else_is_searched(tmp_path: Path) -> None:
@@ -161,5 +171,13 @@ def shifted(y, z, n, BLOCK: tl.constexpr):
 def test_one_that_is_launched_elsewhere_too_or_isn_t_alone_of_its_name_is_left_alone(tmp_path: Path) -> None:
     assert [p.kernel.place.name for p in program_of(tmp_path)[1]] == ["shifted"]
     assert program_of(tmp_path, TEXT + SEVERAL)[1] == ()
+    assert program_of(tmp_path, TEXT + "\n\ndef only(y, z):\n    shifted[(1,)](y, z, 1, BLOCK=16)\n")[1] == ()
+    assert program_of(tmp_path, TEXT + '\n\nTABLE = {"shifted": shifted}\n')[1] == ()
     (tmp_path / "more.py").write_text("from both import shifted\n\n\ndef f(y, z):\n    shifted[(1,)](y, z, 1, BLOCK=16)\n")
     assert program_of(tmp_path)[1] == ()
+
+
+def test_what_launches_the_other_elsewhere_makes_another_program(tmp_path: Path) -> None:
+    late = "\n\ndef late(y, z):\n    shifted[(1,)](y, z, 1, BLOCK={})\n"
+    first, second, third = (form(program_of(tmp_path, TEXT + more)[0]) for more in ("", late.format(16), late.format(32)))
+    assert len({first, second, third}) == 3

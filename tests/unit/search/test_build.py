@@ -7,11 +7,12 @@ from concurrent.futures import Future
 
 import pytest
 
-from kernelband.errors import ExecutorFault, WorkloadError
+from kernelband.errors import ExecutorFault, WorkerError, WorkloadError
 from kernelband.search import worker_lab
 from kernelband.search.compile_jobs import ORIGINAL_S
 from kernelband.search.worker_lab import WorkerLab
 from kernelband.source import Workspace
+from kernelband.worker import NOW
 
 CASES = [{"id": "c", "replayable": True, "role": "time"}]
 SEVERAL = [{"id": name, "replayable": True, "role": role} for name, role in (("a", "time"), ("b", "time"), ("c", "check"))]
@@ -90,6 +91,32 @@ def test_all_configurations_of_an_autotuned_variant_compete_in_the_final_only(la
     sessions = lab.worker.sessions
     assert "tuning" not in sessions["main"]
     assert sessions["final-0"] == {**sessions["main"], "tuning": "all"}
+
+
+def test_references_are_waited_for_as_long_as_there_is_time(lab, monkeypatch):
+    lab.references_built()  # none were asked for
+    monkeypatch.setattr(lab, "_references_s", 60.0)
+    lab.build_references(CASES)
+    assert lab.compilers.turns == [NOW]
+    waiting = threading.Thread(target=lab.references_built, daemon=True)
+    waiting.start()
+    lab.compilers.jobs[0].set_result({"launches": [{"key": name, "case": "c"} for name in "aab"], "host_hash": {}})
+    assert [p["launch"]["key"] for p in lab.compilers.asked[1:]] == ["a", "b"]
+    assert lab.compilers.turns == [NOW] * 3
+    lab.compilers.jobs[1].set_result({})
+    waiting.join(0.2)
+    assert waiting.is_alive(), "one of them is still being compiled"
+    lab.compilers.jobs[2].set_exception(WorkerError("ptxas failed"))
+    waiting.join(30)
+    assert not waiting.is_alive()
+
+
+def test_references_that_take_long_are_not_waited_for(lab, monkeypatch):
+    monkeypatch.setattr(lab, "_references_s", 0.0)
+    lab.build_references(CASES)
+    lab.references_built()
+    lab.compilers.jobs[0].set_exception(WorkerError("it fails on doubles"))
+    lab.references_built()
 
 
 def test_jobs_that_are_cancelled_by_the_first_failure_end_the_build_once(lab, caplog):
