@@ -18,7 +18,7 @@ from hashlib import sha256
 from textwrap import dedent
 from typing import cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kernelband.source.model import HostFunction, Place, Program, Span
 from kernelband.source.syntax import all_nodes, syntax_tree
@@ -53,9 +53,9 @@ class Reading:
         return sha256(json.dumps(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def form(program: Program) -> str:
-    """Hash of what matters of a program."""
-    return reading(program).form
+def form(program: Program, *, alone: bool = False) -> str:
+    """Hash of what matters of a program; ``alone``: without what else its calls launch."""
+    return reading(evolve(program, others=(), elsewhere=()) if alone else program).form
 
 
 def reading(program: Program) -> Reading:

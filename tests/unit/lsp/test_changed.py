@@ -67,6 +67,16 @@ def test_nothing_is_changed_at_first(work: Path) -> None:
     assert changed(work) == []
 
 
+def test_of_two_kernels_of_a_call_the_one_that_was_edited_is_judged(work: Path) -> None:
+    both = HOST.replace("import k", "import k, other") + "    other[(1,)](x)\n"
+    (work / "hosts.py").write_text(both)
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", "commit", "-qam", "both"], cwd=work, check=True, capture_output=True)
+    edit(work, "kernels", "tl.store(x, 1)", "tl.store(x, 2)")
+    assert changed(work) == ["kernels.py::other"]
+    edit(work, "hosts", "BLOCK=4", "BLOCK=8")
+    assert changed(work) == ["kernels.py::k", "kernels.py::other"]
+
+
 def test_comments_and_other_functions_don_t_count(work: Path) -> None:
     edit(work, "kernels", "SIZE = 4", "SIZE = 5  # nobody reads it")
     edit(work, "plain", "1", "2")

@@ -174,7 +174,7 @@ def changed_kernels(folder: str, ref: str, texts: Mapping[str, str]) -> list[Cha
         except SourceError:  # it is new
             out.append(Changed(path, kernel))
             continue
-        if form(before) != form(program):
+        if form(before, alone=True) != form(program, alone=True):  # another kernel of its calls is in this list itself
             out.append(Changed(path, kernel))
     return sorted((c for c in out if (c.path, c.kernel) not in helpers - launched), key=lambda c: c.path)
 
