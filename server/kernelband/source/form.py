@@ -55,7 +55,10 @@ class Reading:
 
 def form(program: Program, *, alone: bool = False) -> str:
     """Hash of what matters of a program; ``alone``: without what else its calls launch."""
-    return reading(evolve(program, others=(), elsewhere=()) if alone else program).form
+    if not alone:
+        return reading(program).form
+    found, others = reading(evolve(program, others=(), elsewhere=())), {(k.place.path, k.place.qualname) for k in program.others}
+    return evolve(found, read={name: said for name, said in found.read.items() if name not in others}).form
 
 
 def reading(program: Program) -> Reading:

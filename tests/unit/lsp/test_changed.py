@@ -77,6 +77,14 @@ def test_of_two_kernels_of_a_call_the_one_that_was_edited_is_judged(work: Path) 
     assert changed(work) == ["kernels.py::k", "kernels.py::other"]
 
 
+def test_that_holds_in_one_file_too(work: Path) -> None:
+    (work / "kernels.py").write_text(KERNEL + "\n\ndef launch(x):\n    k[(1,)](x, BLOCK=4)\n    other[(1,)](x)\n")
+    (work / "hosts.py").write_text("")
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", "commit", "-qam", "both"], cwd=work, check=True, capture_output=True)
+    edit(work, "kernels", "tl.store(x, 1)", "tl.store(x, 2)")
+    assert changed(work) == ["kernels.py::other"]
+
+
 def test_comments_and_other_functions_don_t_count(work: Path) -> None:
     edit(work, "kernels", "SIZE = 4", "SIZE = 5  # nobody reads it")
     edit(work, "plain", "1", "2")

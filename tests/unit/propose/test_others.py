@@ -12,7 +12,7 @@ from attrs import evolve
 from kernelband.hardware import find_device
 from kernelband.propose import Rewriter
 from kernelband.propose.others import in_turns, others
-from kernelband.source import Workspace, find_others, find_program, form
+from kernelband.source import Workspace, find_others, find_program, form, program_in, transplant
 from kernelband.source.model import Place, Program
 from kernelband.strategies import Facts, Proposal
 from kernelband.strategies import strategy as find_strategy
@@ -175,6 +175,34 @@ def test_one_that_is_launched_elsewhere_too_or_isn_t_alone_of_its_name_is_left_a
     assert program_of(tmp_path, TEXT + '\n\nTABLE = {"shifted": shifted}\n')[1] == ()
     (tmp_path / "more.py").write_text("from both import shifted\n\n\ndef f(y, z):\n    shifted[(1,)](y, z, 1, BLOCK=16)\n")
     assert program_of(tmp_path)[1] == ()
+
+
+def test_one_with_a_helper_in_another_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "more.py").write_text("import triton\n\n\n@triton.jit\ndef one(x):\n    return x + 1.0\n")
+    text = TEXT.replace("tl.load(y + at, mask=at < n) + 1.0", "one(tl.load(y + at, mask=at < n))")
+    assert program_of(tmp_path, text.replace("import torch\n", "import torch\nfrom more import one\n"))[1] == ()
+
+
+def test_each_has_the_facts_of_its_own_compilations(tmp_path: Path) -> None:
+    program, beside = program_of(tmp_path)
+    compiled: Any = {name: {"kernel": {"qualname": name}} for name in ("scaled", "shifted")}
+    (other,) = others(beside, facts_of(program), compiled, lambda _: ())
+    assert other.facts.compiled == (compiled["shifted"],)
+
+
+def test_an_edit_of_the_other_is_brought_into_a_text_with_other_lines(tmp_path: Path) -> None:
+    program, beside = program_of(tmp_path)
+    facts = known(program, beside, facts_of(program))
+    found = Rewriter().write(program, "access_layout", facts, set(), 50).proposals
+    line = "    tl.store(z + at, tl.load(y + at, mask=at < n) + 1.0, mask=at < n)\n"
+    path = program.kernel.place.path
+    inside = [p for p in found if p.parameters.get("kernel") == "shifted" and line not in p.patch.apply(program.texts)[path]]
+    assert inside
+    now = {path: TEXT.replace(line, line.replace("(y + at, mask", "(y  +  at,  mask") + "    # done\n")}
+    for proposal in inside:
+        brought = transplant(proposal.patch, program.texts, now, lambda texts: program_in(texts, path, "scaled")).apply(now)[path]
+        after = proposal.patch.apply(program.texts)
+        assert form(program_in({path: brought}, path, "scaled")) == form(program_in(after, path, "scaled"))
 
 
 def test_what_launches_the_other_elsewhere_makes_another_program(tmp_path: Path) -> None:

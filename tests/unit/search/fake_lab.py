@@ -134,6 +134,7 @@ class FakeLab:
         }
         self.variants: dict[str, str] = {}
         self.calls: list[str] = []
+        self.waited_after: tuple[str, ...] = ()  # what was asked before the references were waited for
         self.closed = threading.Event()
         self.builders = 1
         self.compiling = True
@@ -191,7 +192,7 @@ class FakeLab:
         """Nothing is compiled here."""
 
     def references_built(self) -> None:
-        pass
+        self.waited_after = tuple(self.calls)
 
     def make_way(self, lock: str | None) -> None:
         self.compiling = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 
 from kernelband.errors import UsageError, WorkerError, WorkloadError
 from kernelband.history import runs, trials
+from kernelband.judge.judge import Judge
+from kernelband.judge.protocol import Verdict
 from kernelband.search import loop
 from kernelband.search.events import Event
 from kernelband.search.resume import options_of
 from kernelband.search.run import optimize
 
-from .fake_lab import TEXT, FakeAuthor, FakeExecutor, FakeLab
+from .fake_lab import CASE, TEXT, FakeAuthor, FakeExecutor, FakeLab
 from .world import TROUBLES, World, interrupted, rows  # noqa: F401 - others take these from here
 
 
@@ -270,3 +273,28 @@ def test_while_a_compiler_hangs_the_arms_that_are_ready_go_first(world: World, m
     ended = world.run(world.options(trials=30), author=FakeAuthor(("straggler",)))
     assert woken[0] >= 1
     assert any("straggler" in p.key and p.executed for p in rows(world, ended.run)["pulls"])
+
+
+def test_references_are_compiled_before_anything_is_checked(world: World) -> None:
+    world.run()
+    (lab,) = world.labs
+    assert "check" in lab.calls
+    assert "check" not in lab.waited_after
+    assert "time" in lab.waited_after
+
+
+def test_the_judge_is_told_what_leads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Mapping[str, float]] = []
+    screen = Judge.screen
+
+    def listening(self: Judge, *arguments: Any, lead: Mapping[str, float], **more: Any) -> Verdict:
+        told.append(lead)
+        return screen(self, *arguments, lead=lead, **more)
+
+    monkeypatch.setattr(Judge, "screen", listening)
+    world.run()
+    assert told[0] == {}
+    assert all(found.keys() == {CASE["id"]} for found in told[1:])
+    best = [found[CASE["id"]] for found in told[1:]]
+    assert best == sorted(best)
+    assert best[-1] > 1
