@@ -49,18 +49,15 @@ def in_turns(program: Program, strategy: str, facts: Facts) -> Iterator[tuple[Pr
     found = find_strategy(strategy)
     own = Other(program, facts, max(LEAST, 1.0 - sum(o.share for o in facts.others)))  # it was asked for, however little it has
     streams = [(o, found.propose(o.program, o.facts)) for o in (own, *facts.others)]
-    taken = [0] * len(streams)
-    while True:
-        open_ = [i for i in range(len(streams)) if taken[i] >= 0]
-        if not open_:
-            return
-        turn = min(open_, key=lambda i: ((taken[i] + 1) / streams[i][0].share, i))
+    due = [1.0 / o.share for o, _ in streams]  # when its next one comes
+    while streams:
+        turn = due.index(min(due))
         other, stream = streams[turn]
         proposal = next(stream, None)
         if proposal is None:
-            taken[turn] = -1
+            del streams[turn], due[turn]
             continue
-        taken[turn] += 1
+        due[turn] += 1.0 / other.share
         yield other.program, other.facts, proposal if other is own else _named(proposal, other.program.kernel)
 
 

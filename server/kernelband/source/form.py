@@ -57,7 +57,7 @@ def form(program: Program, *, alone: bool = False) -> str:
     """Hash of what matters of a program; ``alone``: without what else its calls launch."""
     if not alone:
         return reading(program).form
-    found, others = reading(evolve(program, others=(), elsewhere=())), {(k.place.path, k.place.qualname) for k in program.others}
+    found, others = reading(evolve(program, others=())), {(k.place.path, k.place.qualname) for k in program.others}
     return evolve(found, read={name: said for name, said in found.read.items() if name not in others}).form
 
 
@@ -82,7 +82,7 @@ def units(program: Program) -> tuple[Unit, ...]:
     found = [("kernel", program.kernel.place, program.kernel.span)]
     found += [("helper", h.place, h.span) for h in program.helpers]
     found += [("other", k.place, k.span) for k in program.others]
-    for host in (*program.hosts, *program.elsewhere):
+    for host in program.hosts:
         spans = [host.span] if host.kind != MODULE else _statements(program.texts[host.place.path], host)
         named = host.place if host.kind != MODULE else Place(host.place.path, TOP)
         found += [("host", named, span) for span in spans]

@@ -131,7 +131,7 @@ class Program:
 
     ``handed_on``: (path, line) where the kernel is used other than by a launch on the spot: another kernel calls it, a table holds it, a
     condition chooses it. Then it may be started or inlined where nobody sees it. ``others``: what else of its files its host functions
-    launch, and the helpers of that: a call runs them, too. ``elsewhere``: functions of the same files that launch those and not the kernel.
+    launch and no other function of them does, and the helpers of that.
     """
 
     kernel: Kernel
@@ -140,7 +140,6 @@ class Program:
     texts: dict[str, str] = field(repr=False)
     handed_on: tuple[tuple[str, int], ...] = ()
     others: tuple[Kernel, ...] = ()
-    elsewhere: tuple[HostFunction, ...] = ()
 
     @property
     def launches(self) -> tuple[Launch, ...]:

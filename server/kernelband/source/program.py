@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -47,9 +47,8 @@ def find_program(workspace: Workspace, path: str, qualname: str | None = None) -
     paths = dict.fromkeys([path, *(h.place.path for h in helpers), *(h.place.path for h in hosts)])
     kernel = evolve(kernel, helpers=tuple(h.place for h in helpers))
     handed_on = tuple((file, line) for file in files for line in _handed_on(file, kernel.place, resolver, names))
-    others = tuple(k for k in _others(kernel, hosts, resolver) if k.place.path in paths and k not in helpers)
-    elsewhere = _elsewhere(others, hosts, list(paths), resolver)
-    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on, others, elsewhere)
+    others = tuple(k for k in _others(kernel, hosts, resolver, paths) if k.place.path in paths and k not in helpers)
+    return Program(kernel, helpers, hosts, {p: workspace.read(p) for p in paths}, handed_on, others)
 
 
 def find_others(workspace: Workspace, program: Program) -> tuple[Program, ...]:
@@ -200,21 +199,13 @@ def _helpers(kernel: Kernel, hosts: tuple[HostFunction, ...], resolver: Resolver
     return tuple(found.values())
 
 
-def _others(kernel: Kernel, hosts: tuple[HostFunction, ...], resolver: Resolver) -> Iterator[Kernel]:
-    """What else the host functions launch, each followed by its helpers."""
-    places = dict.fromkeys(x.kernel for host in hosts for x in host.launches if x.kernel != kernel.place)
-    found = [k for k in map(resolver.kernel, places) if k is not None]
-    yield from {k.place: k for one in found for k in (one, *resolver.helpers(one)) if k.place != kernel.place}.values()
-
-
-def _elsewhere(
-    others: Sequence[Kernel], hosts: tuple[HostFunction, ...], paths: Sequence[str], resolver: Resolver
-) -> tuple[HostFunction, ...]:
-    """The functions of the files that launch one of the others, without those that launch the kernel."""
-    known = {host.place for host in hosts}
-    found: dict[Place, HostFunction] = {}
-    for kernel in others:
-        for path in paths:
-            names = frozenset({kernel.place.name}) | kept_names(kernel.place.name, resolver.scopes(kernel.place.path))
-            found |= {h.place: h for h in _hosts(path, kernel.place, resolver, names) if h.place not in known}
-    return tuple(found.values())
+def _others(kernel: Kernel, hosts: Sequence[HostFunction], resolver: Resolver, paths: Iterable[str]) -> Iterator[Kernel]:
+    """What else the host functions launch and no other function of these files does, each followed by its helpers."""
+    known, found = {host.place for host in hosts}, dict[Place, Kernel]()
+    for place in dict.fromkeys(x.kernel for host in hosts for x in host.launches if x.kernel != kernel.place):
+        other = resolver.kernel(place)
+        if other is not None:
+            names = frozenset({place.name}) | kept_names(place.name, resolver.scopes(place.path))
+            if known.issuperset(h.place for path in paths for h in _hosts(path, place, resolver, names)):
+                found |= {k.place: k for k in (other, *resolver.helpers(other)) if k.place != kernel.place}
+    yield from found.values()
