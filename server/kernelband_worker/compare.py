@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import torch
-
 from kernelband_worker.cases import effects, facts, verify
 from kernelband_worker.cases.capture import PROGRAMS
 from kernelband_worker.cases.expected import (
@@ -26,7 +24,7 @@ from kernelband_worker.cases.replay import ReplayCase, open_case
 from kernelband_worker.cases.stress import Stress, smallest, stresses
 from kernelband_worker.cases.tuned import settle
 from kernelband_worker.comparison import Comparison
-from kernelband_worker.errors import OperationFailed
+from kernelband_worker.errors import OperationFailed, is_out_of_memory
 from kernelband_worker.exercised import Reached, edited, not_exercised
 from kernelband_worker.state import State
 
@@ -175,7 +173,7 @@ class Check(Comparison):
             OperationFailed: it doesn't compile or fit the device.
             Exception: memory ran out or CUDA is unusable; the executor deals with that.
         """
-        if isinstance(error, torch.cuda.OutOfMemoryError) or "CUDA error" in str(error) or "CUDA driver" in str(error):
+        if is_out_of_memory(error) or "CUDA error" in str(error) or "CUDA driver" in str(error):
             raise error
         kind, said = type(error).__name__, str(error).strip()
         first = said.splitlines()[0] if said else kind

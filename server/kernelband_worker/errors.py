@@ -19,8 +19,16 @@ class OperationFailed(Exception):
         self.data = data
 
 
+#: What says so only in words: torch's allocator of the CPU, CUDA under torch (where a context or a module finds no room), Triton's driver.
+_NO_MEMORY = ("can't allocate memory", "CUDA error: out of memory", "[CUDA]: out of memory")
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether Python, CUDA or torch's allocator of the CPU had no memory left; the last says so only in words."""
+    """Whether Python, the GPU or torch's allocator of the CPU had no memory left."""
     torch = sys.modules.get("torch")
     of_torch = getattr(torch, "OutOfMemoryError", MemoryError)
-    return isinstance(error, (MemoryError, of_torch)) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    return isinstance(error, (MemoryError, of_torch)) or (isinstance(error, RuntimeError) and says_out_of_memory(str(error)))
+
+
+def says_out_of_memory(text: str) -> bool:
+    return any(words in text for words in _NO_MEMORY)

@@ -18,7 +18,7 @@ import traceback
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, cast
 
 from kernelband_worker import bytecode, frames, nursery, system
-from kernelband_worker.errors import OperationFailed, is_out_of_memory
+from kernelband_worker.errors import OperationFailed, is_out_of_memory, says_out_of_memory
 from kernelband_worker.state import State
 from kernelband_worker.streams import take_streams
 from kernelband_worker.wire import EXECUTOR_DIED, NICE, OPERATION_FAILED, SCRATCH, THREADS, ErrorData
@@ -167,9 +167,13 @@ class Executor:
             data: ErrorData = {"detail": unusable}
             if detail := answer["error"]["data"].get("detail"):
                 data["detail"] = f"{unusable}\n{detail}"
-            return frames.failure(
-                number, EXECUTOR_DIED, f"CUDA can't be used any more after {operation}: {unusable.splitlines()[0]}", data
-            ), False
+            sentence = f"CUDA can't be used any more after {operation}: {unusable.splitlines()[0]}"
+            if says_out_of_memory(unusable):
+                data["kind"] = "out_of_memory"
+                sentence = (
+                    f"The GPU had no memory left during {operation} ({unusable.splitlines()[0]}). Other processes on it may hold the rest."
+                )
+            return frames.failure(number, EXECUTOR_DIED, sentence, data), False
         return answer, True
 
 

@@ -212,6 +212,14 @@ def test_a_sticky_cuda_error_ends_the_executor(start: StartWorker) -> None:
         worker.call("a", "echo", {}, 60)
 
 
+def test_a_gpu_that_others_have_filled_is_not_called_a_crash(start: StartWorker) -> None:
+    worker = start()
+    worker.start_executor("a", "gpu")
+    with pytest.raises(ExecutorFault, match="The GPU had no memory left during cuda_is_broken") as caught:
+        worker.call("a", "cuda_is_broken", {"error": "out of memory"}, 60)
+    assert caught.value.fault == "oom"
+
+
 @pytest.mark.parametrize("how", ["stop", "deadline", "close"])
 def test_grandchildren_go_along(start: StartWorker, how: str) -> None:
     told: list[str] = []

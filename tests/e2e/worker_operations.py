@@ -186,7 +186,8 @@ def forks(state: State, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def cuda_is_broken(state: State, params: dict[str, Any]) -> dict[str, Any]:
-    """A torch whose CUDA fails for good, as after an illegal memory access."""
+    """A torch whose CUDA fails for good, as after an illegal memory access (or params["error"])."""
+    error = f"CUDA error: {params.get('error', 'an illegal memory access was encountered')}"
 
     class Cuda:
         @staticmethod
@@ -195,13 +196,17 @@ def cuda_is_broken(state: State, params: dict[str, Any]) -> dict[str, Any]:
 
         @staticmethod
         def synchronize() -> None:
-            raise RuntimeError("CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be reported later")
+            raise RuntimeError(f"{error}\nCUDA kernel errors might be reported later")
+
+        @staticmethod
+        def is_available() -> bool:
+            return False
 
     class Torch:
         cuda = Cuda()
 
     sys.modules["torch"] = Torch()  # type: ignore[assignment]
-    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    raise RuntimeError(error)
 
 
 def readable(state: State, params: dict[str, Any]) -> dict[str, Any]:
