@@ -13,8 +13,9 @@ import pytest
 
 from tests.e2e.strategies.comparing import differences
 from tests.e2e.strategies.test_equal_results import NAMES, ROWS, chosen
-from tests.unit.strategies import step_samples
+from tests.unit.strategies import step_samples, whole_samples
 from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
+from tests.unit.strategies import test_single_elements as single_elements
 from tests.unit.strategies.samples import example, example_facts, facts, launch, made_by, program_of
 
 pytestmark = [
@@ -55,5 +56,14 @@ def test_blocks_that_a_heuristic_computes(tmp_path):
 def test_many_steps_of_a_recurrence_at_once(name, tmp_path):
     program, given = step_samples.given(name, tmp_path)
     proposals = {p.key: p for p in made_by("steps_at_once", program, given)}
+    assert proposals
+    assert not unequal("", program, proposals)
+
+
+@pytest.mark.parametrize("name", [*whole_samples.TEXTS, "elements"])
+def test_kernels_without_masks_and_without_blocks(name, tmp_path):
+    program, given = single_elements.given(tmp_path) if name == "elements" else whole_samples.given(name, tmp_path)
+    found = made_by("rows_per_program" if name == "elements" else "tiles", program, given)
+    proposals = {p.key: p for p in (*found[:4], *found[-2:])}
     assert proposals
     assert not unequal("", program, proposals)

@@ -9,8 +9,9 @@ import pytest
 
 from kernelband.strategies import STRATEGIES
 from tests.e2e.strategies.comparing import differences
-from tests.unit.strategies import step_samples
+from tests.unit.strategies import step_samples, whole_samples
 from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
+from tests.unit.strategies import test_single_elements as single_elements
 from tests.unit.strategies.row_samples import CONSTANTS, NORM, RUNNING, SCALARS, TENSORS
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
 
@@ -148,6 +149,22 @@ def test_several_rows_per_program_of_a_kernel_whose_loop_carries_numbers(tmp_pat
     path = program.kernel.place.path
     broken = RUNNING.replace("tl.exp(highest - now)", "tl.exp(now - highest)")
     *told, caught = differences([RUNNING, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
+    assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
+    assert caught is not None
+
+
+@pytest.mark.parametrize("name", [*whole_samples.TEXTS, "elements"])
+def test_kernels_without_masks_and_without_blocks(name, tmp_path):
+    """Of sizes that larger blocks divide, and of others."""
+    program, given = single_elements.given(tmp_path) if name == "elements" else whole_samples.given(name, tmp_path)
+    move = "rows_per_program" if name == "elements" else "tiles"
+    found = made_by(move, program, given)
+    proposals = {p.key: p for p in (*found[:4], *found[-2:])}
+    assert len(proposals) == 6
+    path = program.kernel.place.path
+    text = program.texts[path]
+    broken = text.replace("tl.zeros(", "1 + tl.zeros(").replace("acc = 0.0", "acc = 1.0")
+    *told, caught = differences([text, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
     assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
     assert caught is not None
 

@@ -20,6 +20,12 @@ BODIES = {
         True,
     ),
     "asked for beside it": ([ALONE, "at = tl.argmax(x, axis=0)", LATER, LARGEST, PLACE], True),
+    "asked for where it is placed": ([ALONE, "at = off + tl.argmax(x, axis=0)", LATER, LARGEST, "t = tl.where(later, at, t)"], True),
+    "placed, and stored for each block": (
+        [ALONE, "at = off + tl.argmax(x, axis=0)", LATER, LARGEST, "t = tl.where(later, at, t)", "tl.store(part_ptr + at, 1)"],
+        False,
+    ),
+    "placed one further": ([ALONE, "at = off + 1 + tl.argmax(x, axis=0)", LATER, LARGEST, "t = tl.where(later, at, t)"], False),
     "the first that is equal": ([ALONE, FIRST, LATER, LARGEST, "t = tl.where(later, at, t)"], True),
     "the first that is equal, by name": (
         [

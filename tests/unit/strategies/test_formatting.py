@@ -260,9 +260,10 @@ def test_autotune_list_keeps_its_other_configurations(tmp_path):
 def test_without_masks_only_divisors_replace_a_block(tmp_path):
     text = ADD.replace(", mask=offs < n", "").replace("LAUNCH", "add_kernel[grid](x, y, out, n, BLOCK=1024)")
     program = program_of(text, tmp_path)
-    blocks = {p.parameters["BLOCK"] for p in strategy("tiling").propose(program, _add_facts(program))}
+    found = strategy("tiling").propose(program, _add_facts(program))
+    blocks = {p.parameters["BLOCK"]: "whole = " in p.patch.apply(program.texts)[program.kernel.place.path] for p in found}
     assert blocks
-    assert all(1024 % b == 0 for b in blocks)
+    assert all(asked if b > 1024 else 1024 % b == 0 and not asked for b, asked in blocks.items())
 
 
 def test_kernel_and_launch_in_two_files(tmp_path):

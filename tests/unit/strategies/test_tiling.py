@@ -66,9 +66,14 @@ def test_a_number_that_two_blocks_share_is_told_apart_by_the_size_it_divides(tmp
     assert "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64" in after
 
 
-def test_a_number_that_two_blocks_share_stays_where_the_grid_could_mean_either(tmp_path):
-    # A square product: M, N and K are one value, so the grid's 32 may be any of them.
+def test_a_number_that_two_blocks_share_is_told_apart_by_the_axis_of_the_grid(tmp_path):
+    # A square product: M, N and K are one value, so that by size the grid's 32 may be any of them.
     text = TEXTS["batched"].replace("a, b, c, M, N, K,", "a, b, c, M, M, M,").replace("triton.cdiv(N, 64)", "triton.cdiv(M, 64)")
+    program, found = proposals("batched", tmp_path, text=text)
+    picked = next(p for p in found if p.parameters["BLOCK_M"] == 128 and p.parameters["BLOCK_N"] == 128 and p.parameters["BLOCK_K"] == 64)
+    assert "(triton.cdiv(M, 128), triton.cdiv(M, 128), B)" in changed(program, picked)[-1]
+    # Where the programs along that axis are those of both, it is nobody's.
+    text = text.replace("tl.program_id(0)", "(tl.program_id(0) + tl.program_id(1))")
     _, found = proposals("batched", tmp_path, text=text)
     assert not any(p.parameters.get("BLOCK_M", 32) != 32 or p.parameters.get("BLOCK_K", 32) != 32 for p in found)
 

@@ -44,6 +44,8 @@ WALKS = {
     "a largest": (["t = tl.maximum(t, tl.max(x, axis=0))"], KEPT, True),
     "a scan": ([STORED.format("t + tl.cumsum(x, axis=0)"), "t += tl.sum(x, axis=0)"], "pass", True),
     "a scan by another name": (["s = tl.cumsum(x, axis=0)", STORED.format("s + t"), "t += tl.sum(x, axis=0)"], "pass", True),
+    "a scan whose total goes on first": (["s = t + tl.cumsum(x, axis=0)", "t += tl.sum(x, axis=0)", STORED.format("s")], "pass", True),
+    "a scan after its total went on": (["t += tl.sum(x, axis=0)", "s = t + tl.cumsum(x, axis=0)", STORED.format("s")], "pass", False),
     "a sum of largest": (["t += tl.max(x, axis=0)"], KEPT, False),
     "a sum of roots": (["t += tl.sqrt(tl.sum(x, axis=0))"], KEPT, False),
     "a number of blocks": (["t += 1.0"], KEPT, False),

@@ -125,6 +125,27 @@ def test_a_program_s_block_that_results_tell_stays(lines, tmp_path):
     assert all(p.parameters.get("BLOCK", 256) == 256 for p in made_by("tiles", program, given))
 
 
+@pytest.mark.parametrize(
+    ("total", "same"),
+    [
+        ("tl.sum(x, axis=0)", True),
+        ("tl.sum(x, axis=0) / n", True),
+        ("0.5 * tl.sum(x, axis=0) / n", True),
+        ("tl.sum(x, axis=0) / BLOCK", False),
+        ("tl.sum(x, axis=0) / (pid + 1)", False),
+        ("tl.sum(x, axis=0) * tl.max(x, axis=0)", False),
+        ("n / tl.sum(x, axis=0)", False),
+        ("tl.sum(x, axis=0) / n + 1.0", False),
+        ("tl.sum(x, axis=0) * n * n / tl.load(y_ptr)", False),
+    ],
+)
+def test_a_program_s_part_of_a_mean(total, same, tmp_path):
+    text = PARTS.replace("STORE", f"tl.atomic_add(y_ptr, {total})")
+    program = program_of(text, tmp_path)
+    given = facts(launch(program, [16, 1, 1], {"BLOCK": 256}, {"n": 4096}, {"x_ptr": ([4096], "float32"), "y_ptr": ([1], "float32")}))
+    assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, given)) == same
+
+
 NESTED = WALK.replace(
     """        cols = off + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0)

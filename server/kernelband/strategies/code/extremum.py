@@ -58,6 +58,15 @@ class Extremum:
         carried = exposed(self.body) & names_bound(self.body)
         return {x.name: x.step for x in self._replaced() if x.name in carried and self._is_kept(x, carried)}
 
+    @cached_property
+    def places(self) -> frozenset[ast.stmt]:
+        """The statements that keep them, and those that make a place for nothing else."""
+        keeping = {x.step: x.new.id for x in self._replaced() if x.step in self.kept.values() and isinstance(x.new, ast.Name)}
+        reads_of = [n.id for n in self.block.kernel.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        names = {name for name in keeping.values() if reads_of.count(name) == 1}
+        making = [n for n in self.inside if isinstance(n, ast.Assign) and names & set(bound_names(n))]
+        return frozenset({*self.kept.values(), *making})
+
     def _is_kept(self, x: Replaced, carried: set[str]) -> bool:
         fresh, so_far = self._compared(x.later) or ("", "")
         if x.name == so_far:
@@ -146,17 +155,19 @@ class Extremum:
     def _is_place(self, new: ast.expr, fresh: str) -> bool:
         """The index in the whole axis of the first element in the block that is ``fresh``."""
         if isinstance(new, ast.Name):
-            return self._first_equal(new.id, fresh)
+            made = self.block.alone(new.id, self.inside)  # ``at = off + tl.argmax(x, axis=0)``
+            return self._is_place(made, fresh) if isinstance(made, ast.BinOp) else self._first_equal(new.id, fresh)
         if not isinstance(new, ast.BinOp) or not isinstance(new.op, ast.Add):
             return False
         return any(
-            isinstance(at, ast.Name) and self._begins(base) and self._index(at.id, fresh)  # ``off + at``, in a block that begins at off
+            self._begins(base) and self._index(at, fresh)  # ``off + at``, in a block that begins at off
             for base, at in ((new.left, new.right), (new.right, new.left))
         )
 
-    def _index(self, name: str, fresh: str) -> bool:
+    def _index(self, index: ast.expr, fresh: str) -> bool:
         """What the reduction that made ``fresh`` tells beside it, or ``tl.argmax`` of the same elements: of equal ones the first."""
-        call, which = self._made(name) or (None, None)
+        own = (index, None) if isinstance(index, ast.Call) else None
+        call, which = (self._made(index.id) if isinstance(index, ast.Name) else own) or (None, None)
         reduction, _ = self._made(fresh) or (None, None)
         if call is None or reduction is None:
             return False

@@ -314,8 +314,10 @@ class KernelView:
         return sorted(found, key=lambda x: x.node.lineno)
 
     def aranges(self) -> list[str]:
-        """Constexprs that an ``arange`` runs over, in order of first use: the tile's sides."""
+        """Constexprs that an ``arange`` or a block pointer runs over, in order of first use: the tile's sides."""
         sides = [ast.unparse(c.args[1]) for c in self.calls({"arange"}) if len(c.args) == 2]
+        shapes = [shape for c in self.calls({"make_block_ptr"}) if (shape := block_shape(c)) is not None]
+        sides += [ast.unparse(n) for shape in shapes if isinstance(shape, ast.Tuple | ast.List) for n in shape.elts]
         return [x for x in dict.fromkeys(sides) if x in self.constexprs]
 
 

@@ -12,6 +12,9 @@ from kernelband.strategies.code.module import Module
 
 Edits = list[tuple[str, Edit]]  # (path, edit)
 
+#: What a launch passes to Triton, not to the kernel.
+OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
+
 
 @frozen(eq=False)
 class Knob:

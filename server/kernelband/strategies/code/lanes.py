@@ -16,6 +16,7 @@ from attrs import field, frozen
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.affine import Numbers, Sum, known_in
 from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.block_pointers import beginnings
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.numbering import SAYING_NOTHING
@@ -79,6 +80,8 @@ class _Twice:
         single = self.kernel.calls({"load", "full"})  # of one element, they are numbers themselves
         found = next((n for n in self.kernel.nodes if isinstance(n, ast.stmt) and n not in self.but and self._statement(n)), None)
         found = found or next((call for call in single for a in self._looked_at(call) if self._told(a, call)), None)
+        pointed = beginnings(self.kernel, self.block)
+        found = found or next((call for call, place in pointed if place is None or self._told(place, call)), None)
         # ``off // 64``: read in numbers it is one of its own, whatever is divided. What the block divides is told elsewhere.
         quotients = [n for n in self.kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
         found = found or next((n for n in quotients if self.block not in self.kernel.tokens(n.right) and self._told(n.left, n)), None)

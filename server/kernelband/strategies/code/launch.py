@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from attrs import evolve, field, frozen
@@ -12,13 +12,13 @@ from kernelband.source.model import Launch
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import binding, bound_names
 from kernelband.strategies.code.callee import stands_for
-from kernelband.strategies.code.knob import Edits, Knob
+from kernelband.strategies.code.copies import own_copies
+from kernelband.strategies.code.kernel import KernelView
+from kernelband.strategies.code.knob import OPTIONS, Edits, Knob
 from kernelband.strategies.code.literals import assigned, default, integer
 from kernelband.strategies.code.module import FunctionNode, Module
-from kernelband.strategies.code.quotients import called, divisor, holding, rounding
+from kernelband.strategies.code.quotients import called, holding
 from kernelband.strategies.code.unpacked import keywords_of
-
-OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
 
 
 @frozen(eq=False)
@@ -34,30 +34,26 @@ class LaunchView:
     arguments: dict[str, ast.expr] = field(repr=False)
     keywords: tuple[ast.keyword, ...] = field(repr=False)  # those of an unpacked dictionary among them
     splat: bool  # ``**kwargs``: more may be passed than is written
-    extents: Mapping[str, frozenset[str]] = field(
-        factory=dict[str, frozenset[str]], repr=False
-    )  # by block, the kernel's parameters that its indices end at
+    kernel: KernelView = field(repr=False)
 
     @classmethod
-    def read(
-        cls, module: Module, model: Launch, parameters: tuple[str, ...], extents: Mapping[str, frozenset[str]] | None = None
-    ) -> LaunchView | None:
+    def read(cls, module: Module, model: Launch, kernel: KernelView) -> LaunchView | None:
         call = next((n for n in all_nodes(module.tree) if isinstance(n, ast.Call) and module.span(n) == model.span), None)
         if call is None or not isinstance(call.func, ast.Subscript):
             return None
         host = next((n for n in module.around(call) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)), None)
         arguments: dict[str, ast.expr] = {}
-        for name, value in zip(parameters, call.args, strict=False):
+        for name, value in zip(kernel.parameters, call.args, strict=False):
             if isinstance(value, ast.Starred):
                 break
             arguments[name] = value
-        view = cls(module, model, host, call, call.func.slice, None, arguments, (), splat=False)
+        view = cls(module, model, host, call, call.func.slice, None, arguments, (), splat=False, kernel=kernel)
         names = {k.value.id for k in call.keywords if k.arg is None and isinstance(k.value, ast.Name)} - view.host_parameters
         whole = keywords_of(module, call, host or module.tree, {n: view._at_launch(n) for n in names})
         keywords = tuple(k for k in call.keywords if k.arg is not None) if whole is None else whole
         arguments |= {k.arg: k.value for k in keywords if k.arg is not None}
         grid, meta = view.follow_grid(call.func.slice)
-        return cls(module, model, host, call, grid, meta, arguments, keywords, whole is None, extents or {})
+        return cls(module, model, host, call, grid, meta, arguments, keywords, whole is None, kernel)
 
     def follow_grid(self, grid: ast.expr) -> tuple[ast.expr, str | None]:
         """The grid behind names, lambdas and local functions, and the name of its META parameter."""
@@ -148,7 +144,7 @@ class LaunchView:
         literal = integer(value)
         if literal is None:
             return None
-        copies = [] if self.meta is not None and self._reads_meta(name) else self.own_copies(name, literal)
+        copies = [] if self.meta is not None and self._reads_meta(name) else own_copies(self, name, literal)
         if copies is None:
             return None  # two constexprs of that value: which one the grid means can't be told
         return Knob(name, literal, ((self.module, value), *((self.module, c) for c in copies)), bool(copies) or self.grid_reads(name))
@@ -183,7 +179,7 @@ class LaunchView:
             return any(isinstance(n, ast.expr) and ast.unparse(n) == code for n in self.grid_nodes())
         if literal is None:
             return False
-        copies = self.own_copies(name, literal)
+        copies = own_copies(self, name, literal)
         return copies is None or bool(copies)  # where it can't be told, the grid may
 
     def grid_nodes(self) -> Iterator[ast.AST]:
@@ -206,37 +202,6 @@ class LaunchView:
             and n.slice.value == name
             for n in all_nodes(self.grid)
         )
-
-    def own_copies(self, name: str, value: int) -> list[ast.expr] | None:
-        """The grid's copies of the number passed for ``name``; None when it may as well be that of another constexpr of the same value.
-
-        ``cdiv(M, 32)`` with BLOCK_M = BLOCK_K = 32 is about the one whose indices end at what the kernel calls M.
-        """
-        copies = list(self._copies(value))
-        rivals = [k for k, v in self.arguments.items() if k not in OPTIONS and k != name and integer(v) == value]
-        if not copies or not rivals:
-            return [c for _, places in copies for c in places]
-        own: list[ast.expr] = []
-        for n, places in copies:
-            passed = frozenset(() if n is None else self.parameters_of(n))
-            mine = passed & self.extents.get(name, frozenset())
-            theirs = any(passed & self.extents.get(k, frozenset()) for k in rivals)
-            if bool(mine) == theirs:
-                return None
-            own += places if mine else []
-        return own
-
-    def _copies(self, value: int) -> Iterator[tuple[ast.expr | None, list[ast.expr]]]:
-        """What the grid divides by ``value`` written as a number, and where: ``cdiv(n, 1024)``, ``(n + 1024 - 1) // 1024``."""
-        for node in all_nodes(self.grid):
-            if isinstance(node, ast.Call) and called(node) == "cdiv" and len(node.args) == 2 and integer(node.args[1]) == value:
-                yield node.args[0], [node.args[1]]
-            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and integer(node.right) == value:
-                inner: list[ast.expr] = [n for n in all_nodes(node.left) if isinstance(n, ast.Constant) and integer(n) == value]
-                added = rounding(node.left, value)
-                inner += [] if added is None else [added[1]]
-                pair = divisor(node)
-                yield pair[0] if pair is not None else node.left, [node.right, *inner]
 
     # ------------------------------------------------------------ options and arguments
 

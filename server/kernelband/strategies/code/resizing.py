@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.aliasing import own_elements
 from kernelband.strategies.code.binding import bound_names, paired, target_names
+from kernelband.strategies.code.block_pointers import walks_on
 from kernelband.strategies.code.blocks import beside_value, exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.extremum import Extremum
@@ -60,7 +61,7 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     if not all(covers(view, x, block) for x in gridded):
         return "its grid isn't seen to end where its mask does"
     walks = dealt.walks()
-    places = frozenset(step for x in walks for step in Extremum(dealt, x.node.body).kept.values())
+    places = frozenset(step for x in walks for step in Extremum(dealt, x.node.body).places)
     line = laned(view, block, dealt.axes, walked=bool(walks), but=places) if gridded or walks else None
     if line is not None:
         return f"line {line} makes more than an element's own place of where it lies in its block"
@@ -138,9 +139,24 @@ class Dealt(Rescaled):
         value = self._value(call.args[1], self.kernel.nodes) if len(call.args) > 1 else None
         if value is None or f"#{self.block}" not in self.kernel.tokens(value) or self.tells(beside_value(call), tainted):
             return False  # once for each program, or where all of its elements say
+        value = self._unscaled(value) if self.kernel.tl(call) == "atomic_add" else value
         if (how := self.reduces(value)) is not None:
             return how in ATOMIC_TOTALS[self.kernel.tl(call) or ""]
         return not reads(value, tainted) and not any(self.reduces(n) for n in all_nodes(value))
+
+    def _unscaled(self, value: ast.expr) -> ast.expr:
+        """What is multiplied or divided by one number for all programs: ``tl.sum(x) / n`` are parts of a mean."""
+        while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
+            sides = [(value.left, value.right)] + ([(value.right, value.left)] if isinstance(value.op, ast.Mult) else [])
+            of_block = [part for part, by in sides if isinstance(by, ast.Constant) or self._argument(by)]
+            if not of_block:
+                break
+            value = self._value(of_block[0], self.kernel.nodes)
+        return value
+
+    def _argument(self, node: ast.expr) -> bool:
+        """A number that the launch passes."""
+        return isinstance(node, ast.Name) and node.id in self.kernel.parameters and not self.kernel.bindings(node.id)
 
     # ------------------------------------------------------------ iterations
 
@@ -184,6 +200,7 @@ class Dealt(Rescaled):
             return f"{lost[0]} is of the last block alone behind the loop at line {loop.node.lineno}"
         if (test := self.decides(inside, tainted)) is not None:
             return _decided(test)
+        pointing |= {n for n in carried if walks_on(kernel, n, self.block, loop)}
         for name in carried - highest - pointing - Extremum(self, loop.node.body).kept.keys():
             steps = [n for n in inside if isinstance(n, ast.stmt) and name in bound_names(n)]
             last = max(steps, key=lambda n: n.lineno)
@@ -276,7 +293,7 @@ class Dealt(Rescaled):
                 continue
             steps = [n for n in inside if isinstance(n, Step) and carry.id in bound_names(n)]
             step = steps[0] if len(steps) == 1 else None
-            if step is None or not isinstance(step, ast.AugAssign) or not isinstance(step.op, ast.Add) or step.lineno <= store.lineno:
+            if step is None or not isinstance(step, ast.AugAssign) or not isinstance(step.op, ast.Add) or step.lineno <= value.lineno:
                 continue
             total = step.value
             if self.reduces(total) == "sum" and isinstance(total, ast.Call) and total.args:

@@ -13,7 +13,8 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import target_names
-from kernelband.strategies.code.launch import OPTIONS, LaunchView
+from kernelband.strategies.code.knob import OPTIONS
+from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.literals import given
 from kernelband.strategies.code.view import View
 from kernelband_worker.wire import LaunchSpec

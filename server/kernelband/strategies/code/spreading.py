@@ -7,7 +7,8 @@ from collections.abc import Iterator, Set
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.launch import OPTIONS, LaunchView
+from kernelband.strategies.code.knob import OPTIONS
+from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.quotients import called
 
 DEEP = 4  # variables made of variables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from math import prod
 from typing import Any
@@ -67,7 +68,7 @@ class View:
                 module = modules.get(host.place.path)
                 if module is None or launch.kernel != place:
                     continue
-                view = LaunchView.read(module, launch, kernel.parameters, kernel.ends)
+                view = LaunchView.read(module, launch, kernel)
                 if view is not None and view.starts_only(place.qualname):
                     launches.append(view)
         return cls(program, facts, kernel, tuple(launches), modules)
@@ -158,8 +159,10 @@ class View:
         return max(sides, default=0) if self.kernel.calls({"dot", "dot_scaled"}) else prod(sides) if sides else 0
 
     def beside(self, blocks: Set[str]) -> int:
-        """Elements that an access over one of the blocks has along its other sides, the most of any access; 1 for a line."""
-        others = [a.blocks - blocks for a in self.kernel.accesses() if a.blocks & blocks]
+        """Elements that an access over one of the blocks, or a total, has along its other sides, the most of any; 1 for a line."""
+        filled = [x.args[0] for x in self.kernel.calls({"zeros", "full"}) if x.args]
+        made = [frozenset(ast.unparse(n) for n in x.elts) & {*self.kernel.aranges()} for x in filled if isinstance(x, ast.Tuple | ast.List)]
+        others = [x - blocks for x in (*made, *(a.blocks for a in self.kernel.accesses())) if x & blocks]
         return max((prod(int(n) if n.isdecimal() else max(self.sizes(n), default=1) for n in names) for names in others), default=1)
 
     def summation(self) -> Numerics:

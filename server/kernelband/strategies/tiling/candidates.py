@@ -17,6 +17,7 @@ from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.tiling import space
+from kernelband.strategies.tiling.multiples import Whole
 from kernelband.strategies.tiling.space import Attention, Product, Tile
 
 ADDED = "+"  # in place of a configuration's number: one more
@@ -55,9 +56,11 @@ def options_of(tile: Tile, warps: int, stages: int) -> dict[str, int | str]:
     return options
 
 
-def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> Iterator[Tile]:
+def candidates(view: View, present: dict[str, int], warps: int, stages: int, whole: Whole | None = None) -> Iterator[Tile]:
+    """Tiles that are right for any size. ``whole``: blocks that may grow where the launch finds that they divide the sizes."""
     dot = bool(view.kernel.calls({"dot", "dot_scaled"}))
     fewer = {n for n in present if resizable(view, n, parts=True)}
+    parts = {n for n in fewer if whole is None or not whole.computed(n)}
     free = {n for n in fewer if not unguarded(view.kernel, n) and resizable(view, n)}
     if not present:
         found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
@@ -82,10 +85,16 @@ def candidates(view: View, present: dict[str, int], warps: int, stages: int) -> 
             wanted, blocks={n: min(v, most.get(n, v)) for n, v in wanted.blocks.items()}
         )  # half of a larger one would always be idle
         same = all(present[n] == v for n, v in tile.blocks.items()) and tile.num_warps == warps and tile.num_stages in (None, stages)
-        sound = all(v == present[n] or n in free or (n in fewer and present[n] % v == 0) for n, v in tile.blocks.items())
+        sound = all(
+            v == present[n] or n in free or (n in parts and present[n] % v == 0) or _fits(whole, n, v) for n, v in tile.blocks.items()
+        )
         if not same and tile not in made and sound and (deepest is None or (tile.num_stages or 0) <= deepest):
             made.append(tile)
             yield tile
+
+
+def _fits(whole: Whole | None, block: str, size: int) -> bool:
+    return whole is not None and whole.fits(block, size)
 
 
 def _length(view: View, block: str) -> int | None:
@@ -167,15 +176,15 @@ def _attention(view: View, present: dict[str, int]) -> Attention | None:
 
 
 def make(
-    at: At, tile: Tile, edits: Edits, *, where: dict[str, str], present: dict[str, int], options: tuple[int, int], in_grid: bool
+    at: At, tile: Tile, edits: Edits, *, where: dict[str, str], present: dict[str, int], options: tuple[int, int], beside: str
 ) -> Proposal | None:
+    """``beside``: what is to be said with the numbers, ``, with the grid``."""
     stages = tile.num_stages if tile.num_stages is not None else options[1]
     changes = [(n, present[n], v) for n, v in tile.blocks.items()] + [
         ("num_warps", options[0], tile.num_warps),
         ("num_stages", options[1], stages),
     ]
     told = [f"{n} {a}→{b}" for n, a, b in changes if a != b]
-    beside = ", with the grid" if in_grid else ", as one more configuration to choose from" if where.get("config") == ADDED else ""
     what = f"{' and '.join([', '.join(told[:-1]), told[-1]] if len(told) > 1 else told)}{beside}."
     parameters = {
         **tile.blocks,

@@ -74,7 +74,7 @@ def _edited(at: At, chosen: Config) -> Iterator[Proposal | None]:
         if added is not None:
             edits += [(module.path, e) for e in added]
             where = {"config": str(model.configs.index(chosen))}
-            yield make(at, tile, edits, where=where, present=present, options=(warps, stages), in_grid=False)
+            yield make(at, tile, edits, where=where, present=present, options=(warps, stages), beside="")
 
 
 def _chosen(view: View, configs: tuple[Config, ...]) -> Config | None:
@@ -113,7 +113,8 @@ def _added(at: At, made: ast.expr, chosen: Mapping[str, Any]) -> Iterator[Propos
     there = _members(made)
     for tile in islice((t for t in candidates(view, present, warps, stages) if _whole(t, constants, stages) not in there), LIMIT):
         new = _written({**constants, **tile.blocks}, {**options, **options_of(tile, warps, stages)})
-        yield make(at, tile, _appended(module, made, new), where={"config": ADDED}, present=present, options=(warps, stages), in_grid=False)
+        beside = ", as one more configuration to choose from"
+        yield make(at, tile, _appended(module, made, new), where={"config": ADDED}, present=present, options=(warps, stages), beside=beside)
 
 
 def _list(view: View) -> ast.expr | None:

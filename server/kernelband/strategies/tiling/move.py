@@ -9,11 +9,12 @@ from attrs import evolve
 
 from kernelband.source.model import Program
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, LaunchView
+from kernelband.strategies.code import At, Knob, LaunchView
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.tiling.candidates import candidates, covered, make, options_of, written
 from kernelband.strategies.tiling.configs import configured
+from kernelband.strategies.tiling.multiples import Whole
 from kernelband.strategies.tiling.settled import block_knob
 from kernelband.strategies.tiling.space import LIMIT, Tile
 
@@ -51,15 +52,24 @@ def _launched(at: At, launch: LaunchView, *, tuned: bool) -> Iterator[Proposal |
     present = {n: k.value for n, k in knobs.items()}
     if tuned and not present:
         return
-    found = candidates(view, present, warps, stages)
+    whole = Whole.read(view, launch, knobs)
+    found = candidates(view, present, warps, stages, whole)
     for tile in islice(_blocks_only(found, present, warps) if tuned else found, LIMIT):
-        edits: Edits = [e for n, k in knobs.items() if n in tile.blocks for e in k.edit(tile.blocks[n])]
         options = {} if tuned else options_of(tile, warps, stages)
-        passed = [f"{n}={size}" for n, size in tile.blocks.items() if n in knobs and knobs[n].passed and size != present[n]]
-        set_options = launch.set_options(options, passed) if options or passed else []
-        if set_options is not None and (edits or set_options):
-            in_grid = any(knobs[n].in_grid for n in tile.blocks if tile.blocks[n] != present[n])
-            yield make(at, tile, edits + set_options, where=where, present=present, options=(warps, stages), in_grid=in_grid)
+        in_grid = ", with the grid" if any(knobs[n].in_grid for n in tile.blocks if tile.blocks[n] != present[n]) else ""
+        if grown := whole.grown(tile.blocks):
+            made, beside = whole.edits(tile.blocks, options, {"num_warps": warps, "num_stages": stages}), f"{in_grid}{whole.told(grown)}"
+        else:
+            made, beside = _edits(launch, knobs, tile, options), in_grid
+        if made:
+            yield make(at, tile, made, where=where, present=present, options=(warps, stages), beside=beside)
+
+
+def _edits(launch: LaunchView, knobs: Mapping[str, Knob], tile: Tile, options: dict[str, int | str]) -> Edits | None:
+    edits: Edits = [e for n, k in knobs.items() if n in tile.blocks for e in k.edit(tile.blocks[n])]
+    passed = [f"{n}={size}" for n, size in tile.blocks.items() if n in knobs and knobs[n].passed and size != knobs[n].value]
+    set_options = launch.set_options(options, passed) if options or passed else []
+    return None if set_options is None else edits + set_options
 
 
 def _blocks_only(tiles: Iterator[Tile], present: Mapping[str, int], warps: int) -> Iterator[Tile]:

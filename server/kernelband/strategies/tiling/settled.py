@@ -14,6 +14,7 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import Knob, LaunchView, View
 from kernelband.strategies.code.binding import paired
 from kernelband.strategies.code.blocks import suites
+from kernelband.strategies.code.copies import own_copies
 from kernelband.strategies.code.guards import unguarded
 from kernelband.strategies.code.literals import assigned, integer
 from kernelband.strategies.code.spreading import spreads
@@ -43,6 +44,8 @@ def settled(view: View, launch: LaunchView, name: str) -> Knob | None:
         return _default(view, launch, name, numbers[0])
     if isinstance(value, ast.Name) and len(launch.bindings(value.id)) > 1 and unguarded(view.kernel, name):
         return None  # of one branch it may be a divisor, and of another not
+    if unguarded(view.kernel, name) and any(isinstance(n, ast.IfExp) for n in _behind(launch, value)):
+        return None  # the same, in one line
     made, spread = _made(launch, value), spreads(launch, name)
     if made is not None and any(n is not made and isinstance(n, ast.expr) and same(n, made) for n in launch.grid_nodes()):
         return None  # ``block = self.block`` beside a grid of ``self.block``, which wouldn't follow
@@ -103,23 +106,25 @@ def _below(launch: LaunchView, name: str, value: ast.expr, number: int) -> Knob 
 
 def _made_of(launch: LaunchView, node: ast.expr) -> set[str]:
     """The code of everything in an expression and in the host variables that it is made of."""
-    found: set[str] = set()
+    return {ast.unparse(inner) for inner in _behind(launch, node) if isinstance(inner, ast.expr)}
+
+
+def _behind(launch: LaunchView, node: ast.expr) -> Iterator[ast.AST]:
+    """The nodes of an expression, and of the host variables that it is made of."""
     seen: set[str] = set()
     queue: list[ast.AST] = [node]
     while queue:
         for inner in all_nodes(queue.pop()):
-            if isinstance(inner, ast.expr):
-                found.add(ast.unparse(inner))
+            yield inner
             if isinstance(inner, ast.Name) and inner.id not in seen:
                 seen.add(inner.id)
                 queue += [b.value for b in launch.bindings(inner.id) if isinstance(b, ast.Assign)]
-    return found
 
 
 def _default(view: View, launch: LaunchView, name: str, number: int) -> Knob | None:
     """The kernel's default, where its one launch passes nothing else; of several launches this one has to pass its number."""
     default = next((d for a, d in _defaults(view) if a == name), None)
-    copies = launch.own_copies(name, number)
+    copies = own_copies(launch, name, number)
     if default is None or integer(default) != number or copies is None or launch.splat:
         return None
     own = tuple((launch.module, c) for c in copies)

@@ -1,4 +1,5 @@
-"""Which kernels take several rows as one two-dimensional block: a name of a program id becomes a column, each ``arange`` a row.
+"""Which kernels take several rows as one two-dimensional block: a name of a program id becomes a column, each ``arange`` a row. Where there
+is no ``arange``, a program takes single elements, and several of them are one line.
 
 Everything else then follows by broadcasting, as long as the body is element-wise operations and sums, maxima and minima over the row.
 A loop is fine when its bounds are the same for all rows, and what it carries from one turn to the next is a block from the start, or a
@@ -14,6 +15,7 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import View
+from kernelband.strategies.code.affine import Numbers, known_in
 from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import exposed, names_bound
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
@@ -50,6 +52,13 @@ def row_kernels(view: View) -> list[Row]:
     return sorted(found, key=lambda r: not r.shared)
 
 
+def length(view: View) -> int:
+    """Elements of a row's block in the cases, the most; 0 when unknown."""
+    calls = [c for c in view.kernel.calls({"arange"}) if len(c.args) == 2]
+    found = [Numbers(view.kernel, known).read(calls[0].args[1], calls[0]) for known in known_in(view)] if calls else []
+    return max((f.get("", 0) for f in found if f is not None and f.keys() <= {""}), default=0)
+
+
 def axis_token(row: Row) -> str:
     """How the kernel's dependence names the program id of the row."""
     return f"@{row.axis}"
@@ -65,11 +74,13 @@ def _along(view: View, pid: ast.Call) -> Row | None:
     axes = [next(iter(kernel.tokens(c))) for c in kernel.ids]
     token = next(iter(kernel.tokens(pid)))
     name = _named(kernel, pid)
-    if name is None or token not in ("@0", "@1", "@2") or axes.count(token) != 1 or len(kernel.aranges()) != 1:
+    columns = kernel.calls({"arange"})
+    if name is None or token not in ("@0", "@1", "@2") or axes.count(token) != 1 or any(len(c.args) != 2 or c.keywords for c in columns):
         return None
-    block, columns = kernel.aranges()[0], kernel.calls({"arange"})
-    if any(len(c.args) != 2 or c.keywords or ast.unparse(c.args[1]) != block for c in columns):
+    sides = {ast.unparse(c.args[1]): kernel.tokens(c.args[1]) for c in columns}
+    if len(sides) > 1 or not all(s and s <= kernel.constexprs for s in sides.values()):
         return None
+    block = next(iter(sides), "")
     reductions: list[ast.Call] = []
     filled: list[ast.expr] = []
     starts: list[ast.expr] = []

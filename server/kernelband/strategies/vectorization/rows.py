@@ -19,11 +19,12 @@ from kernelband.strategies.code.kernel import Access
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.names import module_alias
 from kernelband.strategies.code.view import moving
-from kernelband.strategies.vectorization.row_kernels import Row, axis_token, reduced_axis, row_kernels
+from kernelband.strategies.vectorization.row_kernels import Row, axis_token, length, reduced_axis, row_kernels
 
 ROWS = (2, 4, 8, 16, 32)
 BLOCK_LIMIT = 16384  # elements of the two-dimensional block; above it registers run out
 BEST_BLOCK = 2048  # elements of the block that is tried first: 4 warps with two 16-byte accesses of 16-bit data for each thread
+LINES = (128, 32, 64, 256)  # where a program takes single elements: one for each thread
 ELEMENTS = (16, 8)  # for each thread
 MOST_WARPS = 16
 WAVES = 2  # programs for each multiprocessor that must be left
@@ -40,9 +41,10 @@ class RowsPerProgram:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    widest = view.widest
+    widest = view.widest or length(view)
     grids = [x["grid"] for x in view.timed_launches]
-    if not widest or not grids or any(_shared_grid(view, x) for x in view.launches):
+    single = not view.kernel.calls({"arange"})
+    if not (widest or single) or not grids or any(_shared_grid(view, x) for x in view.launches):
         return
     programs = min(prod(g) for g in grids)
     room = programs // (WAVES * view.facts.device.multiprocessors)
@@ -50,9 +52,13 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     for elements in ELEMENTS:
         for row in row_kernels(view):
             along = min(g[row.axis] if row.axis < len(g) else 1 for g in grids)
-            fitting = [r for r in ROWS if r * widest <= BLOCK_LIMIT and r <= min(room, along)]
-            for rows in sorted(fitting, key=lambda r: (abs(log2(r * widest / BEST_BLOCK)), r)):
-                warps = None if view.kernel.model.autotuned else min(max(rows * widest // (32 * elements), 1), MOST_WARPS)
+            if single:
+                fitting = [r for r in LINES if r < 2 * along]
+            else:
+                fitting = [r for r in ROWS if r * widest <= BLOCK_LIMIT and r <= min(room, along)]
+            for rows in fitting if single else sorted(fitting, key=lambda r: (abs(log2(r * widest / BEST_BLOCK)), r)):
+                each = rows // 32 if single else rows * widest // (32 * elements)
+                warps = None if view.kernel.model.autotuned else min(max(each, 1), MOST_WARPS)
                 if (row.axis, rows, warps) in seen:
                     continue
                 seen.add((row.axis, rows, warps))
@@ -60,19 +66,20 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 
 def _proposal(at: At, row: Row, rows: int, warps: int | None) -> Proposal | None:
-    view, widest, present = at.view, at.view.widest, at.view.option("num_warps", 4)
+    view, widest, present = at.view, at.view.widest or length(at.view), at.view.option("num_warps", 4)
     several = len(view.kernel.ids) > 1
     edits = _edits(view, row, rows, warps if warps != present else None)
     parameters = {"rows": rows} | ({} if warps is None else {"num_warps": warps}) | ({"axis": row.axis} if several else {})
     shared = " What is the same for all of them is loaded once." if row.shared else ""
+    many = f"in {max(view.programs())} programs"
+    why = f"A row's block of {widest} elements is {widest / (32 * present):g} for each of a program's {32 * present} threads, {many}."
     return at.proposal(
         parameters,
         edits,
         view.summation(),
-        f"Each program takes {rows} values of {row.name} as one two-dimensional block"
+        f"Each program takes {rows} values of {row.name} as one {'two-dimensional block' if row.columns else 'block'}"
         f"{'' if warps is None else f'; num_warps is {warps}'}.{shared}",
-        f"A row's block of {widest} elements is {widest / (32 * present):g} for each of a program's {32 * present} threads, "
-        f"in {max(view.programs())} programs.",
+        why if row.columns else f"All {32 * present} threads of a program do the same with the same single elements, {many}.",
     )
 
 
@@ -153,11 +160,15 @@ def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
 
 def _body(view: View, row: Row, rows: str, count: str) -> Edits | None:
     kernel, module, tl = view.kernel, view.kernel.module, view.kernel.language
+    index, alone = f"{module.code(row.pid)} * {rows} + {tl}.arange(0, {rows})", isinstance(module.parents[row.pid], ast.Assign)
     edits: list[Edit] = [
-        module.replace(row.pid, f"({module.code(row.pid)} * {rows} + {tl}.arange(0, {rows}))[:, None]"),
+        module.replace(row.pid, f"({index})[:, None]" if row.columns else index if alone else f"({index})"),
         *(module.replace(c, f"{module.code(c)}[None, :]") for c in row.columns),
         *(module.replace(s, f"{rows}, {module.code(s)}") for s in row.filled),
-        *(module.replace(s, f"{tl}.full([{rows}, 1], {module.code(s)}, dtype={tl}.float32)") for s in row.starts),
+        *(
+            module.replace(s, f"{tl}.full([{rows}{', 1' if row.columns else ''}], {module.code(s)}, dtype={tl}.float32)")
+            for s in row.starts
+        ),
     ]
     for call in row.reductions:
         axis = reduced_axis(call)
