@@ -87,6 +87,8 @@ def test_a_block_of_elements_can_become_a_tile(tmp_path):
         [("tl.store(C + row * N + col, acc)", "tl.store(C, acc)")],
         [("    acc = 0.0", "    if row > col:\n        return\n    acc = 0.0")],
         [("tl.store(C + row * N + col, acc)", "tl.atomic_add(C + row * N + col, acc)")],
+        [("(M, N)]", "grid]"), ("    product_kernel", "    grid = (M, N)\n    M, N = N, M\n    product_kernel")],  # others at the launch
+        [("[(M, N)]", "[(sizes.pop(), sizes.pop())]")],
         [("tl.program_id(1).to(tl.int64)", "tl.program_id(1) % N"), ("row = tl.program_id(0)", "row = tl.program_id(0) // N")],
     ],
 )

@@ -46,6 +46,17 @@ WALKS = {
     "a scan by another name": (["s = tl.cumsum(x, axis=0)", STORED.format("s + t"), "t += tl.sum(x, axis=0)"], "pass", True),
     "a scan whose total goes on first": (["s = t + tl.cumsum(x, axis=0)", "t += tl.sum(x, axis=0)", STORED.format("s")], "pass", True),
     "a scan after its total went on": (["t += tl.sum(x, axis=0)", "s = t + tl.cumsum(x, axis=0)", STORED.format("s")], "pass", False),
+    "a scan from behind": ([STORED.format("t + tl.cumsum(x, axis=0, reverse=True)"), "t += tl.sum(x, axis=0)"], "pass", False),
+    "a scan of what is bound anew": (
+        ["s = t + tl.cumsum(x, axis=0)", "x = x * 2", STORED.format("s"), "t += tl.sum(x, axis=0)"],
+        "pass",
+        False,
+    ),
+    "a scan that may not go on": (
+        [STORED.format("t + tl.cumsum(x, axis=0)"), "if n > 4096:\n            t += tl.sum(x, axis=0)"],
+        "pass",
+        False,
+    ),
     "a sum of largest": (["t += tl.max(x, axis=0)"], KEPT, False),
     "a sum of roots": (["t += tl.sqrt(tl.sum(x, axis=0))"], KEPT, False),
     "a number of blocks": (["t += 1.0"], KEPT, False),

@@ -137,6 +137,9 @@ def test_a_program_s_block_that_results_tell_stays(lines, tmp_path):
         ("n / tl.sum(x, axis=0)", False),
         ("tl.sum(x, axis=0) / n + 1.0", False),
         ("tl.sum(x, axis=0) * n * n / tl.load(y_ptr)", False),
+        ("(tl.sum(x, axis=0) / 3).to(tl.int32)", False),
+        ("(tl.sum(x, axis=0) / n).to(tl.float16).to(tl.float32)", False),
+        ("(tl.sum(x, axis=0) / n).to(tl.float32)", True),
     ],
 )
 def test_a_program_s_part_of_a_mean(total, same, tmp_path):
@@ -144,6 +147,9 @@ def test_a_program_s_part_of_a_mean(total, same, tmp_path):
     program = program_of(text, tmp_path)
     given = facts(launch(program, [16, 1, 1], {"BLOCK": 256}, {"n": 4096}, {"x_ptr": ([4096], "float32"), "y_ptr": ([1], "float32")}))
     assert any(p.parameters.get("BLOCK", 256) != 256 for p in made_by("tiles", program, given)) == same
+    # Parts of floats in a tensor of whole numbers are cut off one by one.
+    given = facts(launch(program, [16, 1, 1], {"BLOCK": 256}, {"n": 4096}, {"x_ptr": ([4096], "float32"), "y_ptr": ([1], "int32")}))
+    assert all(p.parameters.get("BLOCK", 256) == 256 for p in made_by("tiles", program, given))
 
 
 NESTED = WALK.replace(

@@ -61,7 +61,37 @@ def test_numbers_in_variables_above_the_launch(tmp_path):
     [
         ([("    M, K = a.shape\n", "    M, K = a.shape\n    M = M + 0\n")], {"BM"}),  # which of the two is meant
         ([("    M, K = a.shape\n    N = b.shape[1]\n", "    M, K = a.shape\n    N, M, K = b.shape[1], M, K\n")], {"BM", "BN", "BK"}),
-        ([("M // 32", "(M + 64) // 32 - 2")], set()),  # read by the quotient, whatever is taken from it
+        ([("M // 32", "(M + 64) // 32 - 2")], {"BM"}),
+        ([("M // 32", "min(M // 32, 4)")], {"BM"}),  # no more than so many blocks
+        ([("M // 32", "M // 32 // 4"), ("tl.program_id(0) * BM", "tl.program_id(0) * BM * 4")], {"BM"}),
+        ([("    c = torch", "    if M == 0:\n        return a\n    c = torch")], set()),  # above the question
+        ([(HOST, f"    BM = 32\n{HOST}    if N == 7:\n        return c\n"), ("BM=32", "BM=BM"), ("M // 32", "M // BM")], {"BM"}),
+        (
+            [
+                ("    product_kernel[(M // 32, N // 32)]", "    run = lambda M: product_kernel[(M // 32, N // 32)]"),
+                ("    return c", "    run(M)\n    return c"),
+            ],
+            {"BM", "BN", "BK"},
+        ),
+        ([("    return c", f"    {LAUNCH}\n    return c")], {"BM", "BN", "BK"}),  # a second launch
+        (
+            [
+                ("    c = torch", "    grid = (M // 32, N // 32)\n    c = torch"),
+                (LAUNCH, LAUNCH.replace("(M // 32, N // 32)", "grid")),
+                ("    return c", "    product_kernel[grid](a, b, c, M, N, K, BM=32, BN=32, BK=32)\n    return c"),
+            ],
+            {"BM", "BN", "BK"},
+        ),
+        ([("M // 32, N", "a.rows // 32, N")], {"BM"}),  # anybody may change it
+        (
+            [
+                ("    c = torch", "    BM = BN = 32\n    BM = 32\n    BN = 32\n    c = torch"),
+                ("M // 32, N // 32", "M // BN, N // BM"),
+                ("BM=32, BN=32", "BM=BM, BN=BN"),
+            ],
+            {"BM", "BN"},
+        ),
+        ([("M, K = a.shape", "M, K = a.shape[0], None if a is b else a.shape[1]")], {"BK"}),
         ([("    c = torch", "    size = 32\n    c = torch"), ("M // 32", "M // size + 0 * size"), ("BM=32", "BM=size")], {"BM"}),
         ([("M // 32,", "tiles,"), ("    c = torch", "    tiles = max(1, 32 // 32 * M // 32)\n    c = torch")], {"BM"}),
         ([("range(0, K, BK)", "range(K % BK, K, BK)")], {"BK"}),
@@ -78,6 +108,10 @@ def test_what_nobody_can_ask_at_the_launch_stays(edits, stay, tmp_path):
 @pytest.mark.parametrize(
     ("edit", "stay"),
     [
+        (("    acc = tl.zeros", "    a = tl.advance(a, (BM, 0))\n    acc = tl.zeros"), "BM"),
+        (("tl.load(a, boundary", "tl.load(tl.advance(a, (BM, 0)), boundary"), "BM"),
+        (("    c = tl.make", "    z = tl.advance(a, (BM, 0))\n    c = tl.make"), "BM"),
+        (("    for _ in range(0, K, BK):", "    for _ in range(4):"), "BK"),
         (("offsets=(pm * BM, 0), block_shape=(BM, BK)", "offsets=(pm * 32, 0), block_shape=(BM, BK)"), "BM"),
         (("offsets=(0, pn * BN)", "offsets=(0, pn * BN + BN)"), "BN"),
         (("shape=(M, K), strides=(K, 1)", "shape=(M, K), strides=(BM, 1)"), "BM"),

@@ -55,6 +55,13 @@ def advances(kernel: KernelView, pointer: BlockPointer, dimension: int) -> list[
     return found
 
 
+def goes_by(kernel: KernelView, loop: Loop, block: str) -> bool:
+    """Whether a loop has a turn for each block of an axis."""
+    if loop.step is not None:
+        return ast.unparse(loop.step) == block
+    return block in kernel.tokens(loop.stop)
+
+
 def walks_on(kernel: KernelView, name: str, block: str, loop: Loop) -> bool:
     """What the loop, which goes on by the block, makes of the name is that block pointer one block further on."""
     made = [p for p in block_pointers(kernel) if p is not None and p.name == name]
@@ -76,6 +83,11 @@ def beginnings(kernel: KernelView, block: str) -> Iterator[tuple[ast.Call, ast.e
     """Places of block pointers along the block, ``offset + tl.arange(0, BLOCK)``, where they stay as they begin; None where it isn't seen,
     or the tensor's own shape tells the block.
     """
+    for call in kernel.calls({"advance"}):
+        around = kernel.module.parents.get(call)
+        own = list(bound_names(around)) if isinstance(around, ast.Assign) and around.value is call else []
+        if not call.args or own != [ast.unparse(call.args[0])]:
+            yield call, None
     for call, pointer in zip_longest(kernel.calls({"make_block_ptr"}), block_pointers(kernel)):
         tensor = [*call.args[:3], *(k.value for k in call.keywords if k.arg in ("base", "shape", "strides"))]
         if pointer is None or any(block in kernel.tokens(n) for n in tensor):
@@ -85,7 +97,7 @@ def beginnings(kernel: KernelView, block: str) -> Iterator[tuple[ast.Call, ast.e
             moved = [s for s in advances(kernel, pointer, i) if s is None or integer(s) != 0]
             if not moved:
                 yield call, _place(kernel, call, pointer.offsets[i], block, i)
-            elif any(s is None or ast.unparse(s) != block for s in moved):
+            elif not any(goes_by(kernel, x, block) and walks_on(kernel, pointer.name, block, x) for x in kernel.loops()):
                 yield call, None
 
 

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from kernelband.source.syntax import all_nodes
+from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.knob import OPTIONS
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.quotients import called, divisor, rounding
 
-if TYPE_CHECKING:
-    from kernelband.strategies.code.launch import LaunchView
-
 AXES = frozenset({"@0", "@1", "@2"})
 
 
-def own_copies(launch: LaunchView, name: str, value: int) -> list[ast.expr] | None:
+class Launched(Protocol):
+    """What is asked of a launch."""
+
+    @property
+    def kernel(self) -> KernelView: ...
+
+    @property
+    def grid(self) -> ast.expr: ...
+
+    @property
+    def arguments(self) -> Mapping[str, ast.expr]: ...
+
+    def sides(self) -> list[ast.expr] | None: ...
+
+    def parameters_of(self, expression: ast.expr) -> list[str]: ...
+
+
+def own_copies(launch: Launched, name: str, value: int) -> list[ast.expr] | None:
     """The grid's copies of the number passed for ``name``; None when it may as well be that of another constexpr of the same value.
 
     ``cdiv(M, 32)`` with BLOCK_M = BLOCK_K = 32 is about the one whose indices end at what the kernel calls M, and in ``(M // 32, N // 32)``
@@ -39,18 +54,18 @@ def own_copies(launch: LaunchView, name: str, value: int) -> list[ast.expr] | No
     return own
 
 
-def _ends(launch: LaunchView, n: ast.expr | None, block: str) -> bool:
+def _ends(launch: Launched, n: ast.expr | None, block: str) -> bool:
     """The block's indices end at ``n``."""
     passed = frozenset(() if n is None else launch.parameters_of(n))
     return bool(passed & launch.kernel.ends.get(block, frozenset()))
 
 
-def _axis(launch: LaunchView, place: ast.expr) -> int | None:
+def _axis(launch: Launched, place: ast.expr) -> int | None:
     """The side of the grid that the code stands in."""
     return next((i for i, side in enumerate(launch.sides() or ()) if place in set(all_nodes(side))), None)
 
 
-def _dealt(launch: LaunchView, block: str) -> set[int]:
+def _dealt(launch: Launched, block: str) -> set[int]:
     """The axes of the grid whose program ids the kernel multiplies by the block."""
     kernel, axes = launch.kernel, set[str]()
     for node in kernel.nodes:

@@ -16,7 +16,7 @@ from attrs import field, frozen
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.affine import Numbers, Sum, known_in
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.block_pointers import beginnings
+from kernelband.strategies.code.block_pointers import beginnings, goes_by
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.numbering import SAYING_NOTHING
@@ -94,11 +94,19 @@ class _Twice:
                 return any(self._told(v, node) for v in parts if self._read(v, node) is None or self._branches(node, v))
             case ast.AugAssign(target=ast.Name(id=name), value=value):
                 moves_on = name in self._pointing or not self.kernel.depends.get(name, frozenset()) & self.pointers
-                return not moves_on and self._told(value, node)
+                return self._strays(name, value, node) or (not moves_on and self._told(value, node))
             case ast.Expr(value=value) | ast.If(test=value):
                 return self._told(value, node)
             case _:
                 return False
+
+    def _strays(self, name: str, value: ast.expr, at: ast.stmt) -> bool:
+        """A pointer over the block goes on by blocks where no loop does, or by something else where one does."""
+        if name not in self._pointing or f"#{self.block}" not in self.kernel.depends.get(name, frozenset()):
+            return False
+        around = next((n for n in self.kernel.module.around(at) if isinstance(n, ast.For | ast.While)), None)
+        walks = any(x.node is around and goes_by(self.kernel, x, self.block) for x in self.kernel.loops())
+        return around is not None and walks != (self.block in self.kernel.tokens(value))
 
     def _branches(self, node: ast.Assign | ast.AnnAssign, value: ast.expr) -> bool:
         """Whether a vector of places gets a name that others get, too: where it is used nobody knows which. All else is looked at there."""

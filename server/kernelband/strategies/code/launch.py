@@ -145,8 +145,8 @@ class LaunchView:
         if literal is None:
             return None
         copies = [] if self.meta is not None and self._reads_meta(name) else own_copies(self, name, literal)
-        if copies is None:
-            return None  # two constexprs of that value: which one the grid means can't be told
+        if copies is None or (copies and not self.own_grid):
+            return None  # two constexprs of that value: which one the grid means can't be told; or another launch has the grid, too
         return Knob(name, literal, ((self.module, value), *((self.module, c) for c in copies)), bool(copies) or self.grid_reads(name))
 
     def shared(self, name: str) -> bool:

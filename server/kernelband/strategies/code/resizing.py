@@ -22,6 +22,7 @@ from kernelband.strategies.code.covering import covers, ends_with_masks
 from kernelband.strategies.code.extremum import Extremum
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Loop
 from kernelband.strategies.code.lanes import laned
+from kernelband.strategies.code.narrowing import rounds_parts
 from kernelband.strategies.code.numbering import numbered, other_side
 from kernelband.strategies.code.reductions import MOVING, PRODUCTS, Step
 from kernelband.strategies.code.rescaling import Rescaled, given
@@ -55,6 +56,8 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     dealt = Dealt(kernel, block, shapes(kernel), frozenset(t for x in view.target_launches for t in x["tensors"]))
     if (hidden := dealt.hidden_counts(undefined=not parts)) is not None:
         return f"line {hidden.lineno} may count what a mask leaves out: a sum needs zeros there, a maximum -inf"
+    if (rounded := rounds_parts(view, dealt)) is not None:
+        return f"line {rounded.lineno} rounds each block's part of a total"
     gridded = [x for x in view.launches if x.grid_reads(block)]
     if gridded and (told := dealt.by_programs()):
         return told
@@ -221,7 +224,7 @@ class Dealt(Rescaled):
                 return _goes_on(last, name)  # what was added below another maximum stays as it was
         stores = [n for n in inside if isinstance(n, ast.Call) and kernel.tl(n) in ("store", *ATOMICS)]
         told = [c for c in stores if self.tells(given(c), tainted)]
-        return next((_stored(c) for c in told if self.tells(beside_value(c), tainted) or not self._scanned(c, inside)), "")
+        return next((_stored(c) for c in told if self.tells(beside_value(c), tainted) or not self._scanned(c, inside, loop.node.body)), "")
 
     def _same(self, name: str, step: ast.stmt, behind: ast.AST) -> bool:
         """The name stands for the same there: the top level hasn't bound it anew."""
@@ -282,7 +285,7 @@ class Dealt(Rescaled):
 
     # ------------------------------------------------------------ scans
 
-    def _scanned(self, store: ast.Call, inside: Sequence[ast.AST]) -> bool:
+    def _scanned(self, store: ast.Call, inside: Sequence[ast.AST], body: Sequence[ast.stmt]) -> bool:
         """``tl.store(p, carry + tl.cumsum(x))`` with ``carry += tl.sum(x)`` behind it: the same sums, wherever blocks end."""
         value = self._value(store.args[1], inside) if len(store.args) > 1 else None
         if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
@@ -292,12 +295,23 @@ class Dealt(Rescaled):
             if not isinstance(carry, ast.Name) or self.reduces(scan) != "cumsum" or not isinstance(scan, ast.Call) or not scan.args:
                 continue
             steps = [n for n in inside if isinstance(n, Step) and carry.id in bound_names(n)]
-            step = steps[0] if len(steps) == 1 else None
-            if step is None or not isinstance(step, ast.AugAssign) or not isinstance(step.op, ast.Add) or step.lineno <= value.lineno:
+            step = steps[0] if len(steps) == 1 and steps[0] in body else None
+            whole = (
+                all(k.arg in ("axis", "dtype") for k in scan.keywords) and len(scan.args) < 3 and self.kernel.module.parents[store] in body
+            )
+            if (
+                step is None
+                or not whole
+                or not isinstance(step, ast.AugAssign)
+                or not isinstance(step.op, ast.Add)
+                or step.lineno <= value.lineno
+            ):
                 continue
             total = step.value
             if self.reduces(total) == "sum" and isinstance(total, ast.Call) and total.args:
-                return ast.unparse(total.args[0]) == ast.unparse(scan.args[0])
+                low, high = sorted((scan.lineno, step.lineno))
+                again = [n for n in inside if isinstance(n, ast.stmt) and low < n.lineno < high and reads(scan.args[0], bound_names(n))]
+                return not again and ast.unparse(total.args[0]) == ast.unparse(scan.args[0])
         return False
 
 

@@ -55,10 +55,10 @@ def sizes(view: View, launch: LaunchView) -> tuple[Size, ...]:
         value = launch.arguments[name]
         if name in OPTIONS or launch.knob(name) is not None or not _short(value):
             continue
-        if _from_shapes(launch, value) or (name in ends and _parameter(launch, value)):
+        if from_shapes(launch, value) or (name in ends and _parameter(launch, value)):
             found.append(Size(launch.module.code(value), parameter=name))
     for axis, side in enumerate(launch.sides() or ()):
-        if _short(side) and _from_shapes(launch, side):
+        if _short(side) and from_shapes(launch, side):
             found.append(Size(launch.module.code(side), axis=axis))
     codes = [size.code for size in found]
     return tuple(size for i, size in enumerate(found) if codes.index(size.code) == i)
@@ -81,7 +81,7 @@ def _parameters(launch: LaunchView) -> set[str]:
     return set() if given is None else {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
 
 
-def _from_shapes(launch: LaunchView, node: ast.expr, left: int = DEEP) -> bool:
+def from_shapes(launch: LaunchView, node: ast.expr, left: int = DEEP) -> bool:
     """Whether nothing but shapes of tensors and whole numbers goes into it."""
     if left == 0:
         return False
@@ -89,25 +89,25 @@ def _from_shapes(launch: LaunchView, node: ast.expr, left: int = DEEP) -> bool:
         case ast.Constant():
             return type(node.value) is int
         case ast.UnaryOp(op=ast.USub()):
-            return _from_shapes(launch, node.operand, left)
+            return from_shapes(launch, node.operand, left)
         case ast.BinOp():
-            return isinstance(node.op, ARITHMETIC) and all(_from_shapes(launch, n, left) for n in (node.left, node.right))
+            return isinstance(node.op, ARITHMETIC) and all(from_shapes(launch, n, left) for n in (node.left, node.right))
         case ast.Subscript():
-            return _from_shapes(launch, node.value, left) and not any(isinstance(n, ast.Name | ast.Call) for n in all_nodes(node.slice))
+            return from_shapes(launch, node.value, left) and not any(isinstance(n, ast.Name | ast.Call) for n in all_nodes(node.slice))
         case ast.Attribute(attr="shape"):
             return _dotted(node.value)
         case ast.Call(func=ast.Attribute(value=ast.expr() as tensor, attr=called)) if called in COUNTS and not node.keywords:
-            return _dotted(tensor) and all(_from_shapes(launch, a, left) for a in node.args)
+            return _dotted(tensor) and all(from_shapes(launch, a, left) for a in node.args)
         case ast.Call(func=ast.Name(id="len"), args=[ast.expr() as tensor], keywords=[]):
             return _dotted(tensor)
         case ast.Call(func=ast.Attribute(attr="prod") | ast.Name(id="prod"), args=[ast.expr() as inside], keywords=[]):
-            return _from_shapes(launch, inside, left)
+            return from_shapes(launch, inside, left)
         case ast.Name():
             bindings = launch.bindings(node.id)
             walrus = any(isinstance(n, ast.NamedExpr) and n.target.id == node.id for n in all_nodes(launch.host or launch.module.tree))
             if not bindings or walrus or node.id in _parameters(launch):
                 return False
-            return all((v := _bound(s, node.id)) is not None and _from_shapes(launch, v, left - 1) for s in bindings)
+            return all((v := _bound(s, node.id)) is not None and from_shapes(launch, v, left - 1) for s in bindings)
         case _:
             return False
 

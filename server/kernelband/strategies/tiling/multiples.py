@@ -7,7 +7,7 @@ asks: ``whole = M % 128 == 0 and N % 128 == 0`` above it, and ``128 if whole els
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
@@ -15,14 +15,14 @@ from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies.code import Knob, LaunchView, View
 from kernelband.strategies.code.blocks import siblings
 from kernelband.strategies.code.guards import unguarded
-from kernelband.strategies.code.kernel import KernelView, Loop
+from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.knob import Edits
-from kernelband.strategies.code.linear import definition
 from kernelband.strategies.code.literals import integer
-from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.resizing import resizable
+from kernelband.strategies.tiling.dividends import dividends
 
-READ = ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.Constant | ast.expr_context | ast.operator  # what a size is made of
+SCOPES = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+STRAIGHT = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Assert  # statements after which the next one comes
 FLAGS = ("whole", "whole_tiles", "divides")
 
 
@@ -39,17 +39,15 @@ class Whole:
     def read(cls, view: View, launch: LaunchView, knobs: Mapping[str, Knob]) -> Whole:
         """Of the blocks that have no masks, and where a question can be asked before their numbers are read."""
         sizes: dict[str, dict[str, list[int]]] = {}
-        if any(isinstance(n, ast.While) for n in view.kernel.nodes):
+        alone = sum(x.host is launch.host for x in view.launches) == 1  # another launch would read the same numbers
+        if not alone or any(isinstance(n, ast.While) for n in view.kernel.nodes):
             return cls(view.kernel, launch, knobs, sizes)
         for name, knob in knobs.items():
             if knob.passed or knob.new_line is not None or not unguarded(view.kernel, name) or not resizable(view, name):
                 continue
-            grid = [*_in_grid(view, launch, knob)]
-            found = [*grid, *_in_loops(view, launch, name)]
-            if not grid and _dealt(view, name):
-                continue
+            found = dividends(view, launch, knob)
             own = {launch.module.code(n): lengths for n, lengths in found if n is not None}
-            if own and len(found) == len([n for n, _ in found if n is not None]):
+            if own and all(n is not None for n, _ in found):
                 sizes[name] = own
         whole = cls(view.kernel, launch, knobs, sizes)
         return whole if whole._place({*sizes}) is not None else cls(view.kernel, launch, knobs, {})
@@ -104,20 +102,25 @@ class Whole:
         return edits
 
     def _place(self, blocks: set[str]) -> ast.stmt | None:
-        """The statement that reads one of the numbers first: what is asked has its value there already, and keeps it."""
+        """The statement that reads one of the numbers first, where the launch follows for sure. What is asked is known there, and stays."""
         module, host = self.launch.module, self.launch.host
         nodes = [n for b in blocks for m, n in self.knobs[b].places if m is module]
-        if host is None or len(nodes) != sum(len(self.knobs[b].places) for b in blocks):
+        if host is None or len(nodes) != sum(len(self.knobs[b].places) for b in blocks) or not set(nodes) <= set(all_nodes(host)):
             return None
-        inside = set(all_nodes(host))
-        around = {*module.around(self.launch.call)}
-        first = min([*nodes, self.launch.call], key=lambda n: n.lineno)
-        if any(n not in inside for n in nodes):
+        if any(isinstance(n, ast.Global | ast.Nonlocal) for n in all_nodes(host)):
             return None
-        blocks_of = [n for n in module.around(first) if isinstance(n, ast.stmt)]
-        place = next((s for s in blocks_of if s in around or set(siblings(module, s)) & around), None)
-        if place is None or place is host or any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in blocks_of[: blocks_of.index(place)]):
+        around = list(module.around(self.launch.call))
+        last = next((n for n in around if isinstance(n, ast.stmt)), None)
+        if last is None or any(isinstance(n, SCOPES) for n in around[: around.index(last)]):
             return None
+        block = siblings(module, last)
+        owners = [[s for s in module.around(n) if isinstance(s, ast.stmt) and s in block] for n in (*nodes, self.launch.call)]
+        if not all(owners):
+            return None
+        first = min(block.index(found[0]) for found in owners)
+        if not all(isinstance(s, STRAIGHT) for s in block[first : block.index(last)]) or not isinstance(last, STRAIGHT | ast.Return):
+            return None
+        place = block[first]
         return place if all(self._known(code, place) for b in blocks for code in self.sizes.get(b, ())) else None
 
     def _known(self, code: str, place: ast.stmt) -> bool:
@@ -144,66 +147,3 @@ def _flag(launch: LaunchView) -> str | None:
 
 def _atom(code: str) -> str:
     return code if code.replace("_", "a").replace(".", "a").replace("[", "a").replace("]", "a").isalnum() else f"({code})"
-
-
-def _plain(node: ast.expr) -> bool:
-    """Asking for it does nothing else."""
-    return all(isinstance(n, READ) for n in all_nodes(node))
-
-
-def _dealt(view: View, block: str) -> bool:
-    """Programs begin ``pid * BLOCK`` apart: their number must follow the block."""
-    kernel = view.kernel
-    products = [n for n in kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and block in kernel.tokens(n)]
-    return any(t.startswith("@") for n in products for t in kernel.tokens(n))
-
-
-def _in_grid(view: View, launch: LaunchView, knob: Knob) -> Iterator[tuple[ast.expr | None, list[int]]]:
-    """What the grid divides by the block, with its lengths; None where it does something else with it."""
-    value = launch.arguments.get(knob.name)
-    own = set[ast.expr]() if isinstance(value, ast.Name) else {n for _, n in knob.places}
-    words = {f"{launch.meta}['{knob.name}']", value.id if isinstance(value, ast.Name) else ""}
-    mentions = [n for n in launch.grid_nodes() if isinstance(n, ast.expr) and (n in own or ast.unparse(n) in words)]
-    sides, inside = launch.sides() or [], set[ast.AST]()
-    for node in launch.grid_nodes():
-        quotient = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)
-        pair = (divisor(node) if isinstance(node, ast.expr) else None) or (
-            (node.left, node.right) if quotient and isinstance(node, ast.BinOp) else None
-        )
-        if pair is None or pair[1] not in mentions:
-            continue
-        inside |= set(all_nodes(node))
-        axis = next((i for i, side in enumerate(sides) if node in set(all_nodes(side))), None)
-        counts = {x["grid"][axis] for x in view.timed_launches if axis is not None and axis < len(x["grid"])}
-        parameter = launch.parameter_of(pair[0])
-        lengths = view.timed(parameter) if parameter is not None else [n * knob.value for n in counts]
-        yield (pair[0] if _plain(pair[0]) and not set(mentions) & set(all_nodes(pair[0])) else None), lengths
-    if any(n not in inside for n in mentions):
-        yield None, []
-
-
-def _in_loops(view: View, launch: LaunchView, block: str) -> Iterator[tuple[ast.expr | None, list[int]]]:
-    """What loops in steps of the block end at, with its lengths; None where they don't go from 0 to an argument."""
-    kernel = view.kernel
-    for loop in kernel.loops():
-        end = _end(view, loop, block)
-        if end is None:
-            continue
-        name = end.id if isinstance(end, ast.Name) and end.id in kernel.parameters and not kernel.bindings(end.id) else None
-        passed = launch.arguments.get(name) if name is not None else None
-        yield (passed if passed is not None and _plain(passed) else None), view.timed(name) if name is not None else []
-
-
-def _end(view: View, loop: Loop, block: str) -> ast.expr | None:
-    """N of ``range(0, N, BLOCK)`` and ``range(N // BLOCK)``; the loop's own end where it reads the block in another way."""
-    kernel, stop = view.kernel, loop.stop
-    bound = definition(kernel, stop.id, loop.node) if isinstance(stop, ast.Name) else None
-    stop = stop if bound is None else bound.value
-    from_zero = loop.start is None or integer(loop.start) == 0
-    if loop.step is not None and ast.unparse(loop.step) == block:
-        return loop.stop if from_zero else ast.Constant(0)
-    quotient = (stop.left, stop.right) if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.FloorDiv) else divisor(stop)
-    if quotient is not None and ast.unparse(quotient[1]) == block and loop.step is None and from_zero:
-        return quotient[0]
-    bounds = [e for e in (loop.start, loop.stop, loop.step) if e is not None]
-    return ast.Constant(0) if any(block in kernel.tokens(e) for e in bounds) else None

@@ -18,6 +18,7 @@ from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.kernel import Access
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.names import module_alias
+from kernelband.strategies.code.quotients import called
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.vectorization.row_kernels import Row, axis_token, length, reduced_axis, row_kernels
 
@@ -27,6 +28,7 @@ BEST_BLOCK = 2048  # elements of the block that is tried first: 4 warps with two
 LINES = (128, 32, 64, 256)  # where a program takes single elements: one for each thread
 ELEMENTS = (16, 8)  # for each thread
 MOST_WARPS = 16
+ASKED = frozenset({"size", "numel", "dim", "len", "cdiv", "min", "max", "int", "prod"})  # calls that can be made twice
 WAVES = 2  # programs for each multiprocessor that must be left
 
 
@@ -146,6 +148,8 @@ def _row_count(view: View, row: Row) -> tuple[str, bool] | None:
         ):
             return None
         side = sides[row.axis]
+        if not launch.unchanged(side) or any(isinstance(n, ast.Call) and called(n) not in ASKED for n in all_nodes(side)):
+            return None  # what is passed beside it would be another number
         inner = launch.module.parents.get(launch.grid)
         if launch.meta is not None and (
             not isinstance(inner, ast.Lambda) or any(isinstance(n, ast.Name) and n.id == launch.meta for n in all_nodes(side))
