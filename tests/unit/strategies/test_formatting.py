@@ -266,6 +266,14 @@ def test_without_masks_only_divisors_replace_a_block(tmp_path):
     assert all(asked if b > 1024 else 1024 % b == 0 and not asked for b, asked in blocks.items())
 
 
+def test_a_grid_of_two_launches_keeps_the_number_that_it_repeats(tmp_path):
+    launches = (
+        "grid = (triton.cdiv(n, 1024),)\n    add_kernel[grid](x, y, out, n, BLOCK=1024)\n    add_kernel[grid](out, y, x, n, BLOCK=1024)"
+    )
+    program = program_of(ADD.replace("LAUNCH", launches), tmp_path)
+    assert all(p.parameters.get("BLOCK", 1024) == 1024 for p in strategy("tiling").propose(program, _add_facts(program)))
+
+
 def test_kernel_and_launch_in_two_files(tmp_path):
     kernel, _ = ADD.replace("LAUNCH", "").split("\n\ndef add")
     (tmp_path / "kernels.py").write_text(kernel + "\n")

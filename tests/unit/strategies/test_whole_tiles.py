@@ -138,3 +138,18 @@ def test_a_block_that_a_condition_chose_is_no_number(tmp_path):
     grown = next(p for p in found if p.parameters["BM"] > 32).patch.apply(program.texts)[program.kernel.place.path]
     again = [(TEXTS["products"], grown[grown.index("@triton.jit") :])]
     assert all("BM" not in p.parameters for p in tiles("products", tmp_path, *again)[1])
+
+
+@pytest.mark.parametrize("edit", [("a += BK", "a += 32"), ("range(0, K, BK)", "range(4)")])
+def test_a_pointer_that_does_not_go_on_with_the_loop_keeps_its_block(edit, tmp_path):
+    """By another number than the loop, or by blocks in a loop that doesn't go by them."""
+    assert all(p.parameters.get("BK", 32) == 32 for p in tiles("products", tmp_path, edit)[1])
+
+
+def test_a_block_that_the_host_computes_shrinks_only_where_it_divides(tmp_path):
+    """For other sizes it may be smaller than in the cases."""
+    above = "    B, T, D = q.shape\n"
+    edits = [("BE=32", "BE=rows"), ("D // 32", "D // rows"), (above, f"{above}    rows = min(32, D)\n")]
+    program, found = tiles("states", tmp_path, *edits)
+    picked = next(p for p in found if p.parameters["BE"] == 16)
+    assert "+    rows = (16 if whole else min(32, D))" in changed(program, picked)

@@ -12,8 +12,6 @@ from kernelband.strategies.code.knob import OPTIONS
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.quotients import called, divisor, rounding
 
-AXES = frozenset({"@0", "@1", "@2"})
-
 
 class Launched(Protocol):
     """What is asked of a launch."""
@@ -46,9 +44,9 @@ def own_copies(launch: Launched, name: str, value: int) -> list[ast.expr] | None
     for n, places in copies:
         mine = _ends(launch, n, name)
         if mine == any(_ends(launch, n, k) for k in rivals):
-            axis = _axis(launch, places[0])
-            mine = axis in _dealt(launch, name)
-            if mine == any(axis in _dealt(launch, k) for k in rivals):
+            axis = {f"@{_axis(launch, places[0])}"}
+            mine = launch.kernel.dealt(name) == axis
+            if mine == any(launch.kernel.dealt(k) == axis for k in rivals):
                 return None
         own += places if mine else []
     return own
@@ -63,17 +61,6 @@ def _ends(launch: Launched, n: ast.expr | None, block: str) -> bool:
 def _axis(launch: Launched, place: ast.expr) -> int | None:
     """The side of the grid that the code stands in."""
     return next((i for i, side in enumerate(launch.sides() or ()) if place in set(all_nodes(side))), None)
-
-
-def _dealt(launch: Launched, block: str) -> set[int]:
-    """The axes of the grid whose program ids the kernel multiplies by the block."""
-    kernel, axes = launch.kernel, set[str]()
-    for node in kernel.nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            for one, other in ((node.left, node.right), (node.right, node.left)):
-                tokens = kernel.tokens(other)
-                axes |= tokens if isinstance(one, ast.Name) and one.id == block and len(tokens) == 1 and tokens <= AXES else set()
-    return {int(a[1]) for a in axes}
 
 
 def _copies(grid: ast.expr, value: int) -> Iterator[tuple[ast.expr | None, list[ast.expr]]]:

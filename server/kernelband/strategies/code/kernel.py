@@ -276,6 +276,12 @@ class KernelView:
         """``extents`` of each side of the tile."""
         return {side: self.extents(side) for side in self.aranges()}
 
+    def dealt(self, block: str) -> set[str]:
+        """Axes of the grid (``@0``) whose program ids are multiplied by the block."""
+        products = [n for n in self.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
+        own = [n for n in products if block in (ast.unparse(n.left), ast.unparse(n.right))]
+        return {t for n in own for t in self.tokens(n) if t.startswith("@")}
+
     def loops(self) -> list[Loop]:
         """The counted loops, in source order."""
         return list(self._loops)

@@ -105,7 +105,7 @@ class Dealt(Rescaled):
     @property
     def axes(self) -> set[str]:
         """Those of the grid along which it is dealt out."""
-        return {t for n in self.kernel.nodes if _scaled(n, self.block) for t in self.kernel.tokens(n) if t.startswith("@")}
+        return self.kernel.dealt(self.block)
 
     def by_programs(self) -> str:
         """How results tell the block where it is dealt out to programs; "" where those along the block's axis of the grid store their own
@@ -325,8 +325,3 @@ def _stored(call: ast.Call) -> str:
 
 def _goes_on(step: ast.stmt, name: str) -> str:
     return f"{name} of line {step.lineno} goes from block to block, and isn't seen to be a total"
-
-
-def _scaled(node: ast.AST, block: str) -> bool:
-    """``pid * BLOCK``."""
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and block in (ast.unparse(node.left), ast.unparse(node.right))

@@ -21,7 +21,7 @@ Dividend = tuple[ast.expr | None, list[int]]  # code of the host function, None 
 def dividends(view: View, launch: LaunchView, knob: Knob) -> list[Dividend]:
     """All of them, none where the block is dealt out to programs whose number doesn't follow it."""
     grid = [*_in_grid(view, launch, knob)]
-    if not grid and _axes(view, knob.name):
+    if not grid and _spread(view, knob.name):
         return []
     asked = {launch.module.code(n) for n, _ in grid if n is not None}
     loops = [*_in_loops(view, launch, knob.name)]
@@ -29,12 +29,11 @@ def dividends(view: View, launch: LaunchView, knob: Knob) -> list[Dividend]:
     return [*grid, *known]
 
 
-def _axes(view: View, block: str) -> set[str]:
-    """Those of the grid whose program ids the kernel multiplies by the block."""
+def _spread(view: View, block: str) -> bool:
+    """Something that the block goes into is multiplied by a program's id."""
     kernel = view.kernel
-    products = [n for n in kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
-    own = [n for n in products if block in (ast.unparse(n.left), ast.unparse(n.right))]
-    return {t for n in own or [n for n in products if block in kernel.tokens(n)] for t in kernel.tokens(n) if t.startswith("@")}
+    products = [n for n in kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and block in kernel.tokens(n)]
+    return any(t.startswith("@") for n in products for t in kernel.tokens(n))
 
 
 def _size(node: ast.expr) -> bool:
@@ -54,7 +53,7 @@ def _size(node: ast.expr) -> bool:
 
 def _in_grid(view: View, launch: LaunchView, knob: Knob) -> Iterator[Dividend]:
     """What the grid divides by the block; None where it does something else with it."""
-    value, axes = launch.arguments.get(knob.name), _axes(view, knob.name)
+    value, axes = launch.arguments.get(knob.name), view.kernel.dealt(knob.name)
     own = set[ast.expr]() if isinstance(value, ast.Name) else {n for _, n in knob.places}
     words = {f"{launch.meta}['{knob.name}']", value.id if isinstance(value, ast.Name) else ""}
     mentions = [n for n in launch.grid_nodes() if isinstance(n, ast.expr) and (n in own or ast.unparse(n) in words)]
