@@ -12,7 +12,7 @@ from tests.e2e.strategies.comparing import differences
 from tests.unit.strategies import step_samples, whole_samples
 from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
 from tests.unit.strategies import test_single_elements as single_elements
-from tests.unit.strategies.row_samples import CONSTANTS, NORM, RUNNING, SCALARS, TENSORS
+from tests.unit.strategies.row_samples import CONSTANTS, GATHERED, NORM, RUNNING, SCALARS, TENSORS
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
 
 EACH = 2  # proposals of a move: the first, and the last
@@ -149,6 +149,19 @@ def test_several_rows_per_program_of_a_kernel_whose_loop_carries_numbers(tmp_pat
     path = program.kernel.place.path
     broken = RUNNING.replace("tl.exp(highest - now)", "tl.exp(now - highest)")
     *told, caught = differences([RUNNING, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
+    assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
+    assert caught is not None
+
+
+def test_several_rows_per_program_of_a_kernel_whose_loop_binds_a_block(tmp_path):
+    program = program_of(GATHERED, tmp_path)
+    tensors = {"mid_ptr": ([5000, 2, 4, 32], "float32"), "lse_ptr": ([5000, 2, 4], "float32"), "out_ptr": ([5000, 2, 32], "float32")}
+    given = facts(launch(program, [5000, 2, 1], {"D": 32}, {"n_parts": 4}, tensors), device=SMALL)
+    proposals = {p.key: p for p in made_by("rows_per_program", program, given)}
+    assert len(proposals) >= 2
+    path = program.kernel.place.path
+    broken = GATHERED.replace("total * old + new", "total * old + 1")
+    *told, caught = differences([GATHERED, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
     assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
     assert caught is not None
 

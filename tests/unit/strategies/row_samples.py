@@ -115,3 +115,45 @@ def outputs():
     for shape in ((1, 32), (50, 100), (7, 5)):
         yield from running(torch.randn(shape))
 """
+
+
+#: Parts of attention, put together: numbers and a block that are bound anew in each turn; rows along one axis are counted by the other.
+GATHERED = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gathered_kernel(mid_ptr, lse_ptr, out_ptr, n_parts, D: tl.constexpr):
+    b = tl.program_id(0)
+    h = tl.program_id(1)
+    heads = tl.num_programs(1)
+    d = tl.arange(0, D)
+    highest = -float("inf")
+    total = 0.0
+    acc = tl.zeros([D], dtype=tl.float32)
+    for part in range(0, n_parts):
+        at = (b * heads + h) * n_parts + part
+        x = tl.load(mid_ptr + at * D + d)
+        lse = tl.load(lse_ptr + at)
+        now = tl.maximum(highest, lse)
+        old = tl.exp(highest - now)
+        new = tl.exp(lse - now)
+        acc = acc * old + new * x
+        total = total * old + new
+        highest = now
+    tl.store(out_ptr + (b * heads + h) * D + d, acc / total)
+
+
+def gathered(mid, lse):
+    n, heads, parts, depth = mid.shape
+    out = torch.empty(n, heads, depth, device=mid.device)
+    gathered_kernel[(n, heads)](mid, lse, out, parts, D=depth)
+    return out
+
+
+def outputs():
+    for shape in ((1, 3, 2, 16), (37, 2, 5, 16), (8, 1, 1, 32)):
+        yield gathered(torch.randn(shape), torch.randn(shape[:3]))
+"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from tests.unit.strategies.row_samples import GATHERED
 from tests.unit.strategies.samples import example, example_facts, facts, launch, made_by, program_of
 from tests.unit.strategies.test_edits import changed, proposal
 
@@ -136,7 +137,6 @@ REFUSED = {
         ("acc = 0.0", "acc = count = 0.0"),
     ],
     "rows with ends of their own": [("range(0, n_cols, BLOCK)", "range(0, row + 1, BLOCK)")],
-    "a block that changes its kind": [("        acc +=", "        acc = acc +")],
     "the grid of another launch too": [("    return y", "    other[grid](y)\n    return y")],
     "programs that ask how many they are": [("tl.sum(acc, axis=0)", "tl.sum(acc, axis=0) + tl.num_programs(0)")],
     "a result of all rows": [("tl.store(y_ptr + row,", "tl.store(y_ptr,")],
@@ -184,3 +184,23 @@ def test_small_cases_that_are_only_checked_leave_no_fewer_rows(tmp_path):
     few = {**given.cases[0], "role": "check", "launches": [{**x, "grid": [18, 4, 1]} for x in given.cases[0]["launches"]]}
     wanted = [p.key for p in made_by("rows_per_program", program, given)]
     assert [p.key for p in made_by("rows_per_program", program, evolve(given, cases=(few, *given.cases)))] == wanted != []
+
+
+def _gathered(text, tmp_path):
+    program = program_of(text, tmp_path)
+    tensors = {"mid_ptr": ([4096, 64, 8, 128], "float32"), "lse_ptr": ([4096, 64, 8], "float32"), "out_ptr": ([4096, 64, 128], "float32")}
+    return program, made_by("rows_per_program", program, facts(launch(program, [4096, 64, 1], {"D": 128}, {"n_parts": 8}, tensors)))
+
+
+def test_a_loop_that_binds_its_block_anew(tmp_path):
+    program, found = _gathered(GATHERED, tmp_path)
+    assert {p.parameters.get("axis", 0) for p in found} == {0}  # there would be fewer along the other one, which counts them
+    lines = changed(program, found[0])
+    assert "+    acc = tl.zeros([ROWS, D], dtype=tl.float32)" in lines
+    assert '+    highest = tl.full([ROWS, 1], -float("inf"), dtype=tl.float32)' in lines
+
+
+@pytest.mark.parametrize("bound", ["x * 2.0 if n_parts else x", "tl.load(out_ptr + d)", "tl.sum(x, axis=0)"])
+def test_a_loop_that_binds_something_else_than_its_block(bound, tmp_path):
+    text = GATHERED.replace("acc = acc * old + new * x", f"x = x + acc\n        acc = {bound}")
+    assert not _gathered(text, tmp_path)[1]

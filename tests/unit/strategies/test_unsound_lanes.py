@@ -8,6 +8,7 @@ import pytest
 
 from kernelband.strategies.code import View
 from kernelband.strategies.code.lanes import laned
+from kernelband.strategies.code.resizing import why_kept
 from tests.unit.strategies.samples import facts, launch, made_by, program_of
 from tests.unit.strategies.test_unsound_blocks import KEPT, PARTS, STORED, WALK, resized
 
@@ -137,3 +138,56 @@ def test_a_tail_that_a_helper_says_the_beginning_of(tmp_path: Path) -> None:
     tail = WALK.replace("@triton.jit", f"{helper}@triton.jit", 1).replace(loop, f"whole = last(n, BLOCK)\n    {loop}")
     more = "z = tl.load(x_ptr + row * n + whole + tl.arange(0, BLOCK), mask=whole + tl.arange(0, BLOCK) < n, other=0.0)"
     assert resized(tail.replace("STEP", STORED.format("x")).replace("AFTER", more), tmp_path)
+
+
+LOOKED_UP = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def looked_up_kernel(x_ptr, ids_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    rows = tl.load(ids_ptr + tl.program_id(0) * 16 + tl.arange(0, 16))
+    k = tl.arange(0, BLOCK)
+    p = x_ptr + (rows[:, None] // 2) * n + k[None, :]
+    t = tl.zeros((16,), tl.float32)
+    for i in range(0, tl.cdiv(n, BLOCK)):
+        t += tl.sum(tl.load(p, mask=k[None, :] < n - i * BLOCK, other=0.0), axis=1)
+        STEP
+    AFTER
+    tl.store(y_ptr + rows, t)
+
+
+def looked_up(x, ids):
+    y = torch.empty(2 * x.shape[0])
+    looked_up_kernel[(ids.numel() // 16,)](x, ids, y, x.shape[1], BLOCK=64)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("beginning", "step", "after", "same"),
+    [
+        ("k[None, :]", "p += BLOCK", "pass", True),
+        ("2 * k[None, :]", "p += 2 * BLOCK", "pass", True),
+        ("2 * k[None, :]", "p += BLOCK", "pass", False),
+        ("k[None, :]", "p += BLOCK // 2", "pass", False),
+        ("k[None, :]", "p += 64", "pass", False),
+        ("k[None, :]", "pass", "pass", False),
+        ("k[None, :]", "if n > 99:\n            p += BLOCK", "pass", False),
+        ("k[None, :]", "p += BLOCK", "t += tl.sum(tl.load(p), axis=1)", False),
+        ("k[None, :]", "p += BLOCK", "p += 1", False),
+        ("k[None, :]", "p += BLOCK", "p = y_ptr + rows\n    t += tl.load(p)", True),
+        ("k[None, :] + tl.num_programs(0)", "p += BLOCK", "pass", False),
+        ("k[None, :] + tl.load(y_ptr + BLOCK)", "p += BLOCK", "pass", False),
+        ("k[None, :] + tl.load(y_ptr + k)[None, :]", "p += BLOCK", "pass", False),
+    ],
+)
+def test_pointers_that_begin_at_rows_that_were_looked_up(beginning: str, step: str, after: str, same: bool, tmp_path: Path) -> None:
+    text = LOOKED_UP.replace("k[None, :]\n", f"{beginning}\n").replace("STEP", step).replace("AFTER", after)
+    program = program_of(text, tmp_path)
+    tensors = {"x_ptr": ([256, 512], "float32"), "ids_ptr": ([512], "int32"), "y_ptr": ([512], "float32")}
+    view = View.read(program, facts(launch(program, [32, 1, 1], {"BLOCK": 64}, {"n": 512}, tensors)))
+    assert view is not None
+    assert (not why_kept(view, "BLOCK")) == same

@@ -18,7 +18,8 @@ from kernelband.strategies.code.affine import Numbers, Sum, known_in
 from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.block_pointers import beginnings, goes_by
 from kernelband.strategies.code.blocks import reads
-from kernelband.strategies.code.kernel import KernelView
+from kernelband.strategies.code.kernel import KernelView, Loop
+from kernelband.strategies.code.linear import definition
 from kernelband.strategies.code.numbering import SAYING_NOTHING
 from kernelband.strategies.code.view import View
 
@@ -36,7 +37,9 @@ def laned(view: View, block: str, axes: Set[str], *, walked: bool = False, but: 
     """
     kernel, pointers = view.kernel, frozenset(t for x in view.target_launches for t in x["tensors"])
     launches = [
-        (_Numbers(kernel, known), _Numbers(kernel, {**known, block: 2 * known[block]})) for known in known_in(view) if block in known
+        tuple(_Numbers(kernel, {**known, block: times * known[block]}, block=block) for times in (1, 2))
+        for known in known_in(view)
+        if block in known
     ]
     told = (_Twice(kernel, here, there, block, axes, pointers, walked, but).told() for here, there in launches)
     return next((line for line in told if line is not None), None)
@@ -46,13 +49,30 @@ def laned(view: View, block: str, axes: Set[str], *, walked: bool = False, but: 
 class _Numbers(Numbers):
     """How programs are numbered isn't asked here: a number of blocks is one, whatever the size. Nor where helpers say that blocks end."""
 
+    block: str = field(kw_only=True)
     _sums: dict[tuple[ast.AST, ast.AST, str], Sum | None] = field(factory=dict[tuple[ast.AST, ast.AST, str], "Sum | None"])
 
     def read(self, node: ast.AST, at: ast.AST, side: str = "") -> Sum | None:
         """As it is read in the launch; once."""
         if (node, at, side) not in self._sums:
-            self._sums[node, at, side] = super().read(node, at, side)
+            found = super().read(node, at, side)
+            self._sums[node, at, side] = self._beside(node, at, side) if found is None else found
         return self._sums[node, at, side]
+
+    def _beside(self, node: ast.AST, at: ast.AST, side: str) -> Sum | None:
+        """Places beside what can't be read and tells nothing of blocks, a row that was looked up: that is a number of its own."""
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub) or self.kernel.calls({"num_programs"}):
+            return None
+        parts: list[tuple[int, Sum]] = []
+        for sign, term in _terms(node, 1):
+            found = super().read(term, at, side)
+            if found is None and self._tells_blocks(term):
+                return None
+            parts.append((sign, {f"? {ast.unparse(term)} {getattr(at, 'lineno', 0)}": 1} if found is None else found))
+        return _added(parts)
+
+    def _tells_blocks(self, node: ast.expr) -> bool:
+        return any(x.startswith("~") or x in (self.block, f"#{self.block}") for x in self.kernel.tokens(node))
 
     def _called(self, node: ast.Call, at: ast.AST, side: str) -> Sum | None:
         if self.kernel.tl(node) == "cdiv":
@@ -85,6 +105,7 @@ class _Twice:
         # ``off // 64``: read in numbers it is one of its own, whatever is divided. What the block divides is told elsewhere.
         quotients = [n for n in self.kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
         found = found or next((n for n in quotients if self.block not in self.kernel.tokens(n.right) and self._told(n.left, n)), None)
+        found = found or next(self._read_behind(), None)
         return found.lineno if found is not None else self.kernel.node.lineno if len(self._places) > 1 else None
 
     def _statement(self, node: ast.stmt) -> bool:
@@ -106,7 +127,30 @@ class _Twice:
             return False
         around = next((n for n in self.kernel.module.around(at) if isinstance(n, ast.For | ast.While)), None)
         walks = any(x.node is around and goes_by(self.kernel, x, self.block) for x in self.kernel.loops())
-        return around is not None and walks != (self.block in self.kernel.tokens(value))
+        always = around is not None and at in around.body
+        return around is not None and (walks != (self.block in self.kernel.tokens(value)) or (walks and not always))
+
+    def _read_behind(self) -> Iterator[ast.Name | ast.AugAssign]:
+        """Where a pointer is read that a loop has moved on by blocks: so many of them as it had turns. After whole blocks, ``n // BLOCK``
+        of them, it points at what is left.
+        """
+        around = self.kernel.module.around
+        for loop in (x for x in self.kernel.loops() if goes_by(self.kernel, x, self.block) and not self._leaves_rest(x)):
+            moved = {n for n in self._pointing if any(loop.node in around(b) for b in self.kernel.bindings(n))}
+            moved = {n for n in moved if f"#{self.block}" in self.kernel.depends.get(n, frozenset())}
+            outer = {n for n in around(loop.node) if isinstance(n, ast.For | ast.While)}
+            for node in (n for n in self.kernel.nodes if isinstance(n, ast.Name | ast.AugAssign) and _read_name(n) in moved):
+                behind = node.lineno > (loop.node.end_lineno or 0) or bool(outer.intersection(around(node)))
+                at = next((n for n in (node, *around(node)) if isinstance(n, ast.stmt)), node)
+                if behind and loop.node not in around(node) and definition(self.kernel, _read_name(node), at) is None:
+                    yield node
+
+    def _leaves_rest(self, loop: Loop) -> bool:
+        stop: ast.expr = loop.stop
+        if isinstance(stop, ast.Name) and (bound := definition(self.kernel, stop.id, loop.node)) is not None:
+            stop = bound.value
+        whole = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.FloorDiv) and ast.unparse(stop.right) == self.block
+        return whole and isinstance(stop, ast.BinOp) and self.block not in self.kernel.tokens(stop.left)
 
     def _branches(self, node: ast.Assign | ast.AnnAssign, value: ast.expr) -> bool:
         """Whether a vector of places gets a name that others get, too: where it is used nobody knows which. All else is looked at there."""
@@ -222,6 +266,13 @@ def _counting(turns: Mapping[str, int], found: Sum, by: int) -> list[str]:
     """What may count in steps of ``by``, the block's lanes. ``turns``: the loops' steps."""
     keys = [k for k, v in found.items() if k and k[0] != "*" and v * max(turns.get(k, 1), 1) == by]
     return keys + [k for k, v in found.items() if k.startswith(_END) and by % v == 0]
+
+
+def _read_name(node: ast.Name | ast.AugAssign) -> str:
+    """The name that is read there, or changed by what is added to it; "" where none is."""
+    if isinstance(node, ast.AugAssign):
+        return node.target.id if isinstance(node.target, ast.Name) else ""
+    return node.id if isinstance(node.ctx, ast.Load) else ""
 
 
 def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:

@@ -22,6 +22,7 @@ from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.module import Module
+from kernelband.strategies.code.shapes import shape_of, shapes
 from kernelband.strategies.code.wrapped import wrapped_ids
 from kernelband_worker.wire import LaunchFacts
 
@@ -155,8 +156,13 @@ class View:
     @property
     def widest(self) -> int:
         """Elements of the largest block of a program; of its longest side in a kernel with products. 0 when unknown."""
-        sides = [max(self.sizes(n), default=0) for n in self.kernel.aranges()]
-        return max(sides, default=0) if self.kernel.calls({"dot", "dot_scaled"}) else prod(sides) if sides else 0
+        sides = {n: max(self.sizes(n), default=0) for n in self.kernel.aranges()}
+        if not sides or self.kernel.calls({"dot", "dot_scaled"}):
+            return max(sides.values(), default=0)
+        known = shapes(self.kernel)
+        accesses = [shape_of(self.kernel, a.pointer, known) or () for a in self.kernel.accesses()]
+        squares = [s for s in accesses if len(s) > len({*s})]  # of one block both ways
+        return max([prod(sides.values()), *(prod(sides.get(n, 1) for n in s) for s in squares)])
 
     def beside(self, blocks: Set[str]) -> int:
         """Elements that an access over one of the blocks, or a total, has along its other sides, the most of any; 1 for a line."""

@@ -62,7 +62,7 @@ def candidates(view: View, present: dict[str, int], warps: int, stages: int, who
     fewer = {n for n in present if resizable(view, n, parts=True)}
     parts = {n for n in fewer if whole is None or not whole.computed(n)}
     free = {n for n in fewer if not unguarded(view.kernel, n) and resizable(view, n)}
-    if not present:
+    if not fewer:
         found: Iterator[Tile] = space.warps_only(view.widest, view.itemsize, dot=dot)
     elif dot:
         product, attention = _product(view, present), _attention(view, present)
@@ -73,7 +73,7 @@ def candidates(view: View, present: dict[str, int], warps: int, stages: int, who
         else:
             found = iter(space.neighbours(list(present), present, warps, stages))
     else:
-        blocks = {n: present[n] for n in ([n for n in present if n in fewer] or list(present))[:2]}
+        blocks = {n: present[n] for n in [n for n in present if n in fewer][:2]}
         gridded = _gridded(view, blocks)
         programs = space.Programs(view.programs(gridded), frozenset(gridded), _along(view), view.beside(set(blocks)))
         found = iter(space.blocks_and_warps(blocks, programs, view.itemsize, view.facts.device))

@@ -104,6 +104,9 @@ def _along(view: View, pid: ast.Call) -> Row | None:
             if side is None:
                 return None
             filled.append(side)
+        elif called == "num_programs":
+            if [ast.unparse(a) for a in node.args] in ([], [token[1:]]):  # there will be fewer
+                return None
         elif called not in MEMORY and called not in RANGES and not _plain(node) and not is_elementwise(view, node):
             return None
     accesses = kernel.accesses()
@@ -152,9 +155,10 @@ def _even(kernel: KernelView, loop: ast.For, token: str) -> list[ast.expr] | Non
         if begin is not None and _number(begin) and all(_scalar(kernel, b, name, token, known) for b in after):
             starts.append(begin)
             continue
-        if not before or not all(isinstance(b, ast.Assign) and kernel.tl(b.value) in FILLED for b in before):
+        filled = [b.value for b in before if isinstance(b, ast.Assign) and kernel.tl(b.value) in FILLED]
+        if not filled or len(filled) < len(before):
             return None
-        if not all(isinstance(b, ast.AugAssign) for b in after):
+        if not all(isinstance(b, ast.AugAssign) or _block(kernel, b, filled[0], token, known) for b in after):
             return None
     return starts
 
@@ -172,6 +176,17 @@ def _scalar(kernel: KernelView, bound: ast.stmt, name: str, token: str, known: d
     if not isinstance(bound, ast.Assign | ast.AugAssign) or bound_names(bound) != [name]:
         return False
     return shape_of(kernel, bound.value, known) == () and token in kernel.tokens(bound.value)
+
+
+def _block(kernel: KernelView, bound: ast.stmt, filled: ast.expr, token: str, known: dict[str, Shape]) -> bool:
+    """Gives a name that began as a filled block another one of that shape, of each row's own: ``acc = acc * old + new``."""
+    names = bound_names(bound)
+    if not isinstance(bound, ast.Assign) or len(names) != 1:
+        return False
+    had = shape_of(kernel, filled, known)
+    gets = shape_of(kernel, bound.value, known if had is None else {**known, names[0]: had})
+    own = token in kernel.tokens(bound.value) or any(isinstance(n, ast.Name) and n.id == names[0] for n in all_nodes(bound.value))
+    return bool(had) and had == gets and own
 
 
 def _same_shapes(kernel: KernelView, token: str, starts: list[ast.expr]) -> bool:
