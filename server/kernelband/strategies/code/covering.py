@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.blocks import names_read
 from kernelband.strategies.code.kernel import Loop
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.linear import definition, index
+from kernelband.strategies.code.products import Size, alone, size_of, spelled
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import View
 
@@ -29,7 +29,41 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     if wraps and not any(isinstance(n, ast.Compare) and token in view.kernel.tokens(n.left) for n in nodes):
         every = sorted(spelled(launch, launch.arguments[name]) for name in ends if name in launch.arguments)
         return any(launch.unchanged(n) and _factors(launch, n) == every for n, _ in pairs)  # indices that go round: one for each place
-    return bool(pairs) and any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs)
+    if any(launch.unchanged(n) and _made_of(launch, n, lengths) for n, _ in pairs):
+        return True
+    end = _end(view, launch, block) if pairs else None
+    return end is not None and any(launch.unchanged(n) and size_of(launch, n) == end for n, _ in pairs)
+
+
+def _end(view: View, launch: LaunchView, block: str) -> Size | None:
+    """Where the only comparison of places over the block says that they end; None where there are several, or another one."""
+    kernel = view.kernel
+    compared = [n for n in kernel.nodes if isinstance(n, ast.Compare) and f"#{block}" in kernel.tokens(n)]
+    if len(compared) != 1 or len(compared[0].ops) != 1 or not isinstance(compared[0].ops[0], ast.Lt):
+        return None
+    found = index(kernel, compared[0].left, compared[0])
+    if found is None or found.block != block or found.wrap is not None:
+        return None
+    plain = all(any(x.startswith("@") for f in term.factors for x in kernel.tokens(f)) for term in found.origin)  # no ``i - 1 < n``
+    return _size(view, launch, compared[0].comparators[0], compared[0]) if plain else None
+
+
+def _size(view: View, launch: LaunchView, node: ast.expr, at: ast.AST) -> Size | None:
+    """A size of the kernel's as a product of the host's."""
+    kernel = view.kernel
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            sides = _size(view, launch, left, at), _size(view, launch, right, at)
+            return None if sides[0] is None or sides[1] is None else sides[0].by(sides[1])
+        case ast.Name(id=name) if kernel.bindings(name):
+            bound = definition(kernel, name, at)
+            return _size(view, launch, bound.value, bound) if bound is not None else None
+        case ast.Name(id=name) if name in launch.arguments:
+            return size_of(launch, launch.arguments[name])
+        case ast.Constant(value=int() as value):
+            return Size(value, ())
+        case _:
+            return None
 
 
 def _factors_of_ends(view: View, block: str) -> set[str]:
@@ -71,7 +105,7 @@ def _product(node: ast.expr) -> list[str]:
 
 def _factors(launch: LaunchView, node: ast.expr) -> list[str]:
     """Of a product, each spelled in one way."""
-    node = (_alone(launch, node) or node) if isinstance(node, ast.Name) else node
+    node = (alone(launch, node) or node) if isinstance(node, ast.Name) else node
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return sorted([*_factors(launch, node.left), *_factors(launch, node.right)])
     return [spelled(launch, node)]
@@ -81,44 +115,9 @@ def _made_of(launch: LaunchView, node: ast.expr, lengths: set[str]) -> bool:
     if spelled(launch, node) in lengths:
         return True
     if isinstance(node, ast.Name):
-        node = _alone(launch, node) or node
+        node = alone(launch, node) or node
     product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
     return product and isinstance(node, ast.BinOp) and all(_made_of(launch, n, lengths) for n in (node.left, node.right))
-
-
-def _alone(launch: LaunchView, name: ast.Name) -> ast.expr | None:
-    """What the one statement that binds the name gives it, of names that are the same from there on."""
-    bound = launch.bindings(name.id)
-    statement = bound[0] if len(bound) == 1 else None
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
-        return None
-    again = any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n))
-    return None if again else statement.value
-
-
-def spelled(launch: LaunchView, node: ast.expr) -> str:
-    """The code of a size in one way: ``x.shape[0]`` for ``x.size(0)`` and ``len(x)``, and for M after ``M, N = x.shape``."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=tensor, attr="size"), args=[ast.Constant(value=int() as axis)], keywords=[]):
-            return f"{ast.unparse(tensor)}.shape[{axis}]"
-        case ast.Call(func=ast.Name(id="len"), args=[tensor], keywords=[]):
-            return f"{ast.unparse(tensor)}.shape[0]"
-        case ast.Name():
-            bound = launch.bindings(node.id)
-            statement = bound[0] if len(bound) == 1 else None
-            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-                return node.id
-            if any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n)):
-                return node.id  # of another tensor by the same name
-            target, tensor = statement.targets[0], ast.unparse(statement.value).removesuffix(".size()").removesuffix(".shape")
-            if isinstance(target, ast.Tuple) and tensor != ast.unparse(statement.value):
-                plain = all(isinstance(t, ast.Name) for t in target.elts)
-                axes = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Name) and t.id == node.id]
-                return f"{tensor}.shape[{axes[0]}]" if plain and len(axes) == 1 else node.id
-            alone = isinstance(target, ast.Name) and not isinstance(statement.value, ast.Name)
-            return spelled(launch, statement.value) if alone else node.id
-        case _:
-            return ast.unparse(node)
 
 
 def ends_with_masks(view: View, loop: Loop, block: str) -> bool:
