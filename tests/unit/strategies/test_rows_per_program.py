@@ -204,3 +204,20 @@ def test_a_loop_that_binds_its_block_anew(tmp_path):
 def test_a_loop_that_binds_something_else_than_its_block(bound, tmp_path):
     text = GATHERED.replace("acc = acc * old + new * x", f"x = x + acc\n        acc = {bound}")
     assert not _gathered(text, tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tl.num_programs(1)", "tl.num_programs(AX)"),
+        ("tl.num_programs(1)", "tl.num_programs(1 - 1)"),
+        ("total = 0.0", "total = 1e-300"),  # float64 at first
+        (
+            "acc = acc * old + new * x",
+            "y = tl.load(lse_ptr + d)\n        acc = acc + y\n        y += x * acc",
+        ),  # one row first, then several
+    ],
+)
+def test_what_would_be_another_number_or_shape(old, new, tmp_path):
+    text = GATHERED.replace("\n\n\n@triton", "\n\nAX = tl.constexpr(0)\n\n\n@triton", 1).replace(old, new)
+    assert not _gathered(text, tmp_path)[1]

@@ -124,7 +124,11 @@ def test_nothing_changes_where_it_may_hold_something_else(edits: tuple[str, list
 def test_a_variable_that_another_kernel_gets_by_its_dictionary_stays(tmp_path: Path) -> None:
     own = "scale_kernel[grid](x, y, n, BLOCK=64, num_warps=warps)"
     text = TEXT.replace(DICTIONARY, 'warps = 4\n    theirs = {"BLOCK": 64, "num_warps": warps}').replace(LAUNCH, own)
-    assert any("warps = 8" in t for t in texts(text, tmp_path))
+    assert any("num_warps=8" in t and "warps = 4" in t for t in texts(text, tmp_path))  # the dictionary reads it
+    alone = text.replace('    theirs = {"BLOCK": 64, "num_warps": warps}\n', "")
+    assert any("warps = 8" in t for t in texts(alone, tmp_path))
+    counted = alone.replace("num_warps=warps", "num_warps=warps, fast=warps")
+    assert not any("warps = 8" in t for t in texts(counted, tmp_path))
     both = texts(text.replace(own, f"{own}\n    shift_kernel[grid](y, y, n, **theirs)"), tmp_path)
     assert both
     assert all("warps = 4" in t for t in both)

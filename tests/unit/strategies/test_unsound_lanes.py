@@ -166,6 +166,14 @@ def looked_up(x, ids):
 """
 
 
+def kept(text: str, tmp_path: Path) -> bool:
+    program = program_of(text, tmp_path)
+    tensors = {"x_ptr": ([256, 512], "float32"), "ids_ptr": ([512], "int32"), "y_ptr": ([512], "float32")}
+    view = View.read(program, facts(launch(program, [32, 1, 1], {"BLOCK": 64}, {"n": 512}, tensors)))
+    assert view is not None
+    return bool(why_kept(view, "BLOCK"))
+
+
 @pytest.mark.parametrize(
     ("beginning", "step", "after", "same"),
     [
@@ -175,6 +183,12 @@ def looked_up(x, ids):
         ("k[None, :]", "p += BLOCK // 2", "pass", False),
         ("k[None, :]", "p += 64", "pass", False),
         ("k[None, :]", "pass", "pass", False),
+        ("k[None, :]", "p = p + 64", "pass", False),
+        ("k[None, :]", "p += BLOCK\n        p = p + 1", "pass", False),
+        ("k[None, :]", "for j in range(2):\n            p += 32", "pass", False),
+        ("k[None, :]", "j = 0\n        while j < 2:\n            p += 32\n            j += 1", "pass", False),
+        ("k[None, :]", "p += BLOCK\n        rows = rows + 1", "pass", False),
+        ("k[None, :]", "p += BLOCK\n        t += tl.load(y_ptr + i)", "pass", False),
         ("k[None, :]", "if n > 99:\n            p += BLOCK", "pass", False),
         ("k[None, :]", "p += BLOCK", "t += tl.sum(tl.load(p), axis=1)", False),
         ("k[None, :]", "p += BLOCK", "p += 1", False),
@@ -186,8 +200,35 @@ def looked_up(x, ids):
 )
 def test_pointers_that_begin_at_rows_that_were_looked_up(beginning: str, step: str, after: str, same: bool, tmp_path: Path) -> None:
     text = LOOKED_UP.replace("k[None, :]\n", f"{beginning}\n").replace("STEP", step).replace("AFTER", after)
-    program = program_of(text, tmp_path)
-    tensors = {"x_ptr": ([256, 512], "float32"), "ids_ptr": ([512], "int32"), "y_ptr": ([512], "float32")}
-    view = View.read(program, facts(launch(program, [32, 1, 1], {"BLOCK": 64}, {"n": 512}, tensors)))
-    assert view is not None
-    assert (not why_kept(view, "BLOCK")) == same
+    assert kept(text, tmp_path) != same
+
+
+FOR = "for i in range(0, tl.cdiv(n, BLOCK)):"
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ([], True),
+        ([("    t = tl", "    c = 0\n    t = tl"), ("load(p,", "load(p + c,"), ("STEP", "p += BLOCK; c = c + 1")], False),
+        ([("    t = tl", "    c = 0\n    t = tl"), ("STEP", "p += BLOCK; c += 1"), ("y_ptr + rows, t", "y_ptr + rows + c, t")], False),
+        ([("    t = tl", "    q = y_ptr + rows\n    t = tl"), ("STEP", "p += BLOCK; q += 1"), ("y_ptr + rows, t", "q, t")], False),
+        ([("    t = tl", "    q = x_ptr + n\n    t = tl"), ("STEP", "p += BLOCK; q += BLOCK"), ("AFTER", "t += tl.load(q)")], False),
+        ([("load(p,", "load(p + tl.load(ids_ptr + i),")], False),  # which block it is
+        ([("tl.sum(tl.load", "tl.load(y_ptr + i) * tl.sum(tl.load")], False),  # a scale for each block
+        ([(FOR, "for r in range(2):\n     " + FOR)], False),  # twice, and the second time behind the end
+        ([(FOR, "for i in range(0, n // BLOCK):"), ("AFTER", "t += tl.sum(tl.load(p), axis=1)")], False),
+        ([(FOR, "for i in range(tl.cdiv(n, BLOCK) - 1, -1, -1):"), ("STEP", "p -= BLOCK")], False),
+        ([(FOR, "i = 0\n    while i * BLOCK < n:"), ("STEP", "p += 64; i += 1")], False),
+        (
+            [("    t = tl", "    c = tl.sum(tl.full([BLOCK], 1, tl.int32), 0)\n    t = tl"), ("y_ptr + rows, t", "y_ptr + rows, t * c")],
+            False,
+        ),
+        ([("y_ptr + rows, t", "y_ptr + rows, t * k.shape[0]")], False),
+    ],
+)
+def test_what_a_loop_over_blocks_tells(changes: list[tuple[str, str]], same: bool, tmp_path: Path) -> None:
+    text = LOOKED_UP
+    for old, new in [*changes, ("STEP", "p += BLOCK"), ("AFTER", "pass")]:
+        text = text.replace(old, new)
+    assert kept(text, tmp_path) != same

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.kernel import Loop
+from kernelband.strategies.code.kernel import KernelView, Loop
 from kernelband.strategies.code.launch import LaunchView
 from kernelband.strategies.code.linear import definition, index
 from kernelband.strategies.code.products import Size, alone, size_of, spelled
@@ -19,7 +20,10 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     if not ends:
         return True  # no mask: the sizes are multiples
     words = {f"{launch.meta}['{block}']", ast.unparse(passed) if passed is not None else ""}
-    quotients = [p for n in launch.grid_nodes() if isinstance(n, ast.expr) and (p := divisor(n)) is not None]
+    nodes = launch.grid_nodes() if (sides := launch.sides()) is None else _parts(view, launch, sides)
+    quotients = [p for n in nodes if isinstance(n, ast.expr) and (p := divisor(n)) is not None]
+    if any(_inverted(view.kernel, a.mask, block) for a in view.kernel.accesses()):
+        return False
     pairs = [p for p in quotients if ast.unparse(p[1]) in words or _as_wide(view, launch, block, _product(p[1]), words)]
     sizes = ends | _factors_of_ends(view, block)
     lengths = {spelled(launch, launch.arguments[name]) for name in sizes if name in launch.arguments}
@@ -35,6 +39,31 @@ def covers(view: View, launch: LaunchView, block: str) -> bool:
     return end is not None and any(launch.unchanged(n) and size_of(launch, n) == end for n, _ in pairs)
 
 
+def _parts(view: View, launch: LaunchView, sides: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """What the sides of a grid are products of; the least of several numbers where programs go on by how many they are."""
+    queue, seen = [*sides], set[str]()
+    loops = [x for x in view.kernel.loops() if x.step is not None and x.start is not None]
+    walks = any(token.startswith("@") for x in loops if x.start is not None for token in view.kernel.tokens(x.start))
+    while queue:
+        node = queue.pop()
+        yield node
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            queue += [node.left, node.right]
+        elif isinstance(node, ast.Name) and node.id not in seen:
+            seen.add(node.id)
+            queue += [b.value for b in launch.bindings(node.id) if isinstance(b, ast.Assign)]
+        elif walks and isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "min":
+            queue += node.args
+
+
+def _inverted(kernel: KernelView, mask: ast.expr | None, block: str) -> bool:
+    """Whether a mask lets through what a comparison over the block doesn't."""
+    names = [mask.id] if isinstance(mask, ast.Name) else []
+    values = [b.value for n in names for b in kernel.bindings(n) if isinstance(b, ast.Assign)] + ([mask] if mask is not None else [])
+    inside = [n for v in values for n in all_nodes(v) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert | ast.Not)]
+    return any(f"#{block}" in kernel.tokens(n) for n in inside)
+
+
 def _end(view: View, launch: LaunchView, block: str) -> Size | None:
     """Where the only comparison of places over the block says that they end; None where there are several, or another one."""
     kernel = view.kernel
@@ -44,8 +73,20 @@ def _end(view: View, launch: LaunchView, block: str) -> Size | None:
     found = index(kernel, compared[0].left, compared[0])
     if found is None or found.block != block or found.wrap is not None:
         return None
-    plain = all(any(x.startswith("@") for f in term.factors for x in kernel.tokens(f)) for term in found.origin)  # no ``i - 1 < n``
+    plain = [t.sign for t in found.origin] == [1] and _begins(kernel, found.origin[0].factors, block, compared[0])
     return _size(view, launch, compared[0].comparators[0], compared[0]) if plain else None
+
+
+def _begins(kernel: KernelView, factors: Sequence[ast.expr], block: str, at: ast.AST) -> bool:
+    """``tl.program_id(0) * BLOCK``, by whatever names."""
+    left: list[ast.expr] = []
+    for factor in factors:
+        bound = definition(kernel, factor.id, at) if isinstance(factor, ast.Name) else None
+        value = factor if bound is None else bound.value
+        left += [value.left, value.right] if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) else [value]
+    named = [definition(kernel, n.id, at) if isinstance(n, ast.Name) else None for n in left]
+    values = [n if bound is None else bound.value for n, bound in zip(left, named, strict=True)]
+    return len(values) == 2 and sum(kernel.is_id(n) for n in values) == 1 and sum(ast.unparse(n) == block for n in values) == 1
 
 
 def _size(view: View, launch: LaunchView, node: ast.expr, at: ast.AST) -> Size | None:

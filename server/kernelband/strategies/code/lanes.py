@@ -16,12 +16,13 @@ from attrs import field, frozen
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.affine import Numbers, Sum, known_in
 from kernelband.strategies.code.binding import bound_names
-from kernelband.strategies.code.block_pointers import beginnings, goes_by
+from kernelband.strategies.code.block_pointers import beginnings
 from kernelband.strategies.code.blocks import reads
-from kernelband.strategies.code.kernel import KernelView, Loop
-from kernelband.strategies.code.linear import definition
+from kernelband.strategies.code.kernel import REDUCTIONS, KernelView
 from kernelband.strategies.code.numbering import SAYING_NOTHING
+from kernelband.strategies.code.shapes import shape_of, shapes
 from kernelband.strategies.code.view import View
+from kernelband.strategies.code.walking import by_blocks, read_behind
 
 #: Calls that say nothing of elements; of the others in the second set, only the first argument does.
 SHAPES = frozenset({"arange", "zeros", "cdiv", "make_block_ptr"}) | SAYING_NOTHING
@@ -105,8 +106,18 @@ class _Twice:
         # ``off // 64``: read in numbers it is one of its own, whatever is divided. What the block divides is told elsewhere.
         quotients = [n for n in self.kernel.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Mod)]
         found = found or next((n for n in quotients if self.block not in self.kernel.tokens(n.right) and self._told(n.left, n)), None)
-        found = found or next(self._read_behind(), None)
+        found = found or next(read_behind(self.kernel, self.block, self._pointing), None) or next(self._counts(), None)
         return found.lineno if found is not None else self.kernel.node.lineno if len(self._places) > 1 else None
+
+    def _counts(self) -> Iterator[ast.expr]:
+        """What counts the block's lanes: its shape, a total of a block that is filled with numbers."""
+        kernel, known, lanes = self.kernel, shapes(self.kernel), f"#{self.block}"
+        yield from (
+            n for n in kernel.nodes if isinstance(n, ast.Attribute) and n.attr in ("shape", "numel") and lanes in kernel.tokens(n.value)
+        )
+        for call in (c for c in kernel.calls(REDUCTIONS) if c.args and lanes not in kernel.tokens(c.args[0])):
+            if self.block in (shape_of(kernel, call.args[0], known) or ()):
+                yield call
 
     def _statement(self, node: ast.stmt) -> bool:
         match node:
@@ -126,31 +137,9 @@ class _Twice:
         if name not in self._pointing or f"#{self.block}" not in self.kernel.depends.get(name, frozenset()):
             return False
         around = next((n for n in self.kernel.module.around(at) if isinstance(n, ast.For | ast.While)), None)
-        walks = any(x.node is around and goes_by(self.kernel, x, self.block) for x in self.kernel.loops())
+        walks = any(x.node is around and by_blocks(self.kernel, x, self.block) for x in self.kernel.loops())
         always = around is not None and at in around.body
         return around is not None and (walks != (self.block in self.kernel.tokens(value)) or (walks and not always))
-
-    def _read_behind(self) -> Iterator[ast.Name | ast.AugAssign]:
-        """Where a pointer is read that a loop has moved on by blocks: so many of them as it had turns. After whole blocks, ``n // BLOCK``
-        of them, it points at what is left.
-        """
-        around = self.kernel.module.around
-        for loop in (x for x in self.kernel.loops() if goes_by(self.kernel, x, self.block) and not self._leaves_rest(x)):
-            moved = {n for n in self._pointing if any(loop.node in around(b) for b in self.kernel.bindings(n))}
-            moved = {n for n in moved if f"#{self.block}" in self.kernel.depends.get(n, frozenset())}
-            outer = {n for n in around(loop.node) if isinstance(n, ast.For | ast.While)}
-            for node in (n for n in self.kernel.nodes if isinstance(n, ast.Name | ast.AugAssign) and _read_name(n) in moved):
-                behind = node.lineno > (loop.node.end_lineno or 0) or bool(outer.intersection(around(node)))
-                at = next((n for n in (node, *around(node)) if isinstance(n, ast.stmt)), node)
-                if behind and loop.node not in around(node) and definition(self.kernel, _read_name(node), at) is None:
-                    yield node
-
-    def _leaves_rest(self, loop: Loop) -> bool:
-        stop: ast.expr = loop.stop
-        if isinstance(stop, ast.Name) and (bound := definition(self.kernel, stop.id, loop.node)) is not None:
-            stop = bound.value
-        whole = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.FloorDiv) and ast.unparse(stop.right) == self.block
-        return whole and isinstance(stop, ast.BinOp) and self.block not in self.kernel.tokens(stop.left)
 
     def _branches(self, node: ast.Assign | ast.AnnAssign, value: ast.expr) -> bool:
         """Whether a vector of places gets a name that others get, too: where it is used nobody knows which. All else is looked at there."""
@@ -239,7 +228,7 @@ class _Twice:
                 self._places.add(frozenset(place))  # of a number that can't be read there is one: another one is another block's
         same = all(one.get(k, 0) == other.get(k, 0) for k in {"", *(one.keys() & other.keys())})
         here, there = self._turns
-        begins = any(here[k] != there[k] for k in one.keys() & here.keys())
+        begins = any(here[k] != there[k] or k in self._by_blocks for k in one.keys() & here.keys())
         return same and not begins and not self._counting & (one.keys() | other.keys())
 
     @cached_property
@@ -247,6 +236,16 @@ class _Twice:
         """Loops' steps, by what their variables are called in sums."""
         steps = [(f"~{x.node.lineno}:{x.node.col_offset}", self.here.step(x), self.there.step(x)) for x in self.kernel.loops()]
         return {k: one for k, one, _ in steps}, {k: other for k, _, other in steps}
+
+    @cached_property
+    def _by_blocks(self) -> set[str]:
+        """Loops that have a turn for each block: which turn it is tells the block, ``tl.load(scale_ptr + i)``. Not those over tiles that
+        programs share out: what those make of a tile's number is looked at where it is used.
+        """
+        kernel = self.kernel
+        shared = [x for x in kernel.loops() if x.start is not None and any(t.startswith("@") for t in kernel.tokens(x.start))]
+        found = [x.node for x in kernel.loops() if x not in shared and by_blocks(kernel, x, self.block)]
+        return {f"~{x.lineno}:{x.col_offset}" for x in found}
 
     @cached_property
     def _counting(self) -> set[str]:
@@ -266,13 +265,6 @@ def _counting(turns: Mapping[str, int], found: Sum, by: int) -> list[str]:
     """What may count in steps of ``by``, the block's lanes. ``turns``: the loops' steps."""
     keys = [k for k, v in found.items() if k and k[0] != "*" and v * max(turns.get(k, 1), 1) == by]
     return keys + [k for k, v in found.items() if k.startswith(_END) and by % v == 0]
-
-
-def _read_name(node: ast.Name | ast.AugAssign) -> str:
-    """The name that is read there, or changed by what is added to it; "" where none is."""
-    if isinstance(node, ast.AugAssign):
-        return node.target.id if isinstance(node.target, ast.Name) else ""
-    return node.id if isinstance(node.ctx, ast.Load) else ""
 
 
 def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:

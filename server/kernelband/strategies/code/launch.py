@@ -161,6 +161,15 @@ class LaunchView:
                     return True
         return False
 
+    def _only_reader(self, name: ast.Name) -> bool:
+        """Nobody else gets the variable, or computes with it."""
+        reads = [
+            n
+            for n in all_nodes(self.host or self.module.tree)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == name.id
+        ]
+        return reads == [name] and not self.shared(name.id) and not self.gives_away(name.id)
+
     def gives_away(self, name: str) -> bool:
         """The host function returns the variable, or keeps it in an object: callers would see another number."""
         given = [v for n in all_nodes(self.host or self.module.tree) if (v := _given(n)) is not None]
@@ -209,13 +218,15 @@ class LaunchView:
         """num_warps and so on written at the launch, with arguments that it didn't pass; None where ``**kwargs`` may already pass them."""
         edits: Edits = []
         missing = [*also]
+        if any(isinstance(n, ast.Name) and n.id in new for n in self.kernel.nodes):
+            return None  # the kernel computes with it
         for name, value in new.items():
             written = next((k.value for k in self.keywords if k.arg == name), None)
             if written is None:
                 missing.append(f"{name}={value}")
             elif self.module.code(written) != str(value):
                 # ``num_warps = 4`` above the launch changes there, so that no variable is left without a reader.
-                own = isinstance(written, ast.Name) and not self.shared(written.id) and not self.gives_away(written.id)
+                own = isinstance(written, ast.Name) and self._only_reader(written)
                 variable = self.number(written.id) if own and isinstance(written, ast.Name) else None
                 edits.append((self.module.path, self.module.replace(variable[1] if variable is not None else written, str(value))))
         if not missing:

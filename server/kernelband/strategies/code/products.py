@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
 from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
-from kernelband.strategies.code.blocks import names_read
+from kernelband.strategies.code.blocks import names_read, suites
 from kernelband.strategies.code.launch import LaunchView
 
 MADE = frozenset({"empty", "zeros", "ones", "full"})
 ALIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like"})
+RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_"})
+_SIDE = re.compile(r"(\w+)\.shape\[-?\d+\]")
 _DEPTH = 8  # of names by other names
 
 
@@ -38,6 +41,8 @@ def alone(launch: LaunchView, name: ast.Name) -> ast.expr | None:
     statement = bound[0] if len(bound) == 1 else None
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None
+    if not _always(launch, statement):
+        return None
     again = any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n))
     return None if again else statement.value
 
@@ -52,7 +57,7 @@ def spelled(launch: LaunchView, node: ast.expr) -> str:
         case ast.Name():
             bound = launch.bindings(node.id)
             statement = bound[0] if len(bound) == 1 else None
-            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _always(launch, statement):
                 return node.id
             if any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n)):
                 return node.id  # of another tensor by the same name
@@ -70,7 +75,7 @@ def spelled(launch: LaunchView, node: ast.expr) -> str:
 def size_of(launch: LaunchView, node: ast.expr) -> Size | None:
     """What an expression of the host function is the product of; None for what is bound in several ways."""
     factors = _factors(launch, node, _DEPTH)
-    if factors is None:
+    if factors is None or _hidden(launch):
         return None
     return Size(prod(f for f in factors if isinstance(f, int)), tuple(sorted(f for f in factors if isinstance(f, str))))
 
@@ -91,7 +96,8 @@ def _factors(launch: LaunchView, node: ast.expr, depth: int) -> list[int | str] 
                 return _factors(launch, value, depth - 1)
             return [spelled(launch, node)] if len(launch.bindings(node.id)) < 2 else None
         case _:
-            return [spelled(launch, node)]
+            found = _SIDE.fullmatch(spelled(launch, node))
+            return [found[0]] if found is not None and _one_tensor(launch, found[1]) else None
 
 
 def _all(parts: Sequence[list[int | str] | None]) -> list[int | str] | None:
@@ -103,11 +109,11 @@ def _sides(launch: LaunchView, tensor: ast.Name, depth: int) -> list[int | str] 
     if depth <= 0 or len(launch.bindings(tensor.id)) > 1:
         return None
     match alone(launch, tensor):
-        case ast.Call(func=ast.Attribute(attr=made), args=[ast.Name() as other, *_]) if made in ALIKE:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=made), args=[ast.Name() as other, *_]) if made in ALIKE:
             return _sides(launch, other, depth - 1)
-        case ast.Call(func=ast.Attribute(attr=made), args=[ast.Tuple(elts=sides) | ast.List(elts=sides), *_]) if made in MADE:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=made), args=[ast.Tuple(elts=sides), *_]) if made in MADE:
             return _all([_factors(launch, s, depth) for s in sides])
-        case ast.Call(func=ast.Attribute(attr=made), args=sides) if made in MADE - {"full"} and len(sides) > 1:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=made), args=sides) if made in MADE - {"full"} and len(sides) > 1:
             return _all([_factors(launch, s, depth) for s in sides])
         case _:
             counts = {len(found.elts) for found in _unpacked(launch, tensor.id)}
@@ -120,7 +126,34 @@ def _unpacked(launch: LaunchView, tensor: str) -> Iterator[ast.Tuple]:
     for node in all_nodes(launch.host or launch.module.tree):
         match node:
             case ast.Assign(targets=[ast.Tuple() as names], value=value) if ast.unparse(value) in (f"{tensor}.shape", f"{tensor}.size()"):
-                if names.lineno > last and not any(isinstance(e, ast.Starred) for e in names.elts):
+                if names.lineno > last and _always(launch, node) and not any(isinstance(e, ast.Starred) for e in names.elts):
                     yield names
             case _:
                 pass
+
+
+def _one_tensor(launch: LaunchView, name: str) -> bool:
+    bound = launch.bindings(name)
+    return not bound or (len(bound) == 1 and (isinstance(bound[0], ast.For) or _always(launch, bound[0])))
+
+
+def _always(launch: LaunchView, statement: ast.stmt) -> bool:
+    """Whether the statement has been run whenever the launch is: it stands above it, in the same suite or in one around it."""
+    inner: ast.AST = launch.call
+    for outer in launch.module.around(launch.call):
+        for suite in suites(outer):
+            above = suite[: [s is inner for s in suite].index(True)] if inner in suite else []
+            if statement in above:
+                return True
+        inner = outer
+    return False
+
+
+def _hidden(launch: LaunchView) -> bool:
+    """Whether the host function binds names in ways that aren't looked at, or gives a tensor another shape in place."""
+    for node in all_nodes(launch.host or launch.module.tree):
+        if isinstance(node, ast.NamedExpr | ast.Match) or (isinstance(node, ast.ExceptHandler) and node.name):
+            return True
+        if isinstance(node, ast.Attribute) and (node.attr in RESHAPING or (node.attr == "data" and isinstance(node.ctx, ast.Store))):
+            return True
+    return False

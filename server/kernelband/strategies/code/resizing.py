@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.aliasing import own_elements
-from kernelband.strategies.code.binding import bound_names, paired, target_names
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.block_pointers import walks_on
 from kernelband.strategies.code.blocks import beside_value, exposed, names_bound, reads, siblings
 from kernelband.strategies.code.covering import covers, ends_with_masks
@@ -23,11 +23,12 @@ from kernelband.strategies.code.extremum import Extremum
 from kernelband.strategies.code.kernel import ATOMICS, REDUCTIONS, Loop
 from kernelband.strategies.code.lanes import laned
 from kernelband.strategies.code.narrowing import rounds_parts
-from kernelband.strategies.code.numbering import numbered, other_side
+from kernelband.strategies.code.numbering import numbered
 from kernelband.strategies.code.reductions import MOVING, PRODUCTS, Step
 from kernelband.strategies.code.rescaling import Rescaled, given
 from kernelband.strategies.code.shapes import shapes
 from kernelband.strategies.code.view import View
+from kernelband.strategies.code.walking import by_blocks, walks
 
 #: What a helper does that does more than compute each element.
 WHOLE = REDUCTIONS | MOVING | ATOMICS | PRODUCTS.keys() | {"reduce", "associative_scan", "cumprod", "xor_sum", "store"}
@@ -50,6 +51,9 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     for node in kernel.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and reads(node, {block}):
             return f"line {node.lineno} divides by it"  # a mean over so many
+    for node in (n for n in kernel.nodes if isinstance(n, ast.While)):
+        if any(block in kernel.tokens(n) for n in all_nodes(node) if isinstance(n, ast.Name)):
+            return f"the loop at line {node.lineno} isn't seen to have a turn for each block"
     whole = _of_whole_blocks(view)
     for call in (n for n in kernel.nodes if isinstance(n, ast.Call) and _called(n) in whole and f"#{block}" in kernel.tokens(n)):
         return f"line {call.lineno} hands whole blocks to {ast.unparse(call.func)}"
@@ -165,25 +169,8 @@ class Dealt(Rescaled):
 
     def walks(self) -> list[Loop]:
         """The outermost loops that step by the block, or count its blocks."""
-        found = [x for x in self.kernel.loops() if self._steps(x)]
+        found = [x for x in self.kernel.loops() if by_blocks(self.kernel, x, self.block)]
         return [x for x in found if not any(y.node in set(self.kernel.module.around(x.node)) for y in found)]
-
-    def _steps(self, loop: Loop) -> bool:
-        """``range(0, N, BLOCK)``, ``range(tl.cdiv(N, BLOCK))``; not ``range((pid + 1) * BLOCK)``, which ends there in steps of another."""
-        queue, seen = [n for n in (loop.step, loop.stop) if n is not None], set[str]()
-        if loop.step is not None and reads(loop.step, {self.block}):
-            return True
-        while queue:
-            inside = list(all_nodes(queue.pop()))
-            quotients = [n.right for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv)]
-            quotients += [n.args[1] for n in inside if isinstance(n, ast.Call) and len(n.args) == 2 and self.kernel.tl(n) == "cdiv"]
-            if any(reads(n, {self.block}) for n in quotients):
-                return True
-            names = {n.id for n in inside if isinstance(n, ast.Name)} - seen
-            seen |= names
-            bound = [p for n in names for b in self.kernel.bindings(n) if isinstance(b, ast.Assign) for p in paired(b.targets[0], b.value)]
-            queue += [value for target, value in bound if names & set(target_names(target)) and not other_side(self.kernel, value)]
-        return False
 
     def by_iterations(self, loop: Loop) -> str:
         """How results tell where the loop's blocks end; "" where iterations store their own elements, and what they make of whole blocks
@@ -198,7 +185,8 @@ class Dealt(Rescaled):
         left = exposed(block[block.index(loop.node) + 1 :]) & names_bound(loop.node.body)
         tainted, highest = self.made(inside), self.highest(inside)
         following = self.made(inside, highest) if highest else set[str]()
-        pointing = {n.id for a in kernel.accesses() for n in all_nodes(a.pointer) if isinstance(n, ast.Name)} - tainted
+        places = {n.id for a in kernel.accesses() for n in all_nodes(a.pointer) if isinstance(n, ast.Name)} - tainted
+        pointing = {n for n in places & carried if walks(kernel, loop, n, self.block)}
         if lost := sorted(left - carried - highest):
             return f"{lost[0]} is of the last block alone behind the loop at line {loop.node.lineno}"
         if (test := self.decides(inside, tainted)) is not None:

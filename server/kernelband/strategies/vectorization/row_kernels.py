@@ -20,11 +20,13 @@ from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import exposed, names_bound
 from kernelband.strategies.code.elementwise import CASTS, compile_time, is_elementwise
 from kernelband.strategies.code.kernel import RANGES, KernelView
+from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.shapes import Shape, shape_of, shapes
 
 MEMORY = frozenset({"load", "store"})
 OVER_ROW = frozenset({"sum", "max", "min"})
 FILLED = frozenset({"zeros", "full"})
+LEAST, MOST = 2.0**-126, 2.0**127  # of float32
 NEVER = ast.While | ast.Subscript | ast.Return | ast.NamedExpr | ast.Break | ast.Continue
 DECIDED = ast.If | ast.IfExp | ast.BoolOp  # fine where the compiler decides them
 
@@ -105,7 +107,8 @@ def _along(view: View, pid: ast.Call) -> Row | None:
                 return None
             filled.append(side)
         elif called == "num_programs":
-            if [ast.unparse(a) for a in node.args] in ([], [token[1:]]):  # there will be fewer
+            axis = integer(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+            if axis is None or axis == int(token[1:]):  # there will be fewer
                 return None
         elif called not in MEMORY and called not in RANGES and not _plain(node) and not is_elementwise(view, node):
             return None
@@ -147,7 +150,9 @@ def _even(kernel: KernelView, loop: ast.For, token: str) -> list[ast.expr] | Non
     inside = {n for s in loop.body for n in all_nodes(s)}
     starts: list[ast.expr] = []
     known = shapes(kernel)
-    for name in exposed(loop.body) & names_bound(loop.body):
+    bound = names_bound(loop.body)
+    filled_before = {n for n in bound if any(b not in inside and _filled(kernel, b) for b in kernel.bindings(n))}
+    for name in (exposed(loop.body) & bound) | filled_before:
         bindings = kernel.bindings(name)
         before = [b for b in bindings if b not in inside]
         after = [b for b in bindings if b in inside]
@@ -155,7 +160,7 @@ def _even(kernel: KernelView, loop: ast.For, token: str) -> list[ast.expr] | Non
         if begin is not None and _number(begin) and all(_scalar(kernel, b, name, token, known) for b in after):
             starts.append(begin)
             continue
-        filled = [b.value for b in before if isinstance(b, ast.Assign) and kernel.tl(b.value) in FILLED]
+        filled = [b.value for b in before if isinstance(b, ast.Assign) and _filled(kernel, b)]
         if not filled or len(filled) < len(before):
             return None
         if not all(isinstance(b, ast.AugAssign) or _block(kernel, b, filled[0], token, known) for b in after):
@@ -163,12 +168,17 @@ def _even(kernel: KernelView, loop: ast.For, token: str) -> list[ast.expr] | Non
     return starts
 
 
+def _filled(kernel: KernelView, bound: ast.stmt) -> bool:
+    return isinstance(bound, ast.Assign) and kernel.tl(bound.value) in FILLED
+
+
 def _number(node: ast.expr) -> bool:
-    """A float as it is written: ``0.0``, ``-float("inf")``."""
+    """A float as it is written, that float32 holds: ``0.0``, ``-float("inf")``."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _number(node.operand)
     infinite = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float"
-    return infinite or (isinstance(node, ast.Constant) and type(node.value) is float)
+    value = node.value if isinstance(node, ast.Constant) and type(node.value) is float else None
+    return infinite or (value is not None and (value == 0.0 or LEAST <= abs(value) <= MOST))
 
 
 def _scalar(kernel: KernelView, bound: ast.stmt, name: str, token: str, known: dict[str, Shape]) -> bool:
@@ -196,7 +206,11 @@ def _same_shapes(kernel: KernelView, token: str, starts: list[ast.expr]) -> bool
     for name, value in ((n, v) for n, v in _assigned(kernel) if v not in starts):
         tokens = kernel.tokens(value)
         kinds.setdefault(name, set()).add((token in tokens, any(t.startswith("#") for t in tokens)))
-    return not looped or all(len(k) == 1 for k in kinds.values())
+    grown = {
+        n for x in all_nodes(kernel.node) if isinstance(x, ast.AugAssign) for n in bound_names(x) if token in kernel.depends.get(n, ())
+    }
+    widened = any((False, lanes) in kinds.get(n, ()) for n in grown for lanes in (False, True))  # one row at first, then several
+    return not looped or (not widened and all(len(k) == 1 for k in kinds.values()))
 
 
 def _assigned(kernel: KernelView) -> Iterator[tuple[str, ast.expr]]:
