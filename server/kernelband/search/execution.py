@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import takewhile
 from statistics import fmean
@@ -39,7 +40,11 @@ class Execution:
         """
         s, p = self.s, trial.proposal
         number = trial.number = len(s.trials) + 1
-        with s.journal.during("measure" if s.lab.measured else "check", number):
+        with (
+            s.journal.during("measure" if s.lab.measured else "check", number),
+            ThreadPoolExecutor(1, thread_name_prefix="form") as beside,  # reading a large file takes as long as a short trial
+        ):
+            form = beside.submit(s.programs.form, trial)
             verdict = known or self._judge(trial, step)
         result = verdict.result
         if result.checked:
@@ -58,7 +63,7 @@ class Execution:
             s.frontier.add(member)
         s.builder.tell(trial, trial.outcome, result.reason)
         self._append(pull, p.key, choice.reason)
-        self._commit(trial, verdict, watch)
+        self._commit(trial, verdict, form.result(), watch)
         s.count("executed")
         said = trial.forecast if not s.lab.measured else None
         gains, costs = trial.moved_here or (None, None)
@@ -163,12 +168,12 @@ class Execution:
         if key:
             s.preparer.ordering.learn(pull.strategy, pull.move, key, pull.outcome)
 
-    def _commit(self, trial: Trial, verdict: Verdict, watch: Stopwatch) -> None:
+    def _commit(self, trial: Trial, verdict: Verdict, form: str | None, watch: Stopwatch) -> None:
         s = self.s
         trial.started, trial.seconds = watch.started, watch.seconds
         with s.journal.during("commit", trial.number):
             trial.clock = watch.spans(s.journal.clock.snapshot())
-            rows = trial.to_rows(s.journal.run, verdict, s.programs.form(trial), s.options.objective)
+            rows = trial.to_rows(s.journal.run, verdict, form, s.options.objective)
             trials.write(s.journal.store, evolve(rows, pulls=tuple(self._late)))
             self._late.clear()
         trial.built = None  # nobody asks again what it launches and moves: a run may have hundreds of trials
