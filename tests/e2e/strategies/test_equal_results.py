@@ -14,6 +14,7 @@ from tests.unit.strategies import test_heuristic_blocks as heuristic_blocks
 from tests.unit.strategies import test_single_elements as single_elements
 from tests.unit.strategies.row_samples import CONSTANTS, GATHERED, NORM, RUNNING, SCALARS, TENSORS
 from tests.unit.strategies.samples import H200, again, example, example_facts, facts, launch, made_by, program_of
+from tests.unit.strategies.test_spellings import counted
 
 EACH = 2  # proposals of a move: the first, and the last
 SMALL = attrs.evolve(H200, multiprocessors=2)  # so that a persistent program takes several tiles of a small input
@@ -140,15 +141,16 @@ def test_several_rows_per_program_of_a_kernel_as_projects_write_it(tmp_path):
     assert caught is not None
 
 
-def test_several_rows_per_program_of_a_kernel_whose_loop_carries_numbers(tmp_path):
-    program = program_of(RUNNING, tmp_path)
+@pytest.mark.parametrize("text", [RUNNING, counted(RUNNING)], ids=["steps", "counts"])
+def test_several_rows_per_program_of_a_kernel_whose_loop_carries_numbers(text, tmp_path):
+    program = program_of(text, tmp_path)
     tensors = {"x_ptr": ([5000, 100], "float32"), **dict.fromkeys(("out_ptr", "sum_ptr"), ([5000], "float32"))}
     given = facts(launch(program, [5000, 1, 1], {"BLOCK": 32}, {"n_cols": 100}, tensors), device=SMALL)
     proposals = {p.key: p for p in made_by("rows_per_program", program, given)}
     assert len(proposals) >= 2
     path = program.kernel.place.path
-    broken = RUNNING.replace("tl.exp(highest - now)", "tl.exp(now - highest)")
-    *told, caught = differences([RUNNING, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
+    broken = text.replace("tl.exp(highest - now)", "tl.exp(now - highest)")
+    *told, caught = differences([text, *(p.patch.apply(program.texts)[path] for p in proposals.values()), broken])
     assert {k: r for k, r in zip(["original", *proposals], told, strict=True) if r is not None} == {}
     assert caught is not None
 

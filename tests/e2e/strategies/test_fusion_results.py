@@ -8,6 +8,7 @@ from kernelband.strategies import STRATEGIES, strategy
 from tests.e2e.strategies.comparing import ROOT, differences
 from tests.unit.strategies.fusion_samples import EXAMPLES, SAMPLES, example_variants, sample, sample_facts
 from tests.unit.strategies.samples import again
+from tests.unit.strategies.test_spellings import counted
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -24,6 +25,20 @@ def test_each_move_computes_the_same(name, tmp_path):
     *rest, caught = differences([*texts, broken])
     assert {k: r for k, r in zip(["original", *first], rest, strict=True) if r is not None} == {}
     assert caught is not None  # the judge of this test can tell
+
+
+@pytest.mark.parametrize("name", [n for n, s in SAMPLES.items() if counted(s.text) != s.text])
+def test_moves_of_loops_that_count_blocks_compute_the_same(name, tmp_path):
+    program = sample(name, tmp_path)
+    path = program.kernel.place.path
+    program = again(program, {path: counted(program.texts[path])}, tmp_path)
+    first = {}
+    for proposal in (p for s in STRATEGIES for p in s.propose(program, sample_facts(name, program))):
+        first.setdefault(proposal.move, proposal)
+    assert "one_block" in first or "one_block" not in SAMPLES[name].moves
+    texts = [SAMPLES[name].text, program.texts[path], *(p.patch.apply(program.texts)[path] for p in first.values())]
+    told = dict(zip(["original", "counted", *first], differences(texts), strict=True))
+    assert {k: r for k, r in told.items() if r is not None} == {}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -37,6 +37,12 @@ def through_math(text):
     return re.sub(r"\btl\.(exp|exp2|log|sqrt|rsqrt)\(", r"tl.math.\1(", text)
 
 
+def counted(text):
+    """Loops that count their blocks, and say afterwards where each begins."""
+    blocks = r"\1for \2_ in range(tl.cdiv(\3, \4)):\n\1    \2 = \2_ * \4"
+    return re.sub(r"( +)for (\w+) in range\(0, (\w+), (B\w+)\):", blocks, text)
+
+
 def proposed(text, facts_of, tmp_path):
     program = program_of(text, tmp_path)
     given = facts_of(program)
@@ -68,3 +74,12 @@ def test_a_name_that_may_be_another_is_not_the_languages(tmp_path):
     assert "split_walk" in {move for _, move, _ in proposed(imported(text), facts_of, tmp_path)}
     other = imported(text).replace("\n\n@triton.jit", "\nstore = mine.store\n\n@triton.jit", 1)
     assert "split_walk" not in {move for _, move, _ in proposed(other, facts_of, tmp_path)}
+
+
+@pytest.mark.parametrize("name", [n for n, (text, _) in SAMPLES.items() if counted(text) != text])
+def test_loops_that_count_blocks_are_offered_as_much(name, tmp_path):
+    """But for loads ahead, which want the next block's beginning."""
+    text, facts_of = SAMPLES[name]
+    (tmp_path / "other").mkdir()
+    moves = [{move for _, move, _ in proposed(t, facts_of, tmp_path / to)} for t, to in ((text, ""), (counted(text), "other"))]
+    assert moves[0] - moves[1] <= {"prefetch"}

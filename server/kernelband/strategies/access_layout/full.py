@@ -9,7 +9,8 @@ from attrs import frozen
 
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import KernelView, Loop
-from kernelband.strategies.code.linear import definition, difference, dimension, flatten, index, vector
+from kernelband.strategies.code.linear import Term, definition, difference, dimension, flatten, index, vector
+from kernelband.strategies.code.walking import number_of_blocks
 
 
 @frozen(eq=False)
@@ -32,10 +33,11 @@ def walk_of(kernel: KernelView, loop: Loop) -> Walk | None:
     """The loop as a walk over a parameter in blocks of a constexpr; None for any other loop, or one whose body binds these."""
     if loop.kind not in ("builtin", "range") or (loop.start is not None and ast.unparse(loop.start) != "0"):
         return None
+    blocks = number_of_blocks(kernel, loop)
     if loop.step is not None and ast.unparse(loop.step) != "1":
         size, block, counted = loop.stop, loop.step, False
-    elif isinstance(loop.stop, ast.Call) and kernel.tl(loop.stop) == "cdiv" and len(loop.stop.args) == 2:
-        size, block, counted = loop.stop.args[0], loop.stop.args[1], True
+    elif blocks is not None:
+        (size, block), counted = blocks, True
     else:
         return None
     if not isinstance(size, ast.Name) or not isinstance(block, ast.Name) or block.id not in kernel.constexprs or kernel.bindings(block.id):
@@ -78,11 +80,17 @@ def _is_index(kernel: KernelView, node: ast.expr, size: str, block: str, walk: W
     bound = flatten(kernel, node.comparators[0], node, frozenset())
     wanted = flatten(kernel, ast.Name(size), node, frozenset())
     walked = flatten(kernel, walk.way, node, frozenset()) if walk is not None else []
-    if walk is not None and any(
-        walk.loop.node not in kernel.module.around(t.read) for t in found.origin if walk.loop.variable in t.names()
-    ):
+    behind = [part for term in found.origin for part in _behind(kernel, term)]
+    if walk is not None and any(walk.loop.node not in kernel.module.around(t.read) for t in behind if walk.loop.variable in t.names()):
         return False  # the variable of a loop before this one
-    return not difference([*bound, *walked], [*wanted, *found.origin])
+    return any(not difference([*bound, *walked], [*wanted, *origin]) for origin in (found.origin, behind))
+
+
+def _behind(kernel: KernelView, term: Term) -> list[Term]:
+    """What a term that is one name stands for: ``start`` after ``start = i * BLOCK``."""
+    name = term.factors[0] if len(term.factors) == 1 else None
+    bound = definition(kernel, name.id, term.read) if isinstance(name, ast.Name) else None
+    return [term] if bound is None else flatten(kernel, bound.value, bound, frozenset(), term.sign)
 
 
 def comparisons(kernel: KernelView, where: ast.AST) -> Iterator[ast.Compare]:

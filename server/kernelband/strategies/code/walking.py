@@ -11,6 +11,7 @@ from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView, Loop
 from kernelband.strategies.code.linear import definition
 from kernelband.strategies.code.numbering import other_side
+from kernelband.strategies.code.quotients import divisor
 
 
 def by_blocks(kernel: KernelView, loop: Loop, block: str) -> bool:
@@ -31,6 +32,14 @@ def by_blocks(kernel: KernelView, loop: Loop, block: str) -> bool:
         bound = [p for n in names for b in kernel.bindings(n) if isinstance(b, ast.Assign) for p in paired(b.targets[0], b.value)]
         queue += [value for target, value in bound if names & set(target_names(target)) and not other_side(kernel, value)]
     return False
+
+
+def number_of_blocks(kernel: KernelView, loop: Loop) -> tuple[ast.expr, ast.expr] | None:
+    """(n, block) of a loop up to ``tl.cdiv(n, block)``, or up to a name for that."""
+    end = _end(kernel, loop)
+    if isinstance(end, ast.Call):
+        return (end.args[0], end.args[1]) if kernel.tl(end) == "cdiv" and len(end.args) == 2 and not end.keywords else None
+    return divisor(end)
 
 
 def walks(kernel: KernelView, loop: Loop, name: str, block: str) -> bool:

@@ -18,7 +18,7 @@ from kernelband.source.model import Edit, Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.constants import constant
-from kernelband.strategies.code import At, LaunchView, Loop, View
+from kernelband.strategies.code import At, KernelView, LaunchView, Loop, View
 from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.guards import unguarded
 from kernelband.strategies.code.heuristic import computed_with, heuristic
@@ -27,6 +27,7 @@ from kernelband.strategies.code.linear import atom
 from kernelband.strategies.code.quotients import holding
 from kernelband.strategies.code.resizing import resizable
 from kernelband.strategies.code.view import moving
+from kernelband.strategies.code.walking import number_of_blocks
 
 ROW_BYTES = 65536
 ANY_FILL = 4096  # elements of a block that may be padded as it comes: 16 registers a thread with 8 warps
@@ -43,14 +44,22 @@ class OneBlock:
 
 
 def _walks(view: View) -> tuple[list[Loop], str, str] | None:
-    """The loops ``for off in range(0, N, BLOCK)`` over one row, with N and BLOCK; all innermost, none with a product."""
-    loops = [x for x in view.kernel.loops() if isinstance(x.stop, ast.Name) and isinstance(x.step, ast.Name)]
-    pairs = {(x.stop.id, x.step.id) for x in loops if isinstance(x.stop, ast.Name) and isinstance(x.step, ast.Name)}
+    """The loops ``for off in range(0, N, BLOCK)`` or ``for i in range(tl.cdiv(N, BLOCK))`` over one row, with N and BLOCK; all innermost,
+    none with a product.
+    """
+    found = [(x, pair) for x in view.kernel.loops() if (pair := _walked(view.kernel, x)) is not None]
+    loops, pairs = [x for x, _ in found], {pair for _, pair in found}
     if len(pairs) != 1 or any(not x.innermost or x.has_dot or x.kind == "static_range" for x in loops):
         return None
     size, block = pairs.pop()
-    starts = all(x.start is not None and ast.unparse(x.start) == "0" for x in loops)
+    starts = all(x.start is None or ast.unparse(x.start) == "0" for x in loops)
     return (loops, size, block) if starts and block in view.kernel.constexprs and size in view.kernel.parameters else None
+
+
+def _walked(kernel: KernelView, loop: Loop) -> tuple[str, str] | None:
+    """The names of the length that a loop goes over, and of the block that it goes by."""
+    length, by = (loop.stop, loop.step) if loop.step is not None else number_of_blocks(kernel, loop) or (None, None)
+    return (length.id, by.id) if isinstance(length, ast.Name) and isinstance(by, ast.Name) else None
 
 
 def _propose(at: At) -> Iterator[Proposal | None]:
@@ -121,7 +130,7 @@ def _folded(view: View, loops: list[Loop], size: str, block: str) -> tuple[str, 
     added = heuristic(view, {flag: f'args["{size}"] <= args["{block}"]'})
     if added is None or not computed_with(view, size):
         return None
-    stops = [module.replace(x.stop, f"{block} if {flag} else {size}") for x in loops]
+    stops = [module.replace(x.stop, f"{block if x.step is not None else 1} if {flag} else {module.code(x.stop)}") for x in loops]
     return f"{flag} folds the loops; ", [(module.path, e) for e in (*added, *stops)]
 
 

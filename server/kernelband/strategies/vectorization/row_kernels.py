@@ -110,6 +110,8 @@ def _along(view: View, pid: ast.Call) -> Row | None:
             axis = integer(node.args[0]) if len(node.args) == 1 and not node.keywords else None
             if axis is None or axis == int(token[1:]):  # there will be fewer
                 return None
+        elif called == "cdiv" and not any(t == token or t.startswith("#") for t in kernel.tokens(node)):
+            continue  # a number of blocks, the same for all rows
         elif called not in MEMORY and called not in RANGES and not _plain(node) and not is_elementwise(view, node):
             return None
     accesses = kernel.accesses()
