@@ -172,3 +172,9 @@ def test_a_block_for_the_row_where_its_length_is_known(first: str, second: str, 
         text = proposal.patch.apply(program.texts)[program.kernel.place.path]
         assert '{"BLOCK": min(' in text
         assert text.index(N) < text.index("{")
+
+
+def test_warps_that_the_kernel_computes_with_stay(tmp_path: Path) -> None:
+    text = TEXT.replace("BLOCK: tl.constexpr):\n", "BLOCK: tl.constexpr, num_warps: tl.constexpr):\n", 1)
+    assert {p.parameters["num_warps"] for p in given(text, tmp_path)[1]} > {4}
+    assert {p.parameters["num_warps"] for p in given(text.replace("2.0 * tl.load", "num_warps * tl.load"), tmp_path)[1]} == {4}
