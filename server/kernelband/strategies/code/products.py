@@ -18,7 +18,9 @@ from kernelband.strategies.code.launch import LaunchView
 
 MADE = frozenset({"empty", "zeros", "ones", "full"})
 ALIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like"})
-RESHAPING = frozenset({"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_"})
+RESHAPING = frozenset(
+    "resize_ resize_as_ set_ squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_".split()  # in place
+)
 _SIDE = re.compile(r"(\w+)\.shape\[-?\d+\]")
 _DEPTH = 8  # of names by other names
 
@@ -35,16 +37,19 @@ class Size:
         return Size(self.times * other.times, tuple(sorted([*self.lengths, *other.lengths])))
 
 
-def alone(launch: LaunchView, name: ast.Name) -> ast.expr | None:
-    """What the one statement that binds the name gives it, of names that are the same from there on."""
-    bound = launch.bindings(name.id)
+def _bound(launch: LaunchView, name: str) -> ast.Assign | None:
+    """The one statement that gives the name its value before the launch, of names that are the same from there on."""
+    bound = launch.bindings(name)
     statement = bound[0] if len(bound) == 1 else None
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _always(launch, statement):
         return None
-    if not _always(launch, statement):
-        return None
-    again = any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n))
-    return None if again else statement.value
+    return None if any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n)) else statement
+
+
+def alone(launch: LaunchView, name: ast.Name) -> ast.expr | None:
+    """What the one statement that binds the name, and no other with it, gives it."""
+    statement = _bound(launch, name.id)
+    return statement.value if statement is not None and isinstance(statement.targets[0], ast.Name) else None
 
 
 def spelled(launch: LaunchView, node: ast.expr) -> str:
@@ -55,19 +60,16 @@ def spelled(launch: LaunchView, node: ast.expr) -> str:
         case ast.Call(func=ast.Name(id="len"), args=[tensor], keywords=[]):
             return f"{ast.unparse(tensor)}.shape[0]"
         case ast.Name():
-            bound = launch.bindings(node.id)
-            statement = bound[0] if len(bound) == 1 else None
-            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _always(launch, statement):
+            statement = _bound(launch, node.id)
+            if statement is None:
                 return node.id
-            if any(b.lineno > statement.lineno for n in names_read(statement.value) for b in launch.bindings(n)):
-                return node.id  # of another tensor by the same name
             target, tensor = statement.targets[0], ast.unparse(statement.value).removesuffix(".size()").removesuffix(".shape")
             if isinstance(target, ast.Tuple) and tensor != ast.unparse(statement.value):
                 plain = all(isinstance(t, ast.Name) for t in target.elts)
                 axes = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Name) and t.id == node.id]
                 return f"{tensor}.shape[{axes[0]}]" if plain and len(axes) == 1 else node.id
-            alone = isinstance(target, ast.Name) and not isinstance(statement.value, ast.Name)
-            return spelled(launch, statement.value) if alone else node.id
+            single = isinstance(target, ast.Name) and not isinstance(statement.value, ast.Name)
+            return spelled(launch, statement.value) if single else node.id
         case _:
             return ast.unparse(node)
 
