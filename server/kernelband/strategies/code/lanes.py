@@ -138,8 +138,7 @@ class _Twice:
             return False
         around = next((n for n in self.kernel.module.around(at) if isinstance(n, ast.For | ast.While)), None)
         walks = any(x.node is around and by_blocks(self.kernel, x, self.block) for x in self.kernel.loops())
-        always = around is not None and at in around.body
-        return around is not None and (walks != (self.block in self.kernel.tokens(value)) or (walks and not always))
+        return around is not None and walks != (self.block in self.kernel.tokens(value))
 
     def _branches(self, node: ast.Assign | ast.AnnAssign, value: ast.expr) -> bool:
         """Whether a vector of places gets a name that others get, too: where it is used nobody knows which. All else is looked at there."""

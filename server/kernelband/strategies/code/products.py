@@ -19,7 +19,7 @@ from kernelband.strategies.code.launch import LaunchView
 MADE = frozenset({"empty", "zeros", "ones", "full"})
 ALIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like"})
 RESHAPING = frozenset(
-    "resize_ resize_as_ set_ squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_".split()  # in place
+    ["resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "as_strided_"]  # in place
 )
 _SIDE = re.compile(r"(\w+)\.shape\[-?\d+\]")
 _DEPTH = 8  # of names by other names
