@@ -153,6 +153,7 @@ def told(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         by.setdefault(event["event"], []).append(event)
     trials = {e["variant"]: e for e in by.get("trial_ended", []) if e["parent"] is not None}
     finals = by.get("final_ended", [])
+    finals = [e for e in finals if not e.get("early")] or finals  # the last word
     best = max((e for e in finals if e["verified"]), key=lambda e: e["score"], default=None)
     edits: list[str] = []
     at = best["variant"] if best is not None else None

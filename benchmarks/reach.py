@@ -143,6 +143,7 @@ def told(events: Sequence[Mapping[str, Any]], kernel: str) -> dict[str, Any]:
     cases = [c for event in by.get("cases_captured", []) for c in event["cases"] if c["replayable"]]
     launches = [c for c in cases if c["function"] == kernel]
     trials = [e for e in by.get("trial_ended", []) if e["parent"] is not None]
+    finals = [e for e in by.get("final_ended", []) if not e.get("early")] or by.get("final_ended", [])  # the last word
     end, error = by.get("run_ended", [{}])[-1], by.get("error", [{}])[-1]
     return {
         "entry": by["run_started"][0]["entry"] if "run_started" in by else None,
@@ -150,7 +151,7 @@ def told(events: Sequence[Mapping[str, Any]], kernel: str) -> dict[str, Any]:
         "boundary": None if not cases else "launch" if len(launches) == len(cases) else "host function",
         "tried": len(trials),
         "outcomes": Counter(e["outcome"] for e in trials),
-        "verified": max((e["score"] for e in by.get("final_ended", []) if e["verified"]), default=None),
+        "verified": max((e["score"] for e in finals if e["verified"]), default=None),
         "ended": end.get("reason", ""),
         "clock": end.get("clock", {}),
         "refused": error.get("message", ""),

@@ -24,8 +24,9 @@ from kernelband.source.model import Patch
 MOST_PREDICTED = 50  # of a run's variants, the likeliest
 
 _SCREENED = (
-    "SELECT variant FROM trials WHERE run = ? AND fault = 'none' AND correctness = 'passed' AND integrity = 'ok' "
-    "AND performance = 'faster' ORDER BY score DESC, number LIMIT 1"
+    "SELECT t.variant FROM trials t LEFT JOIN finals f ON f.run = t.run AND f.variant = t.variant WHERE t.run = ? AND t.fault = 'none' "
+    "AND t.correctness = 'passed' AND t.integrity = 'ok' AND t.performance = 'faster' AND coalesce(f.verified, 1) "
+    "ORDER BY f.verified IS NULL, f.score DESC, t.score DESC, t.number LIMIT 1"
 )
 _INTERPRETED = (
     "SELECT t.variant FROM trials t JOIN variants v ON v.run = t.run AND v.id = t.variant WHERE t.run = ? AND t.fault = 'none' "
@@ -34,8 +35,8 @@ _INTERPRETED = (
 
 
 def best_so_far(store: Store, run: str, mode: str) -> int | None:
-    """The variant to look at first, of a run that has not come to its end. Measured: what screening liked most of those that passed its
-    check, verified or not. Predicted: the likeliest. None: the original.
+    """The variant to look at first, of a run that has not come to its end. Measured: what is verified, else what screening liked most of
+    those that passed its check and that no final refused. Predicted: the likeliest. None: the original.
 
     Raises:
         HistoryError: the database can't be read.

@@ -45,7 +45,7 @@ SIZE_SWEEPS = 3
 
 
 def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candidate]) -> FinalReport:
-    """Verdicts on the best candidates, at most ``settings.finalists`` of them, in the order given.
+    """Verdicts on the candidates, in the order given; each costs as many processes as there are rounds.
 
     Each is checked on every input set of every case, held-out ones and stress included, and must pass the user's own entry.
 
@@ -53,19 +53,18 @@ def final(judge: Judge, make_executor: MakeExecutor, candidates: Sequence[Candid
         KernelBandError: what isn't a variant's fault.
     """
     judge.task.timed()
-    chosen = candidates[: judge.settings.finalists]
-    shared = [i for i, c in enumerate(chosen) if c.ours]
-    groups = [*([shared] if shared else []), *([i] for i, c in enumerate(chosen) if not c.ours)]
+    shared = [i for i, c in enumerate(candidates) if c.ours]
+    groups = [*([shared] if shared else []), *([i] for i, c in enumerate(candidates) if not c.ours)]
     together = can_work_together(judge.task, judge.device, judge.settings, 1 + len(groups))
     for tries, pause_s in enumerate(judge.settings.pauses_s):
         try:
-            return _final(judge, _again(make_executor, tries), chosen, groups, together=together and not tries)
+            return _final(judge, _again(make_executor, tries), candidates, groups, together=together and not tries)
         except ExecutorFault as fault:
             if fault.fault != "oom":
                 raise
         judge.tell("The GPU's memory ran out, perhaps because others use it. Final verification begins again, one round at a time.")
         time.sleep(pause_s)
-    return _final(judge, _again(make_executor, len(judge.settings.pauses_s)), chosen, groups, together=False)
+    return _final(judge, _again(make_executor, len(judge.settings.pauses_s)), candidates, groups, together=False)
 
 
 def _again(make_executor: MakeExecutor, tries: int) -> MakeExecutor:

@@ -56,7 +56,7 @@ class LiveRun:
     """One run. ``state`` is ``running`` until nothing of its process is left, then as in the history: finished, interrupted or failed.
 
     ``trials`` and ``seconds``: the budget; ``done``: trials so far; ``mode`` and ``device`` are None until the worker has answered.
-    ``leader``: the variant that looks best, 0 for the original. ``verified``: from the final, the best first. ``error``: one sentence.
+    ``leader``: the variant that looks best, 0 for the original. ``verified``: by the newest final, the best first. ``error``: one sentence.
     """
 
     id: str
@@ -140,7 +140,8 @@ class LiveRun:
         if not self.done and (first := FIRST.get(self.phase)):
             return first
         likely = f" · {self.tier}" if self._outcome is Outcome.LIKELY_FASTER else ""
-        return self._progress() + (f" · best {self.score:.2f}×" if self.score is not None else likely)
+        known = "verified" if self._ratios else "best"
+        return self._progress() + (f" · {known} {self.score:.2f}×" if self.score is not None else likely)
 
     def _budgets(self) -> list[tuple[float, float, str]]:
         """What is spent of each budget, the whole, and its unit; trials first."""
@@ -159,6 +160,7 @@ class LiveRun:
     def _conclusion(self) -> str:
         if self.state != "finished":
             so_far = f" · best so far: variant {self.best}" if self.best is not None else ""
+            so_far = f" · {came_to(self.score)}" if self.verified else so_far
             return STOPPED.get(self.state, self.state) + so_far
         judged = (self.tier or self.reason.partition(":")[0]) if self.request.judges else ""
         likely = self.mode != "measured" and self.best is not None
@@ -226,7 +228,10 @@ class LiveRun:
             self._outcome = min((Outcome(event["outcome"]), self._outcome or PREDICTED[-1]), key=PREDICTED.index)
 
     def _final_ended(self, event: Event) -> None:
-        self._finals += 1
+        if not event["early"]:
+            if not self._finals:  # who was verified early is judged again, with the others
+                self.verified, self._ratios = (), {}
+            self._finals += 1
         if event["verified"]:
             self.verified = (*self.verified, event["variant"])
             if event["score"] is not None:

@@ -136,7 +136,7 @@ class TrialEnded(Event):
 
 @frozen
 class FinalEnded(Event):
-    """What the fresh processes said of a variant."""
+    """What the fresh processes said of a variant. ``early``: the search goes on, and its last final will judge it again with the others."""
 
     variant: int
     verified: bool
@@ -144,6 +144,7 @@ class FinalEnded(Event):
     score: float | None
     low: float | None
     high: float | None
+    early: bool = False
 
 
 @frozen

@@ -12,7 +12,7 @@ from kernelband.history import trials
 from kernelband.history.records import ArmRow
 from kernelband.judge import specialisations
 from kernelband.judge.final import final
-from kernelband.judge.protocol import Candidate, Verdict
+from kernelband.judge.protocol import Candidate, FinalReport, Verdict
 from kernelband.search import choice_by_size
 from kernelband.search.clusters import replay, representative
 from kernelband.search.events import FinalEnded, Noted
@@ -34,15 +34,23 @@ SHARE = 0.6  # of the seconds, at most, that are kept back for the final
 
 def finalists(s: Session) -> list[Trial]:
     """At most ``settings.finalists`` trials, none that screening showed to be no better: the best screening figure first, then what is
-    nearly as fast with the fewest edits, then the next best. Where the best chooses by size, what it must beat comes before those.
+    nearly as fast with the fewest edits, then the next best. Where the best chooses by size, what it must beat comes before those. An
+    earlier final's winner is one more: all that are verified were compared with each other.
     """
-    able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None]
+    wrong = {n for n, row in s.finals.items() if row.result["correctness"] == "wrong"}
+    able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None and t.number not in wrong]
     able = [t for t in able if t.outcome == "faster" or (t.score or 0) >= WORTH]
     able.sort(key=lambda t: (t.outcome != "faster", -(t.score or 0), t.number))
     near = [t for t in able if (t.score or 0) * NEAR >= (able[0].score or 0)]
     first = [*able[:1], *sorted(near, key=lambda t: t.edits)[:1]]
     able.sort(key=lambda t: first.index(t) if t in first else len(first))
-    return choice_by_size.in_final(s, able)[: s.judge.settings.finalists]
+    chosen = choice_by_size.in_final(s, able)[: s.judge.settings.finalists]
+    return [*chosen, *(s.trials[n] for n in winners(s) if s.trials[n] not in chosen)]
+
+
+def winners(s: Session) -> tuple[int, ...]:
+    """What the newest final verified, by number."""
+    return tuple(n for n, row in s.finals.items() if row.verified)
 
 
 def in_order(verified: Mapping[int, float], edits: Mapping[int, int]) -> tuple[int, ...]:
@@ -67,19 +75,27 @@ def reserve(s: Session, capture_s: float, first_s: float = 0.0) -> float:
         return 0.0
     if not s.lab.measured:  # nothing comes after: most of the trial itself must fit in; the first ones also wait for compilers to start
         return min(s.pace / 2, SHARE * s.journal.budget.seconds)
-    settings = s.judge.settings
-    spent = s.journal.clock.seconds
-    trial_s = spent.get("time", 0.0) / len(s.trials) if s.trials else FIRST_TRIAL_S
-    chosen = finalists(s) if s.trials else []
-    count = len(chosen) if s.trials else settings.finalists
-    if s.trials and not count:
+    chosen = finalists(s)
+    if s.trials and not news(s, chosen):
         return 0.0
     hidden_s = HIDDEN_S * sum(t.isolated for t in chosen)
+    count = len(chosen) if s.trials else s.judge.settings.finalists
+    return min(seconds_of(s, count, capture_s, first_s) + hidden_s, SHARE * s.journal.budget.seconds)
+
+
+def seconds_of(s: Session, count: int, capture_s: float, first_s: float) -> float:
+    """What a final of so many is expected to take; ``reserve`` says from what."""
+    spent = s.journal.clock.seconds
+    trial_s = spent.get("time", 0.0) / len(s.trials) if s.trials else FIRST_TRIAL_S
     timed = sum(c["role"] == "time" for c in s.cases)
-    rounds_s = settings.processes * (2 + count) * TURNS_S * max(1, timed)
-    guess = 0.75 * spent.get("start", 3.0) + CHECK_S * count + trial_s + capture_s / 10 + rounds_s + hidden_s
-    guess += AGAIN * max(0.0, first_s - ORDINARY_S)
-    return min(guess, SHARE * s.journal.budget.seconds)
+    rounds_s = s.judge.settings.processes * (2 + count) * TURNS_S * max(1, timed)
+    guess = 0.75 * spent.get("start", 3.0) + CHECK_S * count + trial_s + capture_s / 10 + rounds_s
+    return guess + AGAIN * max(0.0, first_s - ORDINARY_S)
+
+
+def news(s: Session, chosen: Sequence[Trial]) -> bool:
+    """Whether there is anybody among them whom no final has verified."""
+    return not {t.number for t in chosen} <= set(winners(s))
 
 
 def confirm(s: Session) -> tuple[int, ...]:
@@ -89,10 +105,9 @@ def confirm(s: Session) -> tuple[int, ...]:
         KernelBandError: what isn't a variant's fault.
     """
     chosen = finalists(s)
-    if not s.lab.measured or not chosen:
-        return ()
-    results = [verdict.result for verdict in run_final(s, chosen)]
-    good = {t.number: r.score.value if r.score else 0.0 for t, r in zip(chosen, results, strict=True) if r.verified}
+    if s.lab.measured and news(s, chosen):
+        run_final(s, chosen)
+    good = {n: s.finals[n].score or 0.0 for n in winners(s)}
     order = in_order(good, {t.number: t.edits for t in chosen})
     if order and good[order[0]] < max(good.values()):
         fastest = max(good, key=lambda n: good[n])
@@ -101,16 +116,12 @@ def confirm(s: Session) -> tuple[int, ...]:
 
 
 def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
-    """The final of these trials, written down in one transaction and told; verdicts in their order.
+    """The final of these trials, written down and told; verdicts in their order.
 
     Raises:
         KernelBandError: what isn't a variant's fault.
     """
-    run, facts = s.journal.run, s.programs.facts
-    candidates: list[Candidate] = []
-    for trial in chosen:
-        said = specialisations.remark(facts(0), facts(trial.number), sum(c["replayable"] for c in s.cases))
-        candidates.append(Candidate(trial.files, trial.proposal.numerics, ours=not trial.isolated, remark=said))
+    candidates = [candidate(s, trial) for trial in chosen]
     choice = choice_by_size.chooser(s, chosen[0].number)
     if choice is not None:
         ids = {t.number: c.id for t, c in zip(chosen, candidates, strict=True)}
@@ -118,9 +129,23 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
     s.lab.make_way(s.judge.gpu)
     with s.journal.during("final"):
         report = final(s.judge, s.lab.fresh, candidates)
+    conclude(s, [t.number for t in chosen], report)
+    return report.verdicts
+
+
+def candidate(s: Session, trial: Trial) -> Candidate:
+    """What a final judges."""
+    facts = s.programs.facts
+    said = specialisations.remark(facts(0), facts(trial.number), sum(c["replayable"] for c in s.cases))
+    return Candidate(trial.files, trial.proposal.numerics, ours=not trial.isolated, remark=said)
+
+
+def conclude(s: Session, numbers: Sequence[int], report: FinalReport, *, early: bool = False) -> None:
+    """Write down what a final said of these variants, in one transaction and in place of what an earlier one said, and tell it."""
+    run = s.journal.run
     if any(verdict.result.verified for verdict in report.verdicts):
         s.journal.reach("seconds_to_verified")
-    found = list(zip((t.number for t in chosen), report.verdicts, strict=True))
+    found = list(zip(numbers, report.verdicts, strict=True))
     finals = tuple(final_row(run, number, verdict) for number, verdict in found)
     measured = [*measurement_rows(run, 0, "final", report.baseline)]
     for number, verdict in found:
@@ -130,11 +155,11 @@ def run_final(s: Session, chosen: Sequence[Trial]) -> tuple[Verdict, ...]:
         )
     with s.journal.during("commit"):
         trials.write(s.journal.store, trials.Rows(finals=finals, measurements=tuple(measured)))
+    s.finals = {row.variant: row for row in finals}
     for number, verdict in found:
         result = verdict.result
         score, low, high = attrs.astuple(result.score) if result.score is not None else (None, None, None)
-        s.journal.emit(FinalEnded(number, result.verified, result.reason, score=score, low=low, high=high))
-    return report.verdicts
+        s.journal.emit(FinalEnded(number, result.verified, result.reason, score=score, low=low, high=high, early=early))
 
 
 def bet(s: Session) -> int | None:

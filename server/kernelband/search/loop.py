@@ -23,10 +23,11 @@ LEAST_BUILDERS = 4
 
 @define
 class Loop:
-    """``reserve`` says how many seconds the final needs, as far as is known."""
+    """``reserve`` says how many seconds the final needs, as far as is known. ``between``: what is done between trials."""
 
     s: Session
     reserve: Callable[[], float]
+    between: Callable[[], None] = lambda: None
     step: int = 0
     stopped: str = ""  # why, at the end
     light: float | None = None  # percent of the speed of light that the leader reaches
@@ -51,6 +52,7 @@ class Loop:
                 self._early.result()  # an error of its thread is the run's
                 self._know(self.s.preparer.outlook())
             while True:
+                self.between()
                 ending = self.stopped or self._why_stop()
                 if self._special(ending=bool(ending)):
                     continue

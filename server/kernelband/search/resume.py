@@ -101,6 +101,7 @@ def restore(s: Session, store: Store) -> None:
         s.count("proposed", pull.outcome != "nothing_left")
         s.count("compiled", pull.outcome != "nothing_left" and not failed)
     outcomes = {p.variant: p.outcome for p in pulls if p.variant is not None}
+    s.finals = {row.variant: row for row in trials.finals(store, run)}
     scale, base = _scale(s, rows[0]), dict(s.programs.base.texts)
     for said in trials.trials(store, run):
         row = rows[said.variant]

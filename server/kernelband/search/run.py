@@ -14,6 +14,7 @@ from kernelband.errors import HistoryError, KernelBandError, WorkerError
 from kernelband.history import Store, best_so_far, runs, this_process, trials
 from kernelband.propose import Author
 from kernelband.search import finish, given_edit, resume
+from kernelband.search.early import EarlyFinal
 from kernelband.search.events import BaselineKnown, Listener, Noted, PhaseChanged, RunEnded, RunStarted
 from kernelband.search.loop import Loop
 from kernelband.search.options import Options
@@ -147,7 +148,8 @@ class _Run:
         lab.open_ahead(cases[0])  # while the original is compiled
         with journal.during("baseline"):
             session, compiled = preparation.compile(cases)
-            loop = Loop(session, lambda: finish.reserve(session, preparation.capture_s, preparation.first_s))
+            early = EarlyFinal(session, lambda: finish.seconds_of(session, 1, preparation.capture_s, preparation.first_s))
+            loop = Loop(session, lambda: finish.reserve(session, preparation.capture_s, preparation.first_s), early.look)
             if lab.measured and "reassociates" in options.allowed:
                 lab.build_references(session.cases)
             if setup.earlier is None and not options.edited:
@@ -170,6 +172,7 @@ class _Run:
         if options.objective == "device":
             loop.launches = only_launches(lab.device, timing, session.profile.before, base.device_us)
         loop.run()
+        early.conclude()
         verified = finish.confirm(session)
         best = (verified[0] if verified else None) if lab.measured else finish.bet(session)
         session.count("verified", len(verified))
@@ -184,10 +187,12 @@ class _Run:
             return self._end("interrupted", f"{why}: nothing of it is kept", None, ())
         measured = self.setup.lab.measured
         best = best_so_far(store, self.journal.run, "measured" if measured else "predicted")
+        verified = finish.winners(self.session) if self.session is not None else ()
         said = f"{why}: `kernelband optimize --resume {self.journal.run}` continues it"
         if best is not None:
-            said += f"; best so far: variant {best}, {'not verified yet' if measured else 'likely faster (predicted)'}"
-        return self._end("interrupted", said, best, ())
+            known = "verified" if best in verified else "not verified yet" if measured else "likely faster (predicted)"
+            said += f"; best so far: variant {best}, {known}"
+        return self._end("interrupted", said, best, verified)
 
     def _conclusion(self, s: Session, best: int | None, verified: tuple[int, ...], *, short: bool) -> str:
         if not s.trials and short:  # why the search has stopped says all

@@ -12,6 +12,7 @@ from attrs import Factory, define, field, frozen
 
 from kernelband.hardware.work import Work
 from kernelband.history import Store, runs
+from kernelband.history.records import FinalRow
 from kernelband.judge.judge import Judge
 from kernelband.judge.protocol import Executor
 from kernelband.search._base import Policy, Pull
@@ -123,6 +124,7 @@ class Session:
     frontier: Frontier = field(factory=Frontier)
     log: list[Pull] = field(factory=list[Pull])
     counts: dict[str, int] = field(factory=dict[str, int])
+    finals: dict[int, FinalRow] = field(factory=dict[int, FinalRow])  # what the newest final said, by variant
     instruments: Instruments | None = field(init=False, default=Factory(_instruments, takes_self=True))
 
     def look(self) -> None:

@@ -57,8 +57,8 @@ def test_a_measured_run_from_start_to_end() -> None:
     tell(live, "phase_changed", phase="final", trial=None)
     assert (live.headline, live.fraction) == ("verifying", 0.8)
     tell(live, "phase_changed", phase="commit", trial=None)
-    tell(live, "final_ended", variant=2, verified=True, reason="", score=1.52, low=1.5, high=1.6)
-    tell(live, "final_ended", variant=1, verified=False, reason="slower", score=0.9, low=0.8, high=1.0)
+    tell(live, "final_ended", variant=2, verified=True, reason="", score=1.52, low=1.5, high=1.6, early=False)
+    tell(live, "final_ended", variant=1, verified=False, reason="slower", score=0.9, low=0.8, high=1.0, early=False)
     assert (live.verified, live.score, live.fraction) == ((2,), 1.52, pytest.approx(0.9))
     over(live, best=2, verified=(2,))
     assert live.state == "running"  # its process is still there
@@ -71,7 +71,7 @@ def test_what_screening_said_is_no_result() -> None:
     trial(live, 1, "faster", best=1, score=1.9)
     assert live.score == 1.9
     tell(live, "phase_changed", phase="final", trial=None)
-    tell(live, "final_ended", variant=1, verified=False, reason="", score=1.9, low=0.9, high=2.0)
+    tell(live, "final_ended", variant=1, verified=False, reason="", score=1.9, low=0.9, high=2.0, early=False)
     assert live.score is None
     over(live)
     live.end(Exit(0), "")
@@ -81,6 +81,39 @@ def test_what_screening_said_is_no_result() -> None:
     over(cut, state="interrupted")
     cut.end(Exit(130), "")
     assert (cut.headline, cut.score) == ("stopped", None)
+
+
+def early(live: LiveRun, verified: bool = True) -> None:
+    tell(live, "final_ended", variant=1, verified=verified, reason="", score=1.52, low=1.5, high=1.6, early=True)
+
+
+def test_what_is_verified_early_is_told_until_the_last_final_has_its_say() -> None:
+    live = run(Clock())
+    trial(live, 1, "faster", best=1, score=1.6)
+    early(live)
+    assert (live.verified, live.headline, live.fraction) == ((1,), "1/20 · verified 1.52×", pytest.approx(0.04))
+    trial(live, 2, "faster", best=2, score=2.5)
+    assert live.headline == "2/20 · verified 1.52×"  # a figure of screening hides no result
+    tell(live, "phase_changed", phase="final", trial=None)
+    tell(live, "final_ended", variant=2, verified=True, reason="", score=2.4, low=2.3, high=2.5, early=False)
+    tell(live, "final_ended", variant=1, verified=False, reason="slower", score=0.9, low=0.8, high=1.0, early=False)
+    assert (live.verified, live.score) == ((2,), 2.4)
+
+
+def test_an_early_final_that_refuses_changes_nothing() -> None:
+    live = run(Clock())
+    trial(live, 1, "faster", best=1, score=1.6)
+    early(live, verified=False)
+    assert (live.verified, live.headline) == ((), "1/20 · best 1.60×")
+
+
+def test_who_stops_a_search_keeps_what_was_verified() -> None:
+    live = run(Clock())
+    trial(live, 1, "faster", best=1, score=1.6)
+    early(live)
+    over(live, state="interrupted", best=1, verified=(1,))
+    live.end(Exit(130), "")
+    assert (live.headline, live.verified) == ("stopped · verified 1.52×", (1,))
 
 
 def test_predicted_runs_say_tiers_and_never_a_figure() -> None:
@@ -214,7 +247,7 @@ def test_a_judged_edit_ends_with_its_word(mode: str, outcome: str, reason: str, 
     tell(live, "run_started", run=live.id, mode=mode, device="H100", entry="", trials=1, seconds=None)
     trial(live, 1, outcome, best=0, score=1.61 if mode == "measured" else None)
     if verified:
-        tell(live, "final_ended", variant=1, verified=True, reason="", score=1.52, low=1.5, high=1.6)
+        tell(live, "final_ended", variant=1, verified=True, reason="", score=1.52, low=1.5, high=1.6, early=False)
     tell(live, "run_ended", state="finished", reason=reason, best=None, verified=list(verified), counts={})
     live.end(Exit(0), "")
     assert live.headline == headline

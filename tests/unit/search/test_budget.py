@@ -104,6 +104,7 @@ def kept(seconds, timed, spent, *, measured=True, trials=(), first_s=0.0):
         lab=SimpleNamespace(measured=measured),
         judge=SimpleNamespace(settings=Settings()),
         trials={t.number: t for t in trials},
+        finals={},
         cases=[{"role": "time"}] * timed,
     )
     return finish.reserve(session, 9.0, first_s)

@@ -53,14 +53,16 @@ def _of(server: KernelBandServer, view: View, kernel: Kernel, path: str) -> list
     where = view.range(kernel.name_span, server.encoding)
     uri, name = view.snapshot.uri, kernel.place.qualname
     live = server.runs.of(path, name)
-    if live is not None and not live.ended:
-        return [
-            _lens(where, live.headline, "kernelband.server.report", uri, name),
-            _lens(where, "Cancel", "kernelband.server.cancel", live.id),
-        ]
-    out: list[types.CodeLens] = []
     standing = server.standings.of(uri, name)
     told = result(standing) if standing is not None else ""
+    if live is not None and not live.ended:
+        now = _lens(where, live.headline, "kernelband.server.report", uri, name)
+        cancel = _lens(where, "Cancel", "kernelband.server.cancel", live.id)
+        run = standing.finding.telling if standing is not None and standing.offers else None
+        if not live.verified or run is None or run.id != live.id:
+            return [now, cancel]
+        return [now, _lens(where, told, "kernelband.server.choose", uri, name), cancel]  # to be had while the search goes on
+    out: list[types.CodeLens] = []
     if told and standing is not None:
         out.append(_lens(where, told, f"kernelband.server.{'verify' if standing.stale else 'choose'}", uri, name))
     interrupted = resumable(standing, path, name)
