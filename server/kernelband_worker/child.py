@@ -117,10 +117,12 @@ class Child:
         if not call.lock:
             return self._run(call)
         gpu = call.lock
-        holder = f"{system.user()}@{system.host()} pid {os.getpid()}: kernelband run {self._session[:12] or '(no session)'}"
+        us = f"{system.user()}@{system.host()} pid {os.getpid()}: "
+        holder = f"{us}kernelband run {self._session[:12] or '(no session)'}"
 
         def waiting(who: str, waited_s: float) -> None:
-            self._relay.tell("lock/waiting", {"gpu": gpu, "holder": who, "waited_s": round(waited_s, 1)})
+            if not who.startswith(us):  # another executor of this run's is no news
+                self._relay.tell("lock/waiting", {"gpu": gpu, "holder": who, "waited_s": round(waited_s, 1)})
 
         try:
             with (self._relay.locks.held if call.shared else lock.held)(gpu, holder, lambda: self._stopped or self._gone.is_set(), waiting):

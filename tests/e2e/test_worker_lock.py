@@ -150,14 +150,16 @@ def test_others_see_who_holds_it(start: StartWorker, holders: Holders) -> None:
 
 
 def test_two_executors_of_one_worker_take_turns(start: StartWorker) -> None:
-    worker = start()
+    told: list[LockWaiting] = []
+    worker = start(on_waiting=told.append)
     for name in ("a", "b"):
         worker.start_executor(name, "gpu")
         worker.call(name, "echo", {}, 60)
     began = time.monotonic()
-    futures = [worker.submit(name, "sleep", {"seconds": 0.5}, 60, lock=GPU) for name in ("a", "b")]
-    assert [f.result(60) for f in futures] == [{"slept": 0.5}] * 2
-    assert time.monotonic() - began >= 1.0
+    futures = [worker.submit(name, "sleep", {"seconds": 1.5}, 60, lock=GPU) for name in ("a", "b")]
+    assert [f.result(60) for f in futures] == [{"slept": 1.5}] * 2
+    assert time.monotonic() - began >= 3.0
+    assert told == []  # a run doesn't tell that it waits for itself
 
 
 def test_calls_that_share_it_hold_it_together(start: StartWorker, holders: Holders, tmp_path: Path) -> None:

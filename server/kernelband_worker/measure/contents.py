@@ -76,7 +76,7 @@ class Contents:
         alike = [i for i in range(replay.input_sets) if replay.stored.sets[i].tree == replay.stored.sets[0].tree]
         used = alike[: max(1, min(MOST_SETS, room // 4))]
         self.sets = used
-        self._kept: Dict[int, List[Tuple[torch.Tensor, Optional[Change]]]] = {}
+        self.sources: Dict[int, List[Tuple[torch.Tensor, Optional[Change]]]] = {}
         self._keep(0, [bound.clone(s) for s in first.storages])
         for input_set in used[1:]:
             self._keep(input_set, replay.inputs(input_set).storages)
@@ -85,14 +85,14 @@ class Contents:
         self.buffers = [first, *(_another(first) for _ in range(most - 1))]
 
     def _keep(self, input_set: int, storages: List[torch.Tensor]) -> None:
-        self._kept[input_set] = [source(self.replay, input_set, n, s) for n, s in enumerate(storages)]
+        self.sources[input_set] = [source(self.replay, input_set, n, s) for n, s in enumerate(storages)]
 
     def fill(self, buffer: int, content: Content, variant: Optional[str]) -> Prepared:
         """Buffer number ``buffer`` with that content, ready for one call of that version (None: the original)."""
         prepared = self.buffers[buffer]
-        if content.input_set not in self._kept:  # of a process that had more room
+        if content.input_set not in self.sources:  # of a process that had more room
             self._keep(content.input_set, self.replay.inputs(content.input_set).storages)
-        for number, (storage, (whole, change)) in enumerate(zip(prepared.storages, self._kept[content.input_set])):
+        for number, (storage, (whole, change)) in enumerate(zip(prepared.storages, self.sources[content.input_set])):
             put(storage, whole, change, content.secret(number))
         bound = prepared.bound.get(variant)
         if bound is None or not plain(bound.args) or not plain(tuple(bound.kwargs.values())):  # objects such as self may have changed
@@ -163,6 +163,12 @@ def contents_of(state: State, replay: ReplayCase) -> Contents:
     if replay.case["id"] not in kept:
         kept[replay.case["id"]] = Contents(state, replay, budget(state))
     return kept[replay.case["id"]]
+
+
+def sources_of(state: State, case_id: str, input_set: int) -> Optional[List[Tuple[torch.Tensor, Optional[Change]]]]:
+    """What timed calls of this process have of that input set (``source``, of each storage); None where they have nothing."""
+    kept: Dict[str, Contents] = state.kept.get("contents", {})
+    return kept[case_id].sources.get(input_set) if case_id in kept else None
 
 
 def forget(state: State) -> None:

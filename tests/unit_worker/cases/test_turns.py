@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
+import torch
 
+from kernelband_worker.cases.replay import ReplayCase, open_case
+from kernelband_worker.cases.store import open_store
 from kernelband_worker.errors import OperationFailed
 from kernelband_worker.measure import bound
-from kernelband_worker.measure.referee import referee
+from kernelband_worker.measure.contents import Content, forget, sources_of
+from kernelband_worker.measure.referee import Timed, referee
 from kernelband_worker.measure.turn import call_once, reveal, survey, turn
 from tests.unit_worker.cases.test_check import PACKAGE, PLAIN, STATIC, VIEWS, edit
 from tests.unit_worker.measure import host
@@ -108,6 +112,27 @@ def test_who_computes_is_right(name, game):
 def test_who_does_not_compute_in_timed_calls_is_wrong(name, game):
     what, edits = CHEATS[name]
     assert not all(f["ok"] for f in game(what, edits))
+
+
+def test_what_it_compares_with_is_the_same_whether_it_has_the_contents_or_draws_them(replay):
+    judge = replay(*PLAIN)
+    case = seated(judge, None)
+    stored = open_case(judge.state, case).stored
+    timed = Timed(judge.state, open_store(judge.state), stored, Content("5b" * 16, 7, 0))
+    for number in range(len(stored.sets[0].storages)):
+        held = sources_of(judge.state, case, 0)[number]
+        known = timed.content(0, number)
+        forget(judge.state)
+        assert torch.equal(timed.content(0, number), known)
+        assert not torch.equal(known, timed._plain(0, number)) or held[1] is None
+        seated(judge, None)
+
+
+def test_a_reference_that_can_not_be_had_is_tried_once(game, monkeypatch):
+    tried = []
+    monkeypatch.setattr(ReplayCase, "reference", lambda self, *_: tried.append(self.case["id"]))
+    assert all(f["ok"] for f in game(*GOOD["larger blocks"]))
+    assert len(tried) == 1
 
 
 def test_any_call_of_a_turn_may_be_the_one_that_is_compared(replay, monkeypatch):

@@ -63,26 +63,30 @@ def test_a_secret_hangs_on_everything():
     assert Content("a", 0, 0).secret(0) == Content("a", 0, 2).secret(0)
 
 
-@pytest.mark.parametrize("count", [0, 1, 1000, (blocks.WHOLE_BYTES >> 2) + 5])
-def test_what_is_given_is_what_is_taken_and_nothing_stays(count, tmp_path):
-    store, result = Store(str(tmp_path)), torch.rand(count)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float8_e5m2, torch.bool, torch.complex128])
+@pytest.mark.parametrize("count", [0, 1, 1000, (blocks.WHOLE_BYTES >> 2) + 5, blocks.WHOLE_BYTES + 16 * blocks.BLOCK_BYTES])
+def test_what_is_given_is_what_is_taken_and_nothing_stays(dtype, count, tmp_path):
+    store, result = Store(str(tmp_path)), torch.rand(count).to(dtype)
     blocks.give(store, 0, result, "ab" * 16)
-    other = torch.full_like(result, -1.0)
+    other = torch.full((count,), -1.0).to(dtype)
     whole, unseen = blocks.take(store, 0, other, "ab" * 16)
-    assert torch.equal(whole, torch.where(unseen, other, result))
+    assert (whole.dtype, whole.shape) == (dtype, result.shape)
+    got, given, old = (t.view(torch.uint8).view(count, dtype.itemsize) for t in (whole, result, other))
+    assert torch.equal(got, torch.where(unseen.unsqueeze(1), old, given))
     assert not list((tmp_path / "results").iterdir())
-    if count > 1000:
-        assert 0 < int((~unseen).sum()) < count
+    if count * dtype.itemsize > blocks.WHOLE_BYTES:
+        assert (blocks.BLOCKS - 1) * blocks.BLOCK_BYTES < int((~unseen).sum()) * dtype.itemsize <= blocks.BLOCKS * blocks.BLOCK_BYTES
         assert not unseen[0]
         assert not unseen[-1]
 
 
 def test_blocks_of_another_secret_lie_elsewhere():
-    n = blocks.WHOLE_BYTES
-    assert blocks.positions(n, 4, "aa") != blocks.positions(n, 4, "bb")
-    found = blocks.positions(n, 4, "aa")
-    assert len(found) == blocks.BLOCKS
-    assert all(found[i][1] <= found[i + 1][0] for i in range(len(found) - 1))
+    n = 4 * blocks.WHOLE_BYTES
+    assert blocks.positions(n, "aa") != blocks.positions(n, "bb")
+    found = blocks.positions(n, "aa")
+    assert len(found) == len(set(found)) == blocks.BLOCKS
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (0, n // blocks.BLOCK_BYTES - 1)
 
 
 def test_a_subclass_is_one_whatever_it_is_called():
