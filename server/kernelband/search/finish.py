@@ -25,7 +25,7 @@ NEAR = 1.03  # within so much of the best screening figure, a variant with fewer
 AS_FAST = 1.01  # ratios of the final that differ by less than this are the same to a reader of the patch
 FIRST_TRIAL_S = 1.0  # on the device, until one is known
 CHECK_S = 1.5  # of a finalist more under stress: they are checked beside each other, and compile for sizes of their own
-TURNS_S = 0.15  # of a version in a round, on each timing case
+TURNS_S = 0.1  # of a version in a round, on each timing case
 HIDDEN_S = 4.0  # of one that a model wrote, under stress among its timed calls; expected, not yet measured
 ORDINARY_S = 3.0  # that timing the original takes where there is no long import and no tuning
 AGAIN = 2.0  # times that the rest of it comes again: for measuring, and later for proofs
@@ -68,7 +68,7 @@ def reserve(s: Session, capture_s: float, first_s: float = 0.0) -> float:
     those that measure; finalists are checked under stress; in each round original, finalists and a copy take turns; winners run the
     entry, a part of what capture did (``capture_s``).
 
-    Of three finalists 17 and 22 s are expected where 15 and 21 were taken (layer_norm, matmul; H100, 16 cores). Programs with a long import
+    Of three finalists 17 s are expected where 16.6 were taken (matmul, three timing cases; H200, 16 slow cores). Programs with a long import
     took 41 to 48 s, of which 15 to 18 were expected before that counted (Liger-Kernel's, three kernels; H200, 16 cores).
     """
     if s.journal.budget.seconds is None:
