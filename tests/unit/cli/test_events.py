@@ -6,13 +6,14 @@ import inspect
 import io
 from pathlib import Path
 
+import pytest
 from attrs import evolve
 from rich.console import Console
 
 from kernelband.cli.live import Live, reached, spent
 from kernelband.history import Store, runs, trials
 from kernelband.search import events
-from kernelband.search.events import Event, PhaseChanged, RunEnded, RunStarted, TrialEnded, WorkerSaid
+from kernelband.search.events import Event, FinalEnded, PhaseChanged, RunEnded, RunStarted, TrialEnded, WorkerSaid
 from tests.unit.history.rows import run_row, trial_row, variant_row
 
 STARTED = RunStarted("ab12", "/w/k.py", "k", "/w/k.py::test", "predicted", "H100", "kernelband", "device", 5, 60.0, 0, False)
@@ -70,6 +71,15 @@ def test_how_long_until_the_first_is_said_of_what_it_was() -> None:
     assert "verified" not in checked
     assert "passed its check" in checked
     assert "12.0 s" in checked
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_what_is_verified_early_says_that_the_search_goes_on(early: bool) -> None:
+    out = io.StringIO()
+    live = Live(Console(file=out, width=150, highlight=False))
+    live.hear(FinalEnded(3, verified=True, reason="", score=1.52, low=1.5, high=1.6, early=early))
+    assert "verified variant 3: 1.52× (next process: 1.50 to 1.60)" in out.getvalue()
+    assert ("the search goes on" in out.getvalue()) is early
 
 
 def test_the_end_says_how_long_until_the_first() -> None:
