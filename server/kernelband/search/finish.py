@@ -68,8 +68,8 @@ def reserve(s: Session, capture_s: float, first_s: float = 0.0) -> float:
     those that measure; finalists are checked under stress; in each round original, finalists and a copy take turns; winners run the
     entry, a part of what capture did (``capture_s``).
 
-    Of three finalists 17 s are expected where 16.6 were taken (matmul, three timing cases; H200, 16 slow cores). Programs with a long import
-    took 41 to 48 s, of which 15 to 18 were expected before that counted (Liger-Kernel's, three kernels; H200, 16 cores).
+    Of three finalists 17 s are expected where 16.6 were taken (matmul, three timing cases; H200, 16 slow cores). With a long import three
+    programs took 41 to 48 s, of which 15 to 18 were expected before that counted (Liger-Kernel's; H200, 16 cores).
     """
     if s.journal.budget.seconds is None:
         return 0.0
