@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
 from attrs import evolve
 
-from kernelband.errors import HardwareError
+from kernelband.errors import HardwareError, WorkerError
 from kernelband.history import best_so_far
 from kernelband.search import early
 from kernelband.search.events import Event
@@ -144,6 +145,34 @@ def test_one_that_fails_is_told_of_and_changes_nothing(world: World) -> None:
     assert note.endswith(": The GPU is gone.")
     assert ended.verified
     assert not any(e.early for e in world.named("final_ended"))
+
+
+class Endless(FakeLab):
+    """Whoever checks early is at it until the worker ends."""
+
+    def fresh(self, name: str) -> Any:
+        found = super().fresh(name)
+        if name.startswith("early-"):
+            found.call = self.waits
+        return found
+
+    def waits(self, *_: Any, **__: Any) -> Any:
+        assert self.closed.wait(60.0)
+        raise WorkerError("The worker is gone.", kind="lost")
+
+
+def test_who_stops_does_not_wait_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.unit.search.test_early_final.PATIENCE_S", 0.2)  # nor does the listener
+    began = time.monotonic()
+    ended = run(world, lab=Endless, stop_at=early.SETTLED + 2)
+    assert (ended.state, ended.verified) == ("interrupted", ())
+    assert "not verified yet" in ended.reason
+    assert rows(world, ended.run)["finals"] == ()
+    left = [t for t in threading.enumerate() if t.name.startswith("early final")]
+    for thread in left:
+        thread.join(10.0)
+        assert not thread.is_alive()
+    assert time.monotonic() - began < 10.0
 
 
 @pytest.mark.parametrize("why", ["little time is left", "a policy that is as published", "no room in the GPU's memory", "nothing strong"])
