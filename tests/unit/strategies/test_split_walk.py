@@ -18,12 +18,13 @@ PARTS = """\
         for other in range(PARTS):
             place = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * PARTS + other
             theirs = tl.load(m_parts_ptr + place)
+            unseen = (other > 0) & (theirs == float("-inf"))  # its sums are NaN
             highest = tl.maximum(m, theirs)
             base = tl.where(highest == float("-inf"), 0.0, highest)  # of parts that have seen nothing
-            ours = tl.exp(m - base)
+            ours = tl.where(m == highest, 1.0, tl.exp(m - base))
             weight = tl.exp(theirs - base)
-            l = l * ours + tl.load(l_parts_ptr + place) * weight
-            acc = acc * ours + tl.load(acc_parts_ptr + place * D + tl.arange(0, D)) * weight
+            l = l * ours + tl.where(unseen, 0.0, tl.load(l_parts_ptr + place)) * weight
+            acc = acc * ours + tl.where(unseen, 0.0, tl.load(acc_parts_ptr + place * D + tl.arange(0, D))) * weight
             m = highest
         # The weights add up to one.
         tl.store(o_ptr + head * D + d, acc / l)
@@ -87,7 +88,8 @@ SPOILED = {
     "a sum of squares of exponentials": ("decode", ("tl.sum(p, 0)", "tl.sum(p * p, 0)")),
     "a sum of roots of exponentials": ("decode", ("tl.sum(p, 0)", "tl.sum(tl.sqrt(p), 0)")),
     "the maximum is used": ("decode", ("tl.sum(p, 0)", "tl.sum(p, 0) * new")),
-    "the maximum begins somewhere": ("decode", ('    m = -float("inf")', "    m = 0.0")),
+    "the maximum begins somewhere, and the sum at one": ("decode", ('    m = -float("inf")\n    l = 0.0', "    m = 0.0\n    l = 1.0")),
+    "a maximum of float64": ("decode", ('    m = -float("inf")', '    m = tl.full((), -float("inf"), dtype=tl.float64)')),
     "a part of the sum that doesn't follow": ("decode", ("tl.sum(p, 0)", "1.0")),
     "the loop stores": ("decode", ("        m = new\n", "        m = new\n        tl.store(o_ptr, m)\n")),
     "the last weights are read": ("decode", ("acc / l)", "acc / l + tl.sum(p, 0))")),

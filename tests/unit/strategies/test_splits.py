@@ -313,5 +313,5 @@ def test_a_mask_ends_the_block(tmp_path):
     scalars, grid = {"T": 2048, "D": 40}, [2, 1, 1]
     assert found("convolution", tmp_path, scalars=scalars, grid=grid)[1]
     open_text = CONVOLUTION.replace("+ d, acc, mask=mask)", "+ d, acc)")
-    assert found("convolution", tmp_path, open_text)[1]  # rows of 512
     assert not found("convolution", tmp_path, open_text, scalars=scalars, grid=grid)[1]
+    assert not found("convolution", tmp_path, open_text)[1]  # rows of 512, and of 31 in another call

@@ -197,10 +197,11 @@ def counts(view: View, loop: Loop) -> list[int]:
 def own_places(view: View, loop: Loop) -> bool:
     """No two iterations of the loop store to the same place, in any launch of the cases."""
     found = list(numbers(view))
-    return bool(found) and all(_own_places(x, loop) for x in found)
+    return bool(found) and all(own_places_in(x, loop) for x in found)
 
 
-def _own_places(here: Numbers, loop: Loop) -> bool:
+def own_places_in(here: Numbers, loop: Loop) -> bool:
+    """The same in one launch."""
     turn = _turn(loop.node)
     reach: dict[str, tuple[Sum, int, int]] = {}  # by tensor: what is the same for all its stores, the lowest and the highest place
     for access in (a for a in loop.accesses if a.store):

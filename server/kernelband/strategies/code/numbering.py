@@ -72,6 +72,21 @@ class _Numbers:
         values = [v for t, v in pairs if isinstance(t, ast.Name) and isinstance(node, ast.Name) and t.id == node.id]
         return self.kernel.is_id(_converted(values[0] if len(values) == 1 else node))
 
+    def _shares(self, node: ast.AST) -> bool:
+        """``pid // 2`` where nothing reads the rest: programs share their blocks."""
+        divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod)
+        if not divided or not isinstance(node, ast.BinOp) or self.counts(node.right) is not None or not self.is_whole(node.left):
+            return False
+        return isinstance(node.right, ast.Constant) and self._is_alone(node.left)
+
+    def _is_alone(self, node: ast.expr) -> bool:
+        """Whether the number is read nowhere else."""
+        kernel = self.kernel
+        named = isinstance(node, ast.Name)
+        same = [n for n in kernel.nodes if (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) == named and self.is_read(n)]
+        code = ast.unparse(_converted(node))
+        return sum(ast.unparse(n) == code for n in same) == 1 and (not named or len(kernel.bindings(code)) == 1)
+
     def counts(self, node: ast.expr) -> bool | None:
         """Whether a number of blocks, or a product of such, follows from this block's size; None for what isn't such a number."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
@@ -114,6 +129,8 @@ class _Numbers:
         while above is not None:
             if self._places(above):
                 return self._is_whole_place(node, above)
+            if self._shares(above):
+                return False
             if isinstance(above, ast.Call) and self.kernel.tl(above) in SAYING_NOTHING:
                 return True
             if isinstance(above, ast.Compare):

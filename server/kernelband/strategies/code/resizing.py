@@ -29,6 +29,7 @@ from kernelband.strategies.code.rescaling import Rescaled, given
 from kernelband.strategies.code.shapes import shapes
 from kernelband.strategies.code.view import View
 from kernelband.strategies.code.walking import by_blocks, walks
+from kernelband.strategies.code.wrapped import helpers_ask
 
 #: What a helper does that does more than compute each element.
 WHOLE = REDUCTIONS | MOVING | ATOMICS | PRODUCTS.keys() | {"reduce", "associative_scan", "cumprod", "xor_sum", "store"}
@@ -63,6 +64,8 @@ def why_kept(view: View, block: str, *, parts: bool = False) -> str:
     if (rounded := rounds_parts(view, dealt)) is not None:
         return f"line {rounded.lineno} rounds each block's part of a total"
     gridded = [x for x in view.launches if x.grid_reads(block)]
+    if gridded and helpers_ask(view.program, view.modules, {"num_programs"}):
+        return "a helper may ask how many programs there are"
     if gridded and (told := dealt.by_programs()):
         return told
     if not all(covers(view, x, block) for x in gridded):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from kernelband.source.model import Program
@@ -28,6 +28,21 @@ def wrapped_ids(program: Program, modules: Mapping[str, Module]) -> frozenset[st
         if its is not None and function is not None and asks_only(its, function):
             found |= {ast.unparse(c.func) for c in _calls_of(module, node, helper.place.name, helper.place.path)}
     return frozenset(found)
+
+
+def helpers_ask(program: Program, modules: Mapping[str, Module], names: Collection[str]) -> bool:
+    """Whether a helper names one of these functions of the language, or may: its text isn't known."""
+    for helper in program.helpers:
+        its = modules.get(helper.place.path)
+        function = its.function(helper.place.qualname) if its is not None else None
+        if function is None or any(named(n) in names for n in all_nodes(function)):
+            return True
+    return False
+
+
+def named(node: ast.AST) -> str:
+    """The last part of a name."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def asks_only(module: Module, function: FunctionNode) -> bool:

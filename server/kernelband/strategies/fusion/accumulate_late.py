@@ -140,6 +140,8 @@ def _start(kernel: KernelView, begin: ast.expr, combined: str, shape: Shape) -> 
         return f"{tl}.zeros([{sides}], dtype={tl}.float32)" if zeros else None
     if kernel.tl(begin) == "full" and isinstance(begin, ast.Call) and len(begin.args) >= 2 and "float32" in ast.unparse(begin):
         begin = begin.args[1]
+    if kernel.tl(begin) == "full":
+        return None  # of another type
     if zeros:
         return f"{tl}.zeros([{sides}], dtype={tl}.float32)"
     written = ast.unparse(begin)

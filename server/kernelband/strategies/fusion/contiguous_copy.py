@@ -14,6 +14,7 @@ from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, View
 from kernelband.strategies.code.aliasing import made_here, pointers
+from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.module import FunctionNode, Module
@@ -108,6 +109,14 @@ def _by_strides(view: View, launch: LaunchView, host: FunctionNode, statement: a
     reaching = [a for a in kernel.accesses() if parameter[0] in kernel.tokens(a.pointer)]
     complete = len(kernel.accesses()) == len(kernel.calls({"load", "store"})) and not kernel.model.helpers and not kernel.calls(ATOMICS)
     # What was copied could be overwritten by its own result: transposed in place, say.
-    stored = [pointers(view, a) for a in kernel.accesses() if a.store]
-    complete = complete and all(stored) and all(made_here(launch, n) for names in stored for n in names)
+    targets = [pointers(view, a) for a in kernel.accesses() if a.store]
+    complete = complete and all(targets) and all(made_here(launch, n) for names in targets for n in names)
+    # One stride may serve two tensors; and what else is made of one was made of a tensor without gaps.
+    theirs = [a.call for a in reaching]
+    others = [a.pointer for a in kernel.accesses() if a.call not in theirs] + [a.mask for a in kernel.accesses() if a.mask is not None]
+    others += [
+        n.iter if isinstance(n, ast.For) else n.test for n in kernel.nodes if isinstance(n, ast.For | ast.If | ast.IfExp | ast.While)
+    ]
+    stored = [x for a in kernel.accesses() if a.store for x in a.call.args[1:2]]
+    complete = complete and not any(set(strides) & kernel.tokens(x) for x in others) and not any(reads(x, set(strides)) for x in stored)
     return complete and bool(reaching) and all(not a.store and set(strides) <= kernel.tokens(a.pointer) for a in reaching)

@@ -22,7 +22,7 @@ from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.access_layout.full import Walk, always_in, resolved, walk_of
 from kernelband.strategies.code import At, KernelView, View
-from kernelband.strategies.code.blocks import lines, names_read
+from kernelband.strategies.code.blocks import lines, names_read, unconverted
 from kernelband.strategies.code.shapes import shapes
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.accumulate_late import beginning, is_zero, reduction
@@ -221,16 +221,24 @@ def _same(view: View, pair: Pair, body: Merged, element: str, difference: Differ
     bound = [n for s in pair.first.node.body if _binds(s, element) for n in all_nodes(s)]
     loads = [n for n in bound if isinstance(n, ast.Call) and kernel.tl(n) == "load"]
     wide = any(_binds(s, element) and ".float32)" in ast.unparse(s) for s in pair.first.node.body)
+    if not all(_as_loaded(kernel, s.value, element) for s in pair.first.node.body if isinstance(s, ast.Assign) and _binds(s, element)):
+        return False
     mask = difference.mask if difference.mask is not None else difference.late
     for load in loads:
         given = {k.arg: k.value for k in load.keywords} | dict(zip(("pointer", "mask", "other"), load.args, strict=False))
-        if (given.get("mask") is None) != (mask is None):
-            return False
+        if (given.get("mask") is None) != (mask is None) or (mask is not None and not _nothing(given.get("other", mask))):
+            return False  # what is left out of the squares would count for the mean
         if mask is not None and _expanded(pair.first.node.body, given["mask"], {}) != _expanded(pair.second.node.body, mask, names):
             return False
         if not wide and any(d != "float32" for d in _dtypes(view, load)):
             return False  # differences of narrow elements would be rounded
     return bool(loads)
+
+
+def _as_loaded(kernel: KernelView, node: ast.expr, element: str) -> bool:
+    """The load itself, or the same in another type: of what is left out nothing is made."""
+    inner = unconverted(node)
+    return kernel.tl(inner) == "load" or (isinstance(inner, ast.Name) and inner.id == element)
 
 
 def _dtypes(view: View, load: ast.Call) -> list[str]:

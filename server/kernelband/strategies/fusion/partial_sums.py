@@ -115,7 +115,8 @@ def linear(kernel: KernelView, node: ast.expr, names: set[str], following: list[
         return _constant(kernel, constant) and linear(kernel, value, names, following, casts)
     if isinstance(node, ast.Call) and kernel.tl(node) == "sum" and node.args:
         return linear(kernel, node.args[0], names, following, casts)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to" and len(node.args) == 1:
+    cast = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+    if cast and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1 and not node.keywords:
         if ast.unparse(node.args[0]) != f"{kernel.language}.float32":
             casts.append(node)
         return linear(kernel, node.func.value, names, following, casts)

@@ -122,12 +122,26 @@ def _column(view: View, access: Access, casts: list[ast.Call]) -> Column | None:
     if others or out.id not in kernel.parameters or not _dense(view, out.id):
         return None
     narrowed = [c for c in casts if ast.unparse(c.args[0]) != f"{out.id}.dtype.element_ty"]
+    if not all(_narrows(view, c.args[0]) for c in narrowed):
+        return None  # an integer drops what the parts keep
     size, own, made = _size(kernel, access), made_here(view.launches[0], out.id), _makers(view.launches[0], out.id)
     exact = size is not None and _exact(view, out.id, size)
     if not own and not exact and not one_each(view, access):
         return None
     filled = own and made == {"empty"} and (exact or one_each(view, access))
     return Column(out.id, out, size if exact and own else None, narrowed, filled=filled, kept=not own)
+
+
+def _narrows(view: View, kind: ast.expr) -> bool:
+    """A half type, or that of a tensor's elements which is one, or float32, in every case."""
+    if ast.unparse(kind) in (f"{view.kernel.language}.float16", f"{view.kernel.language}.bfloat16"):
+        return True
+    match kind:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="dtype"), attr="element_ty"):
+            seen = {t["dtype"] for x in view.target_launches if (t := x["tensors"].get(name)) is not None}
+            return bool(seen) and seen <= {"float16", "bfloat16", "float32"}
+        case _:
+            return False
 
 
 def _makers(launch: LaunchView, parameter: str) -> set[str]:

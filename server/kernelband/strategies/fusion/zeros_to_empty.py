@@ -13,7 +13,7 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import Access, At, KernelView, LaunchView, View
-from kernelband.strategies.code.blocks import plain, siblings
+from kernelband.strategies.code.blocks import plain, siblings, unconverted
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.linear import Index, flatten, index
 from kernelband.strategies.code.quotients import divisor
@@ -109,12 +109,14 @@ def _all_written(view: View, launch: LaunchView, parameter: str, name: str, call
     if len(dimensions) != 2 or len(rest) != 1 or vector.origin or written not in dimensions[1]:
         return False
     held = launch.held(vector.block)
-    row_stride = next((f for f in rest[0].factors if kernel.tokens(f) != frozenset({"@0"})), None)
+    rows = [f for f in rest[0].factors if _is_id(kernel, f)]
+    row_stride = next((f for f in rest[0].factors if f not in rows), None)
     stride = launch.arguments.get(row_stride.id) if isinstance(row_stride, ast.Name) else None
     wide = {f"{name}.stride(0)"} | (set[str]() if _like(call) else dimensions[1])
     holds = held is not None and ast.unparse(launch.arguments[held[0]]) == written and held[1] >= 2**31
     return (
         len(rest[0].factors) == 2
+        and len(rows) == 1
         and stride is not None
         and ast.unparse(stride) in wide
         and holds
@@ -156,6 +158,15 @@ def _side_by_side(kernel: KernelView, launch: LaunchView, side: ast.expr, vector
     same = passed is not None and ast.unparse(split[1]) == ast.unparse(passed)
     meta = f"{launch.meta}['{block}']" == ast.unparse(split[1])
     return ast.unparse(split[0]) == size and (same or meta)
+
+
+def _is_id(kernel: KernelView, node: ast.expr) -> bool:
+    """The program's number itself, of any width: half of it, say, leaves rows out."""
+    if isinstance(node, ast.Name):
+        bound = kernel.bindings(node.id)
+        node = bound[0].value if len(bound) == 1 and isinstance(bound[0], ast.Assign) else node
+    node = unconverted(node)
+    return kernel.tl(node) == "program_id" and kernel.tokens(node) == frozenset({"@0"})
 
 
 def _like(call: ast.Call) -> bool:

@@ -50,6 +50,7 @@ def carried(kernel: KernelView, loop: Loop) -> Carried | None:
     known, block, within = shapes(kernel), siblings(kernel.module, loop.node), set(all_nodes(loop.node))
     names = (exposed(loop.node.body) - {loop.variable}) & names_bound(loop.node.body)
     found: list[Carry] = []
+    begun: dict[str, ast.expr] = {}
     follower = _follower(kernel, loop, names)
     for name in sorted(names, key=lambda n: (kernel.bindings(n)[0].lineno, n)):
         begins, steps = ([s for s in kernel.bindings(name) if (s in within) == inside] for inside in (False, True))
@@ -60,10 +61,14 @@ def carried(kernel: KernelView, loop: Loop) -> Carried | None:
         how = follower.how(name, steps) if follower is not None else None
         if how is None and (follower is None or not any(follower.follows(s) for s in steps)):
             how = _total(kernel, name, steps, within)
-        right = is_zero(kernel, begin.value) if how == "sum" else _floating(begin.value)
-        if how is None or not right or (how == "highest" and "-inf" not in _plain(begin.value)):
+        if how is None or not (is_zero(kernel, begin.value) if how == "sum" else single(kernel, begin.value)):
             return None
         found.append(Carry(name, how, shape))
+        begun[name] = begin.value
+    highest = next((begun[c.name] for c in found if c.how == "highest"), None)
+    # Below a maximum that begins at a number of its own, each part would add what the sums begin with.
+    if highest is not None and "-inf" not in _plain(highest) and not all(is_zero(kernel, begun[c.name]) for c in found if c.how == "below"):
+        return None
     return Carried(found, follower.exponential if follower is not None else "") if found else None
 
 
@@ -86,9 +91,20 @@ def _combined(kernel: KernelView, statement: ast.stmt, name: str) -> str | None:
     return {"maximum": "max", "minimum": "min"}.get(kernel.tl(value) or "") if len(own) == 1 else None
 
 
-def _floating(node: ast.expr) -> bool:
-    """A float, or a block of float32."""
-    return "float" in ast.unparse(node) or any(isinstance(n, ast.Constant) and type(n.value) is float for n in all_nodes(node))
+def single(kernel: KernelView, node: ast.expr) -> bool:
+    """A float, or one or a block of them that is said to be of float32."""
+    if isinstance(node, ast.Call) and kernel.tl(node) in ("full", "zeros"):
+        at = 2 if kernel.tl(node) == "full" else 1
+        kinds = [*node.args[at : at + 1], *(k.value for k in node.keywords if k.arg == "dtype")]
+        return [ast.unparse(k) for k in kinds] == [f"{kernel.language}.float32"]
+    if isinstance(node, ast.BinOp):  # zeros from which infinity is taken
+        return any(single(kernel, x) for x in (node.left, node.right)) and all(
+            single(kernel, x) or isinstance(x, ast.Constant) for x in (node.left, node.right)
+        )
+    if isinstance(node, ast.UnaryOp):
+        return single(kernel, node.operand)
+    made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float" and not kernel.bindings("float")
+    return made or (isinstance(node, ast.Constant) and type(node.value) is float)
 
 
 def _plain(node: ast.expr) -> str:

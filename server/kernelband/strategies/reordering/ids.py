@@ -7,7 +7,7 @@ import ast
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code import LaunchView, View
 from kernelband.strategies.code.parts import new_axis
-from kernelband.strategies.code.wrapped import asks_only
+from kernelband.strategies.code.wrapped import asks_only, named
 
 NAME = "reordering"
 
@@ -33,7 +33,7 @@ def ids_by_axis(view: View, *, asked: bool = False) -> dict[int, list[ast.Call]]
 
 
 def _asks(node: ast.AST) -> bool:
-    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) in ("program_id", "num_programs")
+    return named(node) in ("program_id", "num_programs")
 
 
 def one_more_axis(view: View) -> tuple[LaunchView, int] | None:

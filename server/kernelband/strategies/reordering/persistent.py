@@ -17,6 +17,7 @@ from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving
+from kernelband.strategies.code.wrapped import helpers_ask
 
 PER_MULTIPROCESSOR = (8, 4, 16, 2)
 PRODUCTS_PER_MULTIPROCESSOR = (2, 1, 4)  # operands and accumulators of a product leave room for few
@@ -95,7 +96,8 @@ def tile_shape(view: View, axis: int | None = None) -> Shape | None:
     ids = kernel.calls({"program_id"})
     if axis is not None:
         ids = [x for x in ids if kernel.tokens(x) == frozenset({f"@{axis}"})]
-    if len(ids) != 1 or not view.whole or kernel.calls(set(ATOMICS) | {"num_programs", "debug_barrier"}):
+    alone = set(ATOMICS) | {"num_programs", "debug_barrier"}
+    if len(ids) != 1 or not view.whole or kernel.calls(alone) or helpers_ask(view.program, view.modules, alone | {"program_id"}):
         return None
     place = next((i for i, s in enumerate(body) if isinstance(s, ast.Assign) and s.value is ids[0]), None)
     if place is None or kernel.tokens(ids[0]) != frozenset({f"@{axis or 0}"}):

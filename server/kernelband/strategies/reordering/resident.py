@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from kernelband.source.model import Edit, Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, LaunchView
+from kernelband.strategies.code import At, LaunchView, View
+from kernelband.strategies.code.binding import bound_names
+from kernelband.strategies.code.blocks import dependent, reads
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.module import FunctionNode, Module
 from kernelband.strategies.code.view import moving
+from kernelband.strategies.code.wrapped import helpers_ask
 from kernelband.strategies.reordering.ids import NAME, waits
 
 TIMES = (2, 4, 8)
+RANDOM = frozenset({"rand", "randn", "randint", "rand4x", "randn4x", "randint4x", "philox"})  # of programs' numbers, perhaps
 MOST = 16  # programs for each multiprocessor: 2,048 threads are 64 warps
 #: What helpers that ask a driver are called: ``get_sm_count``, ``num_sms``; ``sm`` alone may be anything.
 COUNT = re.compile(r"(?i)^(get_?)?(num_?|n_?)?(sms?|(multi_?processors?))(_?(count|num))?$")
@@ -39,6 +43,12 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     counted = [_counts(x) for x in view.launches]
     programs = view.programs()
     if not counted or not all(counted) or not programs or waits(view) or max(programs) % multiprocessors:
+        return
+    if (
+        view.kernel.calls(RANDOM)
+        or helpers_ask(view.program, view.modules, RANDOM)
+        or _handed_on(view, [n for nodes in counted for n in nodes])
+    ):
         return
     each = max(programs) // multiprocessors
     for times in (n for n in TIMES if n * each <= MOST):
@@ -69,6 +79,29 @@ def _counts(launch: LaunchView) -> list[ast.expr]:
     if any(isinstance(n, ast.expr) and _is_count(launch, n) for f in beside for n in all_nodes(f)):
         return []
     return found if any(n in grid for n in found) else []
+
+
+def _handed_on(view: View, counts: list[ast.expr]) -> bool:
+    """The number, or what is made of it, goes to another kernel, which may have room for so many only."""
+    own = [x.call for x in view.launches]
+    for host in {x.host or x.module.tree for x in view.launches}:
+        steps = [n for n in all_nodes(host) if isinstance(n, ast.Assign)]
+        made = dependent(steps, {name for s in steps if set(counts) & set(all_nodes(s.value)) for name in bound_names(s)})
+        others = [n for n in all_nodes(host) if isinstance(n, ast.Call) and isinstance(n.func, ast.Subscript) and n not in own]
+        others = [n for n in others if not all(_either(host, n, call) for call in own)]
+        given = [x for call in others for x in (*call.args, *(k.value for k in call.keywords))]
+        if any(reads(x, made) or set(counts) & set(all_nodes(x)) for x in given):
+            return True
+    return False
+
+
+def _either(host: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """Whether only one of the two is called: they stand in the two branches of a condition."""
+    for node in (n for n in all_nodes(host) if isinstance(n, ast.If)):
+        sides = [{x for s in side for x in all_nodes(s)} for side in (node.body, node.orelse)]
+        if any(one in a and other in b for a, b in (sides, sides[::-1])):
+            return True
+    return False
 
 
 def _calls(function: ast.AST, name: str) -> bool:

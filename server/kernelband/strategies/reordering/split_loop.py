@@ -9,8 +9,9 @@ from kernelband.source.model import Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, View
-from kernelband.strategies.code.affine import counts, own_places
+from kernelband.strategies.code.affine import counts
 from kernelband.strategies.code.aliasing import apart
+from kernelband.strategies.code.anywhere import own_places
 from kernelband.strategies.code.blocks import exposed, memory, names_bound, plain
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.parts import in_parts, part_counts, with_side

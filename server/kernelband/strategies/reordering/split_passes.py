@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kernelband.source.model import Edit, Program, Span
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, View
 from kernelband.strategies.code.affine import counts, own_places
@@ -107,6 +108,10 @@ def _separate(view: View, second: Loop) -> bool:
     accesses = view.kernel.accesses()
     if len(accesses) != len(view.kernel.calls({"load", "store"})) or not apart(view, second, [a for a in accesses if not a.store]):
         return False
+    last = set(all_nodes(second.node))
+    own, others = ([pointers(view, a) for a in accesses if a.store and (a.call in last) == inside] for inside in (True, False))
+    if frozenset[str]().union(*own) & frozenset[str]().union(*others):
+        return False  # each part stores again what stands before the last loop, when another one may have passed there
     stored = frozenset[str]().union(*(pointers(view, a) for a in accesses if a.store))
     read = frozenset[str]().union(*(pointers(view, a) for a in accesses if not a.store))
     return not stored & read and all(made_here(view.launches[0], name) for name in stored)

@@ -108,7 +108,7 @@ def _kernel(kernel: KernelView, loop: Loop, found: Carried, axis: int) -> Edits 
         *deeper(unit, [f"{tl}.store({_address(kernel, c, place)}, {c.name})" for c in found.carries]),
         "else:",
         f"{unit}for {other} in range(PARTS):",
-        *deeper(unit * 2, [f"{place} = {which} * PARTS + {other}", *_together(kernel, found, place)]),
+        *deeper(unit * 2, [f"{place} = {which} * PARTS + {other}", *_together(kernel, found, place, other)]),
         *deeper(unit, rest),
     ]
     edits = [*added, Edit(Span(start.start, end), module.newline.join(deeper(indent, rows)))]
@@ -127,8 +127,10 @@ def _address(kernel: KernelView, carry: Carry, place: str) -> str:
             return f"{carry.pointer} + {place}"
 
 
-def _together(kernel: KernelView, found: Carried, place: str) -> list[str]:
-    """The lines that take another part in."""
+def _together(kernel: KernelView, found: Carried, place: str, other: str) -> list[str]:
+    """The lines that take another part in. One behind the first that has seen nothing but what is left out has sums of NaN, where the loop
+    went on with what it had: they count for nothing.
+    """
     tl, rows = kernel.language, list[str]()
     for carry in found.carries:
         loaded = f"{tl}.load({_address(kernel, carry, place)})"
@@ -139,16 +141,18 @@ def _together(kernel: KernelView, found: Carried, place: str) -> list[str]:
     highest = next((c for c in found.carries if c.how == "highest"), None)
     if highest is None:
         return rows
-    theirs, both, base, ours, weight = (kernel.free_name(n) for n in ("theirs", "highest", "base", "ours", "weight"))
+    names = ("theirs", "highest", "base", "ours", "weight", "unseen")
+    theirs, both, base, ours, weight, unseen = (kernel.free_name(n) for n in names)
     rows += [
         f"{theirs} = {tl}.load({_address(kernel, highest, place)})",
+        f'{unseen} = ({other} > 0) & ({theirs} == float("-inf"))  # its sums are NaN',
         f"{both} = {tl}.maximum({highest.name}, {theirs})",
         f'{base} = {tl}.where({both} == float("-inf"), 0.0, {both})  # of parts that have seen nothing',
-        f"{ours} = {found.exponential}({highest.name} - {base})",
+        f"{ours} = {tl}.where({highest.name} == {both}, 1.0, {found.exponential}({highest.name} - {base}))",
         f"{weight} = {found.exponential}({theirs} - {base})",
     ]
     for carry in (c for c in found.carries if c.how == "below"):
         wide = "[:, None]" if len(carry.shape) == 2 and len(highest.shape) == 1 else ""
-        loaded = f"{tl}.load({_address(kernel, carry, place)})"
+        loaded = f"{tl}.where({unseen}{wide}, 0.0, {tl}.load({_address(kernel, carry, place)}))"
         rows.append(f"{carry.name} = {carry.name} * {ours}{wide} + {loaded} * {weight}{wide}")
     return [*rows, f"{highest.name} = {both}"]

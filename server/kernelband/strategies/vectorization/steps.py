@@ -17,8 +17,9 @@ from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Loop, Module, View
-from kernelband.strategies.code.affine import counts, own_places
+from kernelband.strategies.code.affine import counts
 from kernelband.strategies.code.aliasing import apart
+from kernelband.strategies.code.anywhere import own_places
 from kernelband.strategies.code.binding import binding, bound_names
 from kernelband.strategies.code.blocks import exposed, names_bound, names_read
 from kernelband.strategies.code.elementwise import compile_time, is_elementwise
