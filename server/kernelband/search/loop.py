@@ -23,7 +23,9 @@ LEAST_BUILDERS = 4
 
 @define
 class Loop:
-    """``reserve`` says how many seconds the final needs, as far as is known. ``between``: what is done between trials."""
+    """``reserve`` says how many seconds the final needs, as far as is known. ``between``: what is done between trials, while there are any
+    to come.
+    """
 
     s: Session
     reserve: Callable[[], float]
@@ -52,8 +54,9 @@ class Loop:
                 self._early.result()  # an error of its thread is the run's
                 self._know(self.s.preparer.outlook())
             while True:
-                self.between()
                 ending = self.stopped or self._why_stop()
+                if not ending:
+                    self.between()
                 if self._special(ending=bool(ending)):
                     continue
                 if ending:
