@@ -25,6 +25,7 @@ from kernelband.search.session import Session
 STRONG = 1.1  # screening figure of a leader that nobody waits for in vain
 SETTLED = 3  # trials before: the forecast's best come first, and one of them may be better still
 ROOM = 2.0  # finals that the rest of the search must be longer than
+LEAST_BYTES = 30 << 30  # of the GPU's memory: a dozen processes take half a gigabyte each before they have any data (H200)
 
 
 @define
@@ -72,7 +73,8 @@ class EarlyFinal:
         if not able or leader is None or leader.outcome != "faster" or (leader.score or 0.0) < STRONG:
             return False
         # Its processes are there beside the one that measures: a trial must not run out of memory for their sake.
-        return can_work_together(s.judge.task, s.judge.device, s.judge.settings, 3) and self._left() > ROOM * self.expected_s()
+        room = s.lab.device.memory_bytes >= LEAST_BYTES and can_work_together(s.judge.task, s.judge.device, s.judge.settings, 3)
+        return room and self._left() > ROOM * self.expected_s()
 
     def _left(self) -> float:
         """Seconds of search, about."""

@@ -175,7 +175,10 @@ def test_who_stops_does_not_wait_for_it(world: World, monkeypatch: pytest.Monkey
     assert time.monotonic() - began < 10.0
 
 
-@pytest.mark.parametrize("why", ["little time is left", "a policy that is as published", "no room in the GPU's memory", "nothing strong"])
+WHERE = ("little time is left", "a policy that is as published", "no room in the GPU's memory", "a small GPU", "nothing strong")
+
+
+@pytest.mark.parametrize("why", WHERE)
 def test_it_does_not_begin_where(world: World, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     more: dict[str, Any] = {}
     if why == "little time is left":
@@ -184,6 +187,8 @@ def test_it_does_not_begin_where(world: World, monkeypatch: pytest.MonkeyPatch, 
         more["policy"] = "paper"
     elif why == "no room in the GPU's memory":
         monkeypatch.setitem(CASE, "memory_bytes", 1 << 36)
+    elif why == "a small GPU":
+        monkeypatch.setattr(early, "LEAST_BYTES", 1 << 40)
     else:
         monkeypatch.setattr(early, "STRONG", 100.0)
     ended = run(world, **more)
