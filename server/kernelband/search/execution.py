@@ -61,6 +61,8 @@ class Execution:
             pull = evolve(pull, reward=gain, reward_paper=paper)
             trial.member = member
             s.frontier.add(member)
+            if s.frontier.is_dropped(trial.parent):  # it was prepared when that wasn't known
+                s.frontier.drop(number)
         s.builder.tell(trial, trial.outcome, result.reason)
         self._append(pull, p.key, choice.reason)
         self._commit(trial, verdict, form.result(), watch)

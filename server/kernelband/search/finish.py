@@ -37,8 +37,7 @@ def finalists(s: Session) -> list[Trial]:
     nearly as fast with the fewest edits, then the next best. Where the best chooses by size, what it must beat comes before those. An
     earlier final's winner is one more: all that are verified were compared with each other.
     """
-    wrong = {n for n, row in s.finals.items() if row.result["correctness"] == "wrong"}
-    able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None and t.number not in wrong]
+    able = [t for t in s.trials.values() if t.outcome in CONFIRM and t.score is not None and not s.frontier.is_dropped(t.number)]
     able = [t for t in able if t.outcome == "faster" or (t.score or 0) >= WORTH]
     able.sort(key=lambda t: (t.outcome != "faster", -(t.score or 0), t.number))
     near = [t for t in able if (t.score or 0) * NEAR >= (able[0].score or 0)]
@@ -156,6 +155,8 @@ def conclude(s: Session, numbers: Sequence[int], report: FinalReport, *, early: 
     with s.journal.during("commit"):
         trials.write(s.journal.store, trials.Rows(finals=finals, measurements=tuple(measured)))
     s.finals = {row.variant: row for row in finals}
+    if early:
+        s.distrust()
     for number, verdict in found:
         result = verdict.result
         score, low, high = attrs.astuple(result.score) if result.score is not None else (None, None, None)

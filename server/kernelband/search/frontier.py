@@ -18,6 +18,15 @@ class Frontier:
 
     _members: dict[int, Member] = field(factory=dict[int, Member])
     _exhausted: dict[int, set[str]] = field(factory=dict[int, set[str]])
+    _dropped: set[int] = field(factory=set[int])
+
+    def drop(self, variant: int) -> None:
+        """It was found wrong: nothing is made of it any more, and it doesn't lead. What it took is still known."""
+        self._dropped.add(variant)
+
+    def is_dropped(self, variant: int) -> bool:
+        """Whether it is known to be wrong, or made of what is."""
+        return variant in self._dropped
 
     def add(self, member: Member) -> None:
         """A correct variant."""
@@ -30,12 +39,12 @@ class Frontier:
     @property
     def members(self) -> tuple[Member, ...]:
         """As ``Policy.ask`` takes them."""
-        return tuple(evolve(m, exhausted=frozenset(self._exhausted.get(v, ()))) for v, m in self._members.items())
+        return tuple(evolve(m, exhausted=frozenset(self._exhausted.get(v, ()))) for v, m in self._members.items() if v not in self._dropped)
 
     @property
     def best(self) -> Member:
         """The fastest; the earliest of equals."""
-        return min(self._members.values(), key=lambda m: (m.seconds, m.variant))
+        return min((m for v, m in self._members.items() if v not in self._dropped), key=lambda m: (m.seconds, m.variant))
 
     def __contains__(self, variant: int) -> bool:
         return variant in self._members

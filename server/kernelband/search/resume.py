@@ -118,6 +118,7 @@ def restore(s: Session, store: Store) -> None:
             features = (math.log1p(seconds * 1e3), *trial.member.features[1:])
             s.frontier.add(evolve(trial.member, seconds=seconds, features=features, mean_seconds=mean))
         s.count("executed")
+    s.distrust()
 
 
 def _scale(s: Session, original: VariantRow) -> float:

@@ -25,7 +25,7 @@ from kernelband.search.options import Options
 from kernelband.search.preparer import Preparer
 from kernelband.search.profile import Instruments, Profiler
 from kernelband.search.programs import Programs
-from kernelband.search.trial import Trial
+from kernelband.search.trial import Trial, chain_of
 from kernelband_worker.wire import Case, LaunchSpec
 
 #: What a run may reach, as its summary and its last event have it: ``verified`` by a final, ``checked`` where nothing is measured.
@@ -169,6 +169,13 @@ class Session:
     def count(self, what: str, by: int = 1) -> None:
         """Proposed, compiled, executed, verified ..."""
         self.counts[what] = self.counts.get(what, 0) + by
+
+    def distrust(self) -> None:
+        """A final found variants wrong: neither they nor what is made of them lead any more, or are built on."""
+        wrong = {n for n, row in self.finals.items() if row.result["correctness"] == "wrong"}
+        for number in self.trials if wrong else ():
+            if any(t.number in wrong for t in chain_of(self.trials, number)):
+                self.frontier.drop(number)
 
     @property
     def spent(self) -> int:

@@ -133,6 +133,33 @@ def test_what_it_finds_wrong_is_in_no_other(world: World, monkeypatch: pytest.Mo
     assert wrong.variant not in ended.verified
 
 
+class BestIsWrong(FakeAuthor):
+    """Its one variant with the best block is refused by the entry."""
+
+    def write(self, *of: Any) -> Any:
+        found = super().write(*of)
+        return evolve(found, proposals=tuple(p for p in found.proposals if p.parameters["BLOCK"] != 256 or p.parameters["trouble"]))
+
+
+def test_nothing_is_built_on_a_leader_that_it_finds_wrong(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def worth(self: early.EarlyFinal) -> bool:  # once it leads
+        leader = self.s.trials.get(self.s.leader)
+        return leader is not None and leader.proposal.parameters["trouble"] == "entry" and not self.s.finals
+
+    monkeypatch.setattr(early.EarlyFinal, "_worth", worth)
+    ended = run(world, author=BestIsWrong(("", "", "", "", "", "", "", "entry")), trials=60)
+    wrong = world.named("final_ended")[0]
+    assert wrong.early
+    assert not wrong.verified
+    later = [e for e in world.events[world.events.index(wrong) :] if e.name == "trial_ended"]
+    assert any(e.best == wrong.variant for e in world.named("trial_ended"))
+    assert len(later) > 2
+    assert all(e.best != wrong.variant for e in later)
+    assert all(e.parent != wrong.variant for e in later[1:])  # the first may have been prepared by then
+    assert ended.verified
+    assert wrong.variant not in ended.verified
+
+
 def test_one_that_fails_is_told_of_and_changes_nothing(world: World) -> None:
     class Lost(FakeLab):
         def fresh(self, name: str) -> Any:
