@@ -10,7 +10,7 @@ TIMED = (
         "tests/unit/judge/test_final.py",
         (
             "processes of their own",
-            "[i for i, c in enumerate(chosen) if c.ours]",
+            "[i for i, c in enumerate(candidates) if c.ours]",
             "[*range(len(chosen))]",
             "test_every_process_knows_one_version",
         ),
