@@ -136,7 +136,7 @@ class TrialEnded(Event):
 
 @frozen
 class FinalEnded(Event):
-    """What the fresh processes said of a variant. ``early``: the search goes on, and its last final will judge it again with the others."""
+    """What the fresh processes said of a variant. ``early``: beside the search, whose last final, if there is one, judges it again."""
 
     variant: int
     verified: bool

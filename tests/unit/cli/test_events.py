@@ -74,12 +74,12 @@ def test_how_long_until_the_first_is_said_of_what_it_was() -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_what_is_verified_early_says_that_the_search_goes_on(early: bool) -> None:
+def test_what_is_verified_early_says_when(early: bool) -> None:
     out = io.StringIO()
     live = Live(Console(file=out, width=150, highlight=False))
     live.hear(FinalEnded(3, verified=True, reason="", score=1.52, low=1.5, high=1.6, early=early))
     assert "verified variant 3: 1.52× (next process: 1.50 to 1.60)" in out.getvalue()
-    assert ("the search goes on" in out.getvalue()) is early
+    assert ("while the search went on" in out.getvalue()) is early
 
 
 def test_the_end_says_how_long_until_the_first() -> None:
