@@ -145,7 +145,9 @@ class Live:
     def _final(self, event: FinalEnded) -> None:
         if event.verified and event.score is not None and event.low is not None and event.high is not None:
             interval = f"{event.score:.2f}× (next process: {event.low:.2f} to {event.high:.2f})"
-            self._print(f"  [bold green]verified[/] variant {event.variant}: {interval}{', while the search went on' if event.early else ''}")
+            self._print(
+                f"  [bold green]verified[/] variant {event.variant}: {interval}{', while the search went on' if event.early else ''}"
+            )
         else:
             self._print(f"  variant {event.variant} is not verified: {escape(event.reason) or 'not surely faster in fresh processes'}")
 
