@@ -42,7 +42,7 @@ STRUCTURAL = {
     *("rows_per_program", "one_block", "split_reduction", "split_k", "merged_passes", "online_softmax", "one_pass_moments"),
     *("accumulate_late", "contiguous_copy", "flatten", "single_accumulator", "grouped_order", "heavy_first", "swap_axes"),
     *("persistent_rows", "axis_in_loop", "persistent", "contiguous_rows", "tensor_descriptors", "hoisted_loads", "guarded_fast_path"),
-    "steps_at_once",
+    *("steps_at_once", "persistent_products"),
 }
 BLOCK = {"elements_per_thread", "more_programs", "heuristic_blocks"}
 TITLES = ("project", "kernels", "captured", "another block", "another structure", "neither", "no move at all")

@@ -54,6 +54,7 @@ MOVES: Mapping[str, str] = {
     "online_softmax behind": "online softmax, summed late",
     "online_softmax inside": "online softmax",
     "persistent": "persistent ×{per_multiprocessor}",
+    "persistent_products": "persistent products ×{per_multiprocessor}",
     "persistent_rows": "persistent rows ×{per_multiprocessor}",
     "prefetch": "prefetch",
     "reciprocal": "reciprocal",

@@ -2,7 +2,7 @@
 
 The formula, per launch, in microseconds::
 
-    t = launch + max(memory, cache, compute / filled, programs) * meeting + spills
+    t = launch + max(memory, cache, compute / filled, programs) * meeting + spills + ramps
 
     memory      dram_bytes * sectors / (B_dram * e)   e = min(1, bytes in flight / bytes needed in flight), Little's law
     cache       moved_bytes * sectors / B_l2
@@ -15,6 +15,8 @@ The formula, per launch, in microseconds::
     meeting     1 + (warps / 32)^3 / 2 where warps exchange values through shared memory, without matrix products: they wait for the last
                 one (H200, root mean square of rows of 8 to 16 KB: 32 warps take 1.5 times as long as 8, 16 warps 1.06 times)
     programs    programs / B_programs: a GPU starts one after the other, whatever little they do (``Work.starting_s``)
+    ramps       1 us for each wave of programs with matrix products: they fill their pipelines, drain them and store, and nothing covers it
+                (H200, batched products of 16 x 1024^3, 64 x 512^3 and 32 x 2048^2 x 64: 1.0 to 1.9 us a wave more than in one loop)
     filled      share of the slots that the grid fills (wave quantisation); for memory and cache only of a grid that leaves multiprocessors
                 idle: the last programs of a larger one have the whole bandwidth
 
@@ -47,6 +49,7 @@ MARGIN = 1.25  # of the score, below which nothing is claimed
 LEVEL = 0.97  # of a case's score, from which on it is no worse
 RELIEF = 0.25  # spilled bytes over the bytes that are moved, from which on it is a clear gain that they vanish
 LOADS_IN_FLIGHT = 8
+RAMP_US = 1.0
 
 #: Which facts can move which term.
 _BELONGS: Mapping[Term, frozenset[Kind]] = {
@@ -99,6 +102,7 @@ def estimate(device: Device, work: Work, *, traffic: bool = True, functions: boo
     meeting = 1.0 + 0.5 * (work.facts["num_warps"] / 32) ** 3 if meets else 1.0
     body = 1e6 * (terms[largest] * meeting + _spilled(work) / device.l2_bytes_per_s / idle)
     in_us: dict[Term, float] = {term: 1e6 * seconds for term, seconds in terms.items()}
+    body += RAMP_US * max(1.0, filled.count) if traffic and work.dot_flops else 0.0
     return Estimate(device.launch_us + body, largest if body > device.launch_us else "launch", in_us)
 
 

@@ -65,11 +65,22 @@ def _mask(view: View, statement: ast.stmt) -> tuple[ast.Compare, str, str] | Non
     if not plain or len(kernel.bindings(statement.targets[0].id)) != 1:
         return None
     block = own_block(kernel, offsets, statement)
-    return (test, size, block) if block is not None and all(_in_blocks(x, size, block) for x in view.launches) else None
+    return (test, size, block) if block is not None and all(side_of(x, size, block) for x in view.launches) else None
 
 
-def own_block(kernel: KernelView, offsets: ast.expr, read: ast.AST) -> str | None:
-    """BLOCK where the offsets are exactly ``tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)``."""
+def own_block(kernel: KernelView, offsets: ast.expr, read: ast.AST, axis: int = 0) -> str | None:
+    """BLOCK where the offsets are exactly ``tl.program_id(axis) * BLOCK + tl.arange(0, BLOCK)``, in whichever dimension."""
+    found = numbered_block(kernel, offsets, read)
+    if found is None:
+        return None
+    block, value = found
+    widened = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to"
+    call = value.func.value if widened and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else value
+    return block if kernel.tl(call) == "program_id" and kernel.tokens(call) == frozenset({f"@{axis}"}) else None
+
+
+def numbered_block(kernel: KernelView, offsets: ast.expr, read: ast.AST) -> tuple[str, ast.expr] | None:
+    """(BLOCK, i) where the offsets are exactly ``i * BLOCK + tl.arange(0, BLOCK)``: what i is bound to, where that is one thing."""
     found = index(kernel, offsets, read)
     if found is None or found.wrap is not None or found.block not in kernel.constexprs:
         return None
@@ -81,17 +92,15 @@ def own_block(kernel: KernelView, offsets: ast.expr, read: ast.AST) -> str | Non
     factors = [f for f in term.factors if ast.unparse(f) != found.block]
     if term.sign != 1 or len(factors) != 1 or len(term.factors) != 2:
         return None
-    pid = factors[0]
-    bound = definition(kernel, pid.id, term.read) if isinstance(pid, ast.Name) else None
-    value = bound.value if bound is not None else pid
-    widened = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to"
-    call = value.func.value if widened and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else value
-    return found.block if kernel.tl(call) == "program_id" and kernel.tokens(call) == frozenset({"@0"}) else None
+    number = factors[0]
+    bound = definition(kernel, number.id, term.read) if isinstance(number, ast.Name) else None
+    return found.block, bound.value if bound is not None else number
 
 
-def _in_blocks(launch: LaunchView, size: str, block: str) -> bool:
-    """The grid's first side is ``cdiv(n, BLOCK)`` of what is passed for the size and the block."""
-    pair = divisor((launch.sides() or [launch.grid])[0])
+def side_of(launch: LaunchView, size: str, block: str, axis: int = 0) -> bool:
+    """The grid's side along that axis is ``cdiv(n, BLOCK)`` of what is passed for the size and the block."""
+    sides = launch.sides() or [launch.grid]
+    pair = divisor(sides[axis]) if axis < len(sides) else None
     if pair is None or size not in launch.parameters_of(pair[0]):
         return False
     by_meta = launch.meta is not None and ast.unparse(pair[1]) in (f"{launch.meta}['{block}']", f'{launch.meta}["{block}"]')

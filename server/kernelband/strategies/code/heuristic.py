@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from kernelband.source.model import Edit, Span
 from kernelband.source.syntax import all_nodes
@@ -12,8 +13,9 @@ from kernelband.strategies.code.view import View
 WIDTH = 120  # of a line that holds them all
 
 
-def heuristic(view: View, flags: dict[str, str]) -> list[Edit] | None:
+def heuristic(view: View, flags: dict[str, str], also: Sequence[str] = ()) -> list[Edit] | None:
     """The decorator above ``@triton.jit`` and the parameters, for flags by name with the code of their values (which may read ``args``).
+    ``also``: parameters that the launches get beside them, which are no constexprs.
 
     None where the kernel's decorators or parameters are written in a way that leaves no clear place for them, and where the kernel is used
     other than by its launches: what calls it from another kernel, keeps it, or wraps it for torch, expects a plain jit function.
@@ -25,7 +27,9 @@ def heuristic(view: View, flags: dict[str, str]) -> list[Edit] | None:
     base = jit.func if isinstance(jit, ast.Call) else jit
     if jit is None or not isinstance(base, ast.Attribute) or base.attr != "jit" or not isinstance(base.value, ast.Name):
         return None
-    added = module.add_parameters(kernel.node, [(f"{flag}: {kernel.language}.constexpr", None) for flag in flags])
+    added = module.add_parameters(
+        kernel.node, [(f"{flag}: {kernel.language}.constexpr", None) for flag in flags] + [(name, None) for name in also]
+    )
     start = module.span(jit).start - 1
     indent = module.text[module.line_start(start) : start]
     if added is None or module.text[start : start + 1] != "@" or indent.strip(" \t\f"):

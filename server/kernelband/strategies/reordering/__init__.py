@@ -6,6 +6,7 @@ from kernelband.strategies.reordering.contiguous import ContiguousRows
 from kernelband.strategies.reordering.grouped import GroupedOrder
 from kernelband.strategies.reordering.heavy import HeavyFirst
 from kernelband.strategies.reordering.persistent import Persistent
+from kernelband.strategies.reordering.products import PersistentProducts
 from kernelband.strategies.reordering.resident import ResidentPrograms
 from kernelband.strategies.reordering.row_blocks import RowBlocks
 from kernelband.strategies.reordering.rows import PersistentRows
@@ -33,6 +34,7 @@ REORDERING = Strategy(
         SwapAxes(),
         PersistentRows(),
         AxisInLoop(),
+        PersistentProducts(),
         Persistent(),
         ContiguousRows(),
     ),

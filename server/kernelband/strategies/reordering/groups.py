@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import product
+from math import prod
 
 from attrs import frozen
 
@@ -23,6 +24,8 @@ from kernelband.strategies.code.quotients import divisor
 TRIED = (1, 2, 3, 4, 6)  # tiles along either side
 FEW = (1, 2, 3)  # where there are more than two sizes
 MOST_FREE = 4  # sizes that grids are made of
+BLOCKS = (3, 4, 5)  # elements: none is one, and no two are alike
+OTHERS = (1, 2, 8)  # for constexprs that are no blocks, such as a group's size
 
 
 @frozen(eq=False)
@@ -40,15 +43,10 @@ def only_orders(view: View, name: str, sizes: Sequence[int]) -> bool:
     indices, counts = _indices(kernel, name), _counts(view)
     if indices is None or not counts:
         return False
-    code = [n for whole in (*(s.value for s in indices.steps), *counts) for n in all_nodes(whole)]
-    called = {n for c in code if isinstance(c, ast.Call) for n in all_nodes(c.func)}
-    free = {n.id for n in code if isinstance(n, ast.Name) and n not in called}
-    free -= {indices.pid, name, *(n for s in indices.steps for n in bound_names(s))}
-    blocks, lengths = free & kernel.constexprs, sorted(free - kernel.constexprs)
-    if len(lengths) > MOST_FREE or not all(n in kernel.parameters and not kernel.bindings(n) for n in free):
+    tries = _tries(kernel, indices, counts, frozenset({name}))
+    if tries is None:
         return False
-    for values in product(TRIED if len(lengths) <= 2 else FEW, repeat=len(lengths)):
-        known = {**dict.fromkeys(blocks, 1), **dict(zip(lengths, values, strict=True))}
+    for known in tries:
         for count in counts:
             total = _value(kernel, count, known)
             if total is None:
@@ -59,24 +57,74 @@ def only_orders(view: View, name: str, sizes: Sequence[int]) -> bool:
     return True
 
 
+def stays_below(view: View, number: ast.expr, size: str, block: str) -> bool:
+    """Whether a number that is made of the program's is below ``size / block`` in every program, where that is a whole number."""
+    kernel, counts = view.kernel, _counts(view)
+    bound = [s for s in kernel.nodes if isinstance(s, ast.Assign) and s.value is number and len(bound_names(s)) == 1]
+    if len(bound) != 1 or not counts:
+        return False
+    name = bound_names(bound[0])[0]
+    steps = _steps(kernel, name)
+    tries = _tries(kernel, steps, counts, frozenset()) if steps is not None else None
+    if steps is None or tries is None:
+        return False
+    for known in tries:
+        if known.get(size, 1) % known.get(block, 1):
+            continue
+        for count in counts:
+            total = _value(kernel, count, known)
+            dealt = None if total is None else _dealt(kernel, steps, known, total)
+            if dealt is None or size not in known or any(not 0 <= values[0] < known[size] // known[block] for values in dealt):
+                return False
+    return True
+
+
+def _tries(kernel: KernelView, indices: Indices, counts: Sequence[ast.expr], varied: Set[str]) -> list[dict[str, int]] | None:
+    """Small numbers for what the arithmetic reads, but for ``varied``; None where it reads what isn't passed. Blocks have several
+    elements, each another number of them, and lengths are whole blocks or one element short of it: no count is taken for another.
+    """
+    code = [n for whole in (*(s.value for s in indices.steps), *counts) for n in all_nodes(whole)]
+    called = {n for c in code if isinstance(c, ast.Call) for n in all_nodes(c.func)}
+    free = {n.id for n in code if isinstance(n, ast.Name) and n not in called}
+    free -= {indices.pid, *varied, *(n for s in indices.steps for n in bound_names(s))}
+    quotients = [p for n in code if isinstance(n, ast.expr) and (p := divisor(n)) is not None]
+    blocks = sorted({ast.unparse(block) for _, block in quotients} & free & kernel.constexprs)
+    sized = dict(zip(blocks, BLOCKS, strict=False))
+    of: dict[str, set[str]] = {}
+    for length, block in quotients:
+        for n in all_nodes(length):
+            if isinstance(n, ast.Name) and n.id in free - kernel.constexprs and ast.unparse(block) in sized:
+                of.setdefault(n.id, set()).add(ast.unparse(block))
+    others = sorted(free & kernel.constexprs - {*blocks})
+    lengths = sorted(free - kernel.constexprs)
+    if (
+        len(blocks) > len(BLOCKS)
+        or len(lengths) + len(others) > MOST_FREE
+        or not all(n in kernel.parameters and not kernel.bindings(n) for n in free)
+    ):
+        return None
+    units = {n: prod(sized[block] for block in found) for n, found in of.items()}
+    found: list[dict[str, int]] = []
+    for values in product(TRIED if len(lengths) <= 2 else FEW, repeat=len(lengths)):
+        for short in product(*((0, 1) if n in units else (0,) for n in lengths)):
+            given = {n: v * units.get(n, 1) - less for n, v, less in zip(lengths, values, short, strict=True)}
+            extras = [dict(zip(others, extra, strict=True)) for extra in product(OTHERS, repeat=len(others))]
+            found += [{**sized, **given, **extra} for extra in extras]
+    return found
+
+
 def _indices(kernel: KernelView, name: str) -> Indices | None:
     """The whole numbers made of the group size; None where it goes into anything else, or the program's number isn't clear."""
-    pids = [s for s in kernel.nodes if isinstance(s, ast.Assign) and kernel.tl(s.value) == "program_id" and len(bound_names(s)) == 1]
-    if len(pids) != 1 or kernel.tokens(pids[0].value) != frozenset({"@0"}):
+    pid = _only_id(kernel)
+    if pid is None:
         return None
-    pid = bound_names(pids[0])[0]
-    assignments = [s for s in kernel.nodes if isinstance(s, ast.Assign) and s is not pids[0]]
-    assignments = sorted((s for s in assignments if _whole(kernel, s.value) and len(bound_names(s)) == 1), key=lambda s: s.lineno)
-    grouped, steps = {name}, list[ast.Assign]()
+    assignments = _whole_numbers(kernel, pid)
+    grouped = {name}
     for step in assignments:
         read = {n.id for n in all_nodes(step.value) if isinstance(n, ast.Name)}
         if read & grouped:
             grouped |= set(bound_names(step))
-    wanted = set(grouped)
-    for step in reversed(assignments):
-        if set(bound_names(step)) & wanted:
-            steps.insert(0, step)
-            wanted |= {n.id for n in all_nodes(step.value) if isinstance(n, ast.Name)}
+    steps = _leading_to(assignments, grouped)
     inside = {n for s in steps for n in all_nodes(s)}
     elsewhere = [n for n in kernel.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in inside]
     out = sorted({n.id for n in elsewhere if n.id in grouped})
@@ -84,6 +132,37 @@ def _indices(kernel: KernelView, name: str) -> Indices | None:
     # The program's number itself must tell nothing else: a program with another tile has another number.
     numbered = any(n.id == pid for n in elsewhere)
     return Indices(pid, steps, out) if once and out and name not in out and not numbered else None
+
+
+def _steps(kernel: KernelView, name: str) -> Indices | None:
+    """How a number is made of the program's, each name on the way bound once."""
+    pid = _only_id(kernel)
+    if pid is None:
+        return None
+    steps = _leading_to(_whole_numbers(kernel, pid), {name})
+    once = all(len(kernel.bindings(n)) == 1 for s in steps for n in (*bound_names(s), pid))
+    return Indices(pid, steps, [name]) if once and any(name in bound_names(s) for s in steps) else None
+
+
+def _only_id(kernel: KernelView) -> str | None:
+    """The name of the program's number, where there is one, along axis 0."""
+    pids = [s for s in kernel.nodes if isinstance(s, ast.Assign) and kernel.tl(s.value) == "program_id" and len(bound_names(s)) == 1]
+    return bound_names(pids[0])[0] if len(pids) == 1 and kernel.tokens(pids[0].value) == frozenset({"@0"}) else None
+
+
+def _whole_numbers(kernel: KernelView, pid: str) -> list[ast.Assign]:
+    """Assignments of whole numbers to one name, but the program's, in the order of the text."""
+    found = [s for s in kernel.nodes if isinstance(s, ast.Assign) and len(bound_names(s)) == 1 and bound_names(s) != [pid]]
+    return sorted((s for s in found if _whole(kernel, s.value)), key=lambda s: s.lineno)
+
+
+def _leading_to(assignments: Sequence[ast.Assign], names: Set[str]) -> list[ast.Assign]:
+    wanted, steps = set(names), list[ast.Assign]()
+    for step in reversed(assignments):
+        if set(bound_names(step)) & wanted:
+            steps.insert(0, step)
+            wanted |= {n.id for n in all_nodes(step.value) if isinstance(n, ast.Name)}
+    return steps
 
 
 def _whole(kernel: KernelView, node: ast.expr) -> bool:

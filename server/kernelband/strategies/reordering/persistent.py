@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from attrs import frozen
 
@@ -18,6 +18,7 @@ from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.code.wrapped import helpers_ask
+from kernelband.strategies.pipeline.flatten import SINCE as FLATTEN_SINCE
 
 PER_MULTIPROCESSOR = (8, 4, 16, 2)
 PRODUCTS_PER_MULTIPROCESSOR = (2, 1, 4)  # operands and accumulators of a product leave room for few
@@ -53,7 +54,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     programs = max(view.programs({n: v[0] for n in view.kernel.aranges() if (v := view.sizes(n)) and _gridded(view, n)}), default=0)
     sms = view.facts.device.multiprocessors
     widest = view.widest
-    if shape is None or programs < MANY * sms or widest > LARGEST or view.kernel.model.autotuned:
+    if shape is None or programs < MANY * sms or widest > LARGEST or view.kernel.model.autotuned or _flattens(view):
         return
     tiles = tile_count(view)
     if tiles is None:
@@ -87,9 +88,15 @@ def _propose(at: At) -> Iterator[Proposal | None]:
         )
 
 
-def tile_shape(view: View, axis: int | None = None) -> Shape | None:
+def _flattens(view: View) -> bool:
+    """A product's loop and the one over tiles can be one: apart they gain nothing (``persistent_products``)."""
+    loops = view.kernel.loops()
+    return len(loops) == 1 and loops[0].has_dot and view.facts.device.backend == "cuda" and view.facts.triton >= FLATTEN_SINCE
+
+
+def tile_shape(view: View, axis: int | None = None, anew: Set[str] = frozenset()) -> Shape | None:
     """The kernel reads one program id, once, at the top; nothing of one tile reaches the next. With ``axis``: others beside it, and
-    programs may leave early.
+    programs may leave early. ``anew``: parameters that each tile begins with as they were passed.
     """
     kernel = view.kernel
     body = kernel.node.body
@@ -116,7 +123,7 @@ def tile_shape(view: View, axis: int | None = None) -> Shape | None:
         return None
     before = set(kernel.parameters) | {n for s in body[: place + 1] for n in bound_names(s)}
     changed = {n for s in inside for n in bound_names(s)}
-    if changed & before or _carried(rest):
+    if changed & (before - anew) or _carried(rest, anew):
         return None
     return Shape(statement, pid, place)
 
@@ -130,9 +137,9 @@ def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Return) and statement.value is None
 
 
-def _carried(rest: list[ast.stmt]) -> bool:
+def _carried(rest: list[ast.stmt], anew: Set[str]) -> bool:
     """A name is read before the iteration has bound it: it would come from the tile before."""
-    bound: set[str] = set()
+    bound: set[str] = set(anew)
     everything = {n for s in rest for x in all_nodes(s) for n in bound_names(x)}
     for statement in rest:
         if isinstance(statement, ast.If):
@@ -204,8 +211,14 @@ def _uses_meta_only(launch: LaunchView, side: ast.expr) -> bool:
 
 
 def _wrap(view: View, shape: Shape, count: str) -> Edits | None:
-    """The loop's header in place of the program id, and every line after it one step further in."""
-    module, tl = view.kernel.module, view.kernel.language
+    """The loop's header in place of the program id."""
+    tl = view.kernel.language
+    return in_loop(view, shape, [f"for {shape.pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0)):"], [])
+
+
+def in_loop(view: View, shape: Shape, head: Sequence[str], first: Sequence[str]) -> Edits | None:
+    """Lines in place of the program id, the last of them a loop's, and every line after it one step further in, behind the ``first``."""
+    module = view.kernel.module
     rest = view.kernel.node.body[shape.place + 1 :]
     indent = module.indent(shape.statement)
     if indent is None or any(module.indent(s) is None for s in rest):
@@ -213,8 +226,8 @@ def _wrap(view: View, shape: Shape, count: str) -> Edits | None:
     if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in all_nodes(s)):
         return None  # indenting would change the string
     step = "\t" if "\t" in indent else "    "
-    header = f"for {shape.pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0)):"
-    edits: Edits = [(module.path, module.replace(shape.statement, header))]
+    lines = f"{module.newline}{indent}".join([*head, *(f"{step}{line}" for line in first)])
+    edits: Edits = [(module.path, module.replace(shape.statement, lines))]
     at, end = module.line_end(module.span(shape.statement).end), module.span(rest[-1]).end
     while at < end:
         at += 2 if module.text.startswith("\r\n", at) else 1
