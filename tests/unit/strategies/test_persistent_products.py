@@ -21,22 +21,24 @@ def test_tiles_of_all_axes_are_taken_in_turn(tmp_path):
     program, found = moves("batched", tmp_path, MOVE)
     assert [(p.key, p.numerics) for p in found] == [(f"reordering.persistent_products(per_multiprocessor={n})", "exact") for n in (4, 2, 1)]
     added = [row[1:] for row in changed(program, found[1]) if row.startswith("+")]
-    even = 'args["M"] % args["BLOCK_M"] == 0 and args["N"] % args["BLOCK_N"] == 0'
-    assert added[:4] == [
+    even = 'args["M"] % args["BLOCK_M"] == 0 and args["N"] % args["BLOCK_N"] == 0 and (args["M"] | args["N"] | args["K"]) % 16 == 0'
+    lines = even.split(" and ")
+    assert added[:5] == [
         "@triton.heuristics({",
-        f'    "EVEN": lambda args: {even},',
-        f'    "FLAT": lambda args: {even}'.replace(" and ", "\n        and ").split("\n")[0],
-        '        and args["N"] % args["BLOCK_N"] == 0',
+        f'    "EVEN": lambda args: {lines[0]}',
+        *(f"        and {line}" for line in lines[1:-1]),
+        f"        and {lines[-1]},",
+        "})",
     ]
-    assert "def bmm_kernel(" in added[6]
-    assert added[6].endswith("BLOCK_K: tl.constexpr, EVEN: tl.constexpr, FLAT: tl.constexpr, B):")
-    assert added[7:19] == [
+    assert "def bmm_kernel(" in added[5]
+    assert added[5].endswith("BLOCK_K: tl.constexpr, EVEN: tl.constexpr, B):")
+    assert added[6:18] == [
         "    num_pid_m = tl.cdiv(M, BLOCK_M)",
         "    num_pid_n = tl.cdiv(N, BLOCK_N)",
         "    a_ptr_start = a_ptr",
         "    b_ptr_start = b_ptr",
         "    c_ptr_start = c_ptr",
-        "    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n * B, tl.num_programs(0), flatten=FLAT):",
+        "    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n * B, tl.num_programs(0), flatten=EVEN):",
         "        pid_m = tile % num_pid_m",
         "        a_ptr = a_ptr_start",
         "        b_ptr = b_ptr_start",
@@ -46,7 +48,7 @@ def test_tiles_of_all_axes_are_taken_in_turn(tmp_path):
     ]
     assert any("mask=((offs_m[:, None] < M) | EVEN) & (k + offs_k[None, :] < K)" in row for row in added)
     assert added[-1].strip() == (
-        'bmm_kernel[lambda META: (min(triton.cdiv(M, 32) * triton.cdiv(N, 64) * B, 132 * 2 if META["FLAT"] else 2**31 - 1),)]'
+        'bmm_kernel[lambda META: (min(triton.cdiv(M, 32) * triton.cdiv(N, 64) * B, 132 * 2 if META["EVEN"] else 2**31 - 1),)]'
         "(a, b, c, M, N, K, BLOCK_M=32, BLOCK_N=64, BLOCK_K=32, B=B)"
     )
 
@@ -55,8 +57,8 @@ def test_a_product_of_one_id_keeps_its_name_and_needs_no_flag_for_masks(tmp_path
     program = example("matmul", tmp_path)
     added = [row[1:] for row in changed(program, made_by(MOVE, program, example_facts("matmul", program))[0]) if row.startswith("+")]
     count = "tl.cdiv(M, BLOCK_SIZE_M) * tl.cdiv(N, BLOCK_SIZE_N)"
-    assert f"    for pid in tl.range(tl.program_id(0), {count}, tl.num_programs(0), flatten=FLAT):" in added
-    assert not any("EVEN" in row for row in added)
+    assert f"    for pid in tl.range(tl.program_id(0), {count}, tl.num_programs(0), flatten=EVEN):" in added
+    assert not any("| EVEN" in row for row in added)
 
 
 def with_text(*changes):

@@ -50,10 +50,14 @@ def strides(view: View, loop: Loop) -> list[str] | None:
             return None
         if kept is not None:
             kept.append(f'args["{name}"]')
-    listed = f"({', '.join(n.removeprefix('args[').removesuffix(']') for n in wholes)})"
-    many = len(wholes) > 1
-    aligned = f"all(args[n] % {ALIGNED} == 0 for n in {listed})" if many else f"{''.join(wholes)} % {ALIGNED} == 0"
-    return ([" == ".join([*units, "1"])] if units else []) + ([aligned] if wholes else [])
+    # One lookup and one operation for each number: a launch waits for it.
+    wide = f"({' | '.join(wholes)})" if len(wholes) > 1 else "".join(wholes)
+    return ([" == ".join([*units, "1"])] if units else []) + ([f"{wide} % {ALIGNED} == 0"] if wholes else [])
+
+
+def evenly(masks: dict[tuple[str, str], list[ast.Compare]]) -> list[str]:
+    """What is true where the masks always are."""
+    return [f'args["{size}"] % args["{block}"] == 0' for size, block in masks]
 
 
 def said_of(masks: dict[tuple[str, str], list[ast.Compare]], strides: list[str]) -> str:

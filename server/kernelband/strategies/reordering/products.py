@@ -27,7 +27,7 @@ from kernelband.strategies.code.quotients import divisor
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.code.wrapped import helpers_ask
 from kernelband.strategies.pipeline.flatten import SINCE
-from kernelband.strategies.reordering.flat import row_masks, said_of, strides
+from kernelband.strategies.reordering.flat import evenly, row_masks, said_of, strides
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis, programs
 from kernelband.strategies.reordering.persistent import Shape, in_loop, tile_shape
 
@@ -81,7 +81,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             continue
         yield at.proposal(
             {"per_multiprocessor": each},
-            _edits(view, _Plan(shape, ids, counts, masks, stated, anew, f"{sms} * {each}")),
+            _edits(view, _Plan(shape, ids, counts, masks, [*evenly(masks), *stated], anew, f"{sms} * {each}")),
             "exact",
             f"At most {sms} × {each} programs take the tiles in turn; that loop and the one at line {loop.node.lineno} are one, "
             f"where {said_of(masks, stated)} (flatten).",
@@ -91,15 +91,15 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 @frozen(eq=False)
 class _Plan:
-    """What the edits are made of. ``masks``: comparisons that are always true for whole blocks, by (size, block); ``strides``: what must
-    hold for threads to load several elements at once; ``anew``: parameters that the kernel moves on.
+    """What the edits are made of. ``masks``: comparisons that are always true for whole blocks, by (size, block); ``stated``: what must
+    hold for both loops to be one; ``anew``: parameters that the kernel moves on.
     """
 
     shape: Shape
     ids: dict[int, list[ast.Call]]
     counts: list[Count]
     masks: dict[tuple[str, str], list[ast.Compare]]
-    strides: list[str]
+    stated: list[str]
     anew: list[str]
     most: str
 
@@ -185,24 +185,18 @@ def _edits(view: View, plan: _Plan) -> Edits | None:
     given = [c.given for c in counts if c.given is not None]
     if len(set(given)) != len(given):
         return None
-    even = [f'args["{size}"] % args["{block}"] == 0' for size, block in masks]
-    flat = kernel.free_name("FLAT") if even or plan.strides else None
-    whole = kernel.free_name("EVEN") if even else None
+    even = kernel.free_name("EVEN") if plan.stated else None
     line = f"{module.newline}        and "
-    flags = {
-        name: (line if len(" and ".join(code)) > WIDTH - 20 else " and ").join(code)
-        for name, code in ((whole, even), (flat, [*even, *plan.strides]))
-        if name is not None
-    }
-    if flags:
-        added = heuristic(view, flags, given)
+    code = (line if len(" and ".join(plan.stated)) > WIDTH - 20 else " and ").join(plan.stated)
+    if even is not None:
+        added = heuristic(view, {even: code}, given)
     else:
         added = module.add_parameters(kernel.node, [(name, None) for name in given]) if given else []
     many = sum(c.code != "1" for c in counts) > 1
     counts, above = _named(view, ids, counts) if many else (counts, [])
     pid, inside, values = _numbering(view, shape, ids, counts)
     count = " * ".join(c.code for c in counts if c.code != "1") or "1"
-    header = f"for {pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0), flatten={flat or True}):"
+    header = f"for {pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0), flatten={even or True}):"
     kept = {p: kernel.free_name(f"{p}_start") for p in plan.anew}
     above += [f"{start} = {p}" for p, start in kept.items()]
     inside += [f"{p} = {start}" for p, start in kept.items()]
@@ -212,10 +206,10 @@ def _edits(view: View, plan: _Plan) -> Edits | None:
     edits: Edits = [(module.path, e) for e in added] + looped
     edits += [(module.path, module.replace(call, value)) for call, value in values.items()]
     for nodes in masks.values():
-        edits += [(module.path, module.replace(c, f"({module.code(c)}) | {whole}")) for c in nodes]
+        edits += [(module.path, module.replace(c, f"({module.code(c)}) | {even}")) for c in nodes]
     for launch in view.launches:
         own = _of(view, launch) or []
-        grid = _grid(launch, plan.most, flat)
+        grid = _grid(launch, plan.most, even)
         passed = launch.add_arguments([f"{c.given}={c.passed}" for c in own if c.given is not None]) if given else []
         if grid is None or passed is None:
             return None
