@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
-from kernelband.strategies.code import At, View
+from kernelband.strategies.code import At, KernelView, View
 from kernelband.strategies.code.view import moving
+
+#: What the kernel only knows when it runs.
+RUN_TIME = frozenset({"arange", "load", "num_programs", "zeros", "full"})
+WIDEST = 2**31  # of constants: they take part in arithmetic of 32 bits
 
 
 class ConstantStrides:
@@ -27,21 +31,44 @@ def constant(view: View, name: str) -> Edit | None:
     argument = next((a for a in kernel.node.args.args if a.arg == name), None)
     if argument is None or argument.annotation is not None or name in kernel.constexprs or kernel.bindings(name) or kernel.model.helpers:
         return None
-    if len(view.numbers(name)) != 1 or _has_attribute(kernel.node, name) or _divides_constant(view, name):
+    if (
+        len(view.numbers(name)) != 1
+        or abs(view.numbers(name)[0]) >= WIDEST
+        or _has_attribute(kernel.node, name)
+        or _divides_constant(view, name)
+    ):
         return None  # one that varies would compile the kernel anew for each of its values
     end = kernel.module.span(argument).end
     return Edit(Span(end, end), f": {kernel.language}.constexpr")
 
 
 def _divides_constant(view: View, name: str) -> bool:
-    """``1.0 / n``, ``m / n``: of constants that is Python's division, which rounds otherwise and knows no division by zero."""
-    for node in all_nodes(view.kernel.node):
+    """``1.0 / n``, ``(n - m) // 2``: of constants that is Python's division, which rounds otherwise and knows no division by zero."""
+    kernel = view.kernel
+    for node in kernel.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
-            read = {n.id for n in all_nodes(node.right) if isinstance(n, ast.Name)}
-            above = {n.id for n in all_nodes(node.left) if isinstance(n, ast.Name)}
-            if name in read and above <= set(view.kernel.parameters):
+            read = _made_of(kernel, node)
+            if read is not None and name in read:
                 return True
     return False
+
+
+def _made_of(kernel: KernelView, node: ast.expr) -> set[str] | None:
+    """The names that it is computed from, names in between too; None where it isn't of parameters and numbers alone."""
+    names: set[str] = set()
+    queue: list[ast.AST] = [node]
+    while queue:
+        part = queue.pop()
+        if kernel.is_id(part) or (isinstance(part, ast.Call) and kernel.tl(part) in RUN_TIME):
+            return None
+        if isinstance(part, ast.Name) and part.id not in names:
+            names.add(part.id)
+            bound = kernel.bindings(part.id)
+            if any(isinstance(b, ast.For) for b in bound):
+                return None
+            queue += [b.value for b in bound if isinstance(b, ast.Assign | ast.AugAssign)]
+        queue += ast.iter_child_nodes(part)
+    return names
 
 
 def _has_attribute(node: ast.AST, name: str) -> bool:

@@ -105,11 +105,21 @@ def _cast(call: ast.Call) -> bool:
 
 
 def _untouched(view: View, statement: ast.Assign, loop: Loop) -> bool:
-    """Masked, so that loading for a loop of no iterations does no harm; and nothing that the kernel stores can be what is loaded."""
+    """Masked, and at places that no program's number moves, so that loading for a loop of no iterations does no harm; and nothing that the
+    kernel stores can be what is loaded.
+    """
     accesses = [a for a in loop.accesses if any(n is a.call for n in all_nodes(statement))]
     calls = [n for n in all_nodes(statement) if view.kernel.tl(n) == "load"]
     known = len(accesses) == len(calls) and all(a.mask is not None and pointers(view, a) for a in accesses)
+    if any(a.by_program for a in accesses) and _differs(view, loop):
+        return False  # a program of no iterations may have nothing there
     return known and apart(view, loop, accesses)
+
+
+def _differs(view: View, loop: Loop) -> bool:
+    """Programs go round for different times."""
+    bounds = [e for e in (loop.start, loop.stop, loop.step) if e is not None]
+    return any(t.startswith("@") for e in bounds for t in view.kernel.tokens(e))
 
 
 def _small(view: View, statement: ast.Assign) -> bool:

@@ -75,7 +75,9 @@ def _is_stride(node: ast.expr) -> bool:
 
 
 def _pointer_argument(kernel: KernelView, node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in kernel.parameters and node.id not in kernel.constexprs
+    """As it was passed: of one that the kernel moves on, the host can't tell whether it is aligned."""
+    passed = isinstance(node, ast.Name) and node.id in kernel.parameters and node.id not in kernel.constexprs
+    return passed and isinstance(node, ast.Name) and not kernel.bindings(node.id)
 
 
 def _pointer(kernel: KernelView, access: Access, loop: Loop) -> list[Term] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from kernelband.source.syntax import all_nodes
 from kernelband.strategies.code.binding import paired, target_names
 from kernelband.strategies.code.kernel import KernelView
 
@@ -13,11 +14,42 @@ def unguarded(kernel: KernelView, block: str) -> bool:
     """Some access runs over ``block`` elements with neither a mask nor a ``%`` for them: only a divisor may replace it."""
     token = f"#{block}"
     for access in kernel.accesses():
-        masked = access.mask is not None and token in kernel.tokens(access.mask)
+        masked = access.mask is not None and _guards(kernel, access.mask, block)
         whole = any(_in_whole_blocks(x, block) for x in access.loops)
         if not masked and not whole and any(token in kernel.tokens(n, wrap=False) for n in _meant(kernel, access.pointer, access.call)):
             return True
     return bool(kernel.calls({"make_block_ptr"}))  # a descriptor knows its shape and never reaches past it
+
+
+def _guards(kernel: KernelView, mask: ast.expr, block: str) -> bool:
+    """Whether a mask leaves out what lies behind the end, however large the block: ``mask | EVEN`` does if EVEN is asked of the block."""
+    match mask:
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return all(_guards(kernel, n, block) or _of_block(kernel, n, block) for n in (left, right))
+        case ast.BinOp(op=ast.BitAnd(), left=left, right=right):
+            return _guards(kernel, left, block) or _guards(kernel, right, block)
+        case ast.Subscript(value=value):
+            return _guards(kernel, value, block)
+        case ast.Name(id=name) if (bound := kernel.bindings(name)) and all(
+            isinstance(b, ast.Assign) and len(b.targets) == 1 for b in bound
+        ):
+            values = [b.value for b in bound if isinstance(b, ast.Assign) and isinstance(b.targets[0], ast.Name)]
+            read = any(isinstance(n, ast.Name) and n.id == name for v in values for n in all_nodes(v))
+            if len(values) == len(bound) and not read:
+                return all(_guards(kernel, v, block) for v in values)
+        case _:
+            pass
+    return f"#{block}" in kernel.tokens(mask)
+
+
+def _of_block(kernel: KernelView, flag: ast.expr, block: str) -> bool:
+    """``@triton.heuristics`` computes the flag from the block that the launch has."""
+    called = [d for d in kernel.node.decorator_list if isinstance(d, ast.Call) and ast.unparse(d.func).rpartition(".")[2] == "heuristics"]
+    values = [a for d in called for a in (*d.args, *(k.value for k in d.keywords)) if isinstance(a, ast.Dict)]
+    pairs = [pair for d in values for pair in zip(d.keys, d.values, strict=True)]
+    code = [v for k, v in pairs if isinstance(flag, ast.Name) and isinstance(k, ast.Constant) and k.value == flag.id]
+    asked = {n.slice.value for v in code for n in all_nodes(v) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant)}
+    return block in asked
 
 
 def _meant(kernel: KernelView, pointer: ast.expr, at: ast.AST) -> Iterator[ast.expr]:

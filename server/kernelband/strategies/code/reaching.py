@@ -49,3 +49,22 @@ def _within(statement: ast.stmt, name: str) -> Iterator[ast.stmt]:
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
     return [block for block in (getattr(node, part, None) for part in ("body", "orelse", "finalbody")) if isinstance(block, list)]
+
+
+def masks_of(kernel: KernelView, node: ast.expr) -> set[str]:
+    """The mask, as code, of the loads that an expression is made of, those behind its names too; empty where they have several."""
+    found: set[str] = set()
+    queue: list[ast.AST] = [node]
+    seen: set[ast.AST] = set()
+    while queue:
+        part = queue.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        for n in all_nodes(part):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+                queue += [s.value for s in reaching(kernel, n.id, n) if isinstance(s, ast.Assign | ast.AugAssign)]
+            if isinstance(n, ast.Call) and kernel.tl(n) == "load":
+                mask = next((k.value for k in n.keywords if k.arg == "mask"), n.args[1] if len(n.args) > 1 else None)
+                found.add("" if mask is None else ast.unparse(mask))
+    return found if len(found) == 1 else set()

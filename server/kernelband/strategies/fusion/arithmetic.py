@@ -13,6 +13,7 @@ from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.blocks import reads
 from kernelband.strategies.code.kernel import KernelView
 from kernelband.strategies.code.knob import Edits
+from kernelband.strategies.code.reaching import masks_of
 from kernelband.strategies.code.shapes import axis_of, shape_of, shapes
 from kernelband.strategies.code.view import moving
 
@@ -115,8 +116,27 @@ def _counts(view: View, node: ast.BinOp) -> bool:
     read = {t["dtype"] for x in launches for name, t in x["tensors"].items() if name in kernel.tokens(node.left)}
     floats = bool(read) and all(dtype.startswith(("float", "bfloat")) and dtype != "float64" for dtype in read)
     wide = any(isinstance(n, ast.Attribute) and n.attr == "float64" for n in kernel.nodes)
-    jumps = any(isinstance(n, ast.Compare) or (isinstance(n, ast.Call) and _rounds(kernel, n)) for n in kernel.module.around(node))
-    return whole and floats and not wide and not jumps
+    return whole and floats and not wide and not _jumps(kernel, node)
+
+
+def _jumps(kernel: KernelView, quotient: ast.BinOp) -> bool:
+    """Whether another last digit of the quotient may become another whole number, or another way: what is made of it is compared or
+    rounded.
+    """
+    made = {quotient: frozenset[str]()}
+    statement = next((n for n in kernel.module.around(quotient) if isinstance(n, ast.stmt)), None)
+    names = frozenset(bound_names(statement)) if statement is not None else frozenset[str]()
+    while True:
+        more = {n for s in kernel.nodes if isinstance(s, ast.stmt) and reads(s, names) for n in bound_names(s)}
+        if more <= names:
+            break
+        names |= more
+    for node in kernel.nodes:
+        sharp = isinstance(node, ast.Compare) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod))
+        sharp = sharp or (isinstance(node, ast.Call) and _rounds(kernel, node))
+        if sharp and any(n in made or (isinstance(n, ast.Name) and n.id in names) for n in all_nodes(node)):
+            return True
+    return False
 
 
 def _rounds(kernel: KernelView, call: ast.Call) -> bool:
@@ -185,7 +205,8 @@ def _sum_below_maximum(kernel: KernelView, total: ast.expr, running: tuple[str, 
     terms = total.args[0]
     terms = _bound(kernel, terms.id) if isinstance(terms, ast.Name) else terms
     if isinstance(terms, ast.Call) and kernel.tl(terms) == "where" and len(terms.args) == 3:
-        if ast.unparse(terms.args[0]) not in {ast.unparse(a.mask) for a in kernel.accesses() if a.mask is not None and not a.store}:
+        inside = _exponent(kernel, terms.args[1])
+        if inside is None or ast.unparse(terms.args[0]) not in masks_of(kernel, inside.left):
             return False  # it may leave the largest out
         terms = terms.args[1]
     exponent = _exponent(kernel, terms) if terms is not None else None

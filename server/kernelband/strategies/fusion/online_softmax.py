@@ -17,7 +17,8 @@ from kernelband.source.model import Edit, Program
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, KernelView, Module, View
-from kernelband.strategies.code.blocks import unconverted
+from kernelband.strategies.code.blocks import names_bound, names_read, unconverted
+from kernelband.strategies.code.reaching import masks_of
 from kernelband.strategies.code.shapes import axis_of, shape_of, shapes
 from kernelband.strategies.code.view import moving
 from kernelband.strategies.fusion.accumulate_late import Reduction, beginning, is_zero, reduction
@@ -100,21 +101,24 @@ def _tied(kernel: KernelView, pair: Pair, total: Reduction, read: ast.Name) -> t
         return None
     made = next(s for s in pair.second.node.body if exp in all_nodes(s))
     if made is total.statement:
-        return (exp, difference) if _bare(kernel, total.value, exp) else None
+        return (exp, difference) if _bare(kernel, total.value, exp, difference.left) else None
     # ``p = tl.exp(x - m)`` and then ``s += tl.sum(p, axis=0)``, where nothing else reads p
     if not isinstance(made, ast.Assign) or len(made.targets) != 1 or not isinstance(made.targets[0], ast.Name):
         return None
     name = made.targets[0].id
     own = [n for n in all_nodes(kernel.node) if isinstance(n, ast.Name) and n.id == name]
     direct = isinstance(total.value, ast.Name) and total.value.id == name and len(own) == 2
-    return (exp, difference) if direct and _bare(kernel, made.value, exp) else None
+    return (exp, difference) if direct and _bare(kernel, made.value, exp, difference.left) else None
 
 
-def _bare(kernel: KernelView, node: ast.expr, exp: ast.Call) -> bool:
-    """The exponential itself, or ``tl.where(mask, exponential, 0.0)``."""
+def _bare(kernel: KernelView, node: ast.expr, exp: ast.Call, of: ast.expr) -> bool:
+    """The exponential itself, or ``tl.where(mask, exponential, 0.0)`` with the mask that what it is of was loaded with: where another one
+    leaves out the largest, the sum says nothing of it.
+    """
     if isinstance(node, ast.Call) and kernel.tl(node) == "where" and len(node.args) == 3:
         other = node.args[2]
-        return node.args[1] is exp and isinstance(other, ast.Constant) and other.value in (0, 0.0)
+        own = ast.unparse(node.args[0]) in masks_of(kernel, of)
+        return node.args[1] is exp and isinstance(other, ast.Constant) and other.value in (0, 0.0) and own
     return node is exp
 
 
@@ -136,6 +140,9 @@ def _edits(view: View, pair: Pair, online: Online, *, late: bool) -> list[Edit] 
     minuend = code_with(module, unconverted(online.difference.left), first.seen[made], {})
     if minuend != module.code(unconverted(largest.call.args[0])):
         return None  # of others' maximum, the difference may be so large that its exponential is infinite
+    anew = {n for s in pair.second.node.body[: pair.second.node.body.index(made) + 1] for n in names_bound([s])} - {*first.seen[made]}
+    if names_read(online.difference.left) & anew:
+        return None  # something else of that name
     body, behind = first, list[str]()
     begins: dict[ast.AST, str] = {}
     if late:

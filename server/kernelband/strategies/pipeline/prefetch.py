@@ -11,6 +11,7 @@ from kernelband.source.model import Program
 from kernelband.source.syntax import all_nodes, expression_tree
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, Loop, Module, View
+from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.knob import Edits
 from kernelband.strategies.code.literals import integer
 from kernelband.strategies.code.view import moving
@@ -61,7 +62,14 @@ def _prefetch(at: At) -> Iterator[Proposal | None]:
 
 def _walk(view: View, loop: Loop) -> Walk | None:
     kernel = view.kernel
-    if loop.has_dot or loop.step is None or loop.call.keywords or loop.node.orelse or any(a.store for a in loop.accesses):
+    if (
+        loop.has_dot
+        or loop.step is None
+        or loop.call.keywords
+        or loop.node.orelse
+        or any(a.store for a in loop.accesses)
+        or kernel.calls(ATOMICS)
+    ):
         return None
     if any(isinstance(n, ast.Break | ast.Continue) for n in all_nodes(loop.node)):
         return None

@@ -109,8 +109,13 @@ def _edits(view: View, launch: LaunchView, block: str, part: int, *, axis: int, 
     if length is not None and length in launch.arguments and _known_at_grid(launch, launch.arguments[length]):
         elements = f"min({elements}, {launch.module.code(launch.arguments[length])})"  # what lies past the row's end does nothing
     sides = ", ".join(launch.module.code(s) for s in launch.sides() or [])
-    edits.append((launch.module.path, launch.module.replace(launch.grid, f"({sides}, {triton}.cdiv({elements}, {part}))")))
-    passed = launch.pass_also([f"{name}={part}"], warps)
+    number = integer(whole)
+    ends = {_end(kernel, a) for a in kernel.accesses()}
+    masked = ends == {length} and launch.held(block) == (length, 2**31)  # what a smaller block than the part leaves out, masks do
+    simple = masked or (number is not None and number >= part)
+    least = str(part) if simple else f"min({part}, {launch.module.code(whole)})"
+    edits.append((launch.module.path, launch.module.replace(launch.grid, f"({sides}, {triton}.cdiv({elements}, {least}))")))
+    passed = launch.pass_also([f"{name}={least}"], warps)
     return None if passed is None else edits + passed
 
 

@@ -35,7 +35,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     kernel, module = view.kernel, view.kernel.module
     casts = [c for c in all_nodes(kernel.node) if isinstance(c, ast.Call) and _widens(view, c)]
     tensors = [n for n in kernel.parameters if any(n in x["tensors"] for x in view.target_launches)]
-    used = [n for n in tensors if any(n in a.depends and a.blocks for a in kernel.accesses())]
+    used = [n for n in tensors if any(n in a.depends for a in kernel.accesses())]
     if not casts or not used or not view.whole or kernel.model.helpers or not all(_only_addresses(view, c) for c in casts):
         return
     sizes = [prod(t["shape"]) * BYTES.get(t["dtype"], 4) for x in view.target_launches for n, t in x["tensors"].items() if n in used]
