@@ -162,3 +162,18 @@ def test_a_number_of_the_program_is_found_behind_its_name(tmp_path):
     block, number = numbered_block(kernel, bound, bound)
     assert block == "BLOCK_M"
     assert not stays_below(view, number, "M", "BLOCK_M")  # the grid has three axes
+
+
+def test_a_group_that_is_cut_off_by_elements_is_no_order_of_tiles(tmp_path):
+    """As long as blocks were of one element there, a length stood for the number of its tiles."""
+    made = {}
+    for last in ("num_m - first", "M - first"):
+        text = with_text(
+            (IDS, GROUPED.replace("num_m - first", last)), ("(M, 32), triton.cdiv(N, 64), B)", "(M, 32) * triton.cdiv(N, 64),)")
+        )
+        text = text.replace("    batch = tl.program_id(2)\n", "    batch = 0\n")
+        text = text.replace("BLOCK_K: tl.constexpr)", "BLOCK_K: tl.constexpr, GROUP: tl.constexpr)").replace(
+            "BLOCK_K=32)", "BLOCK_K=32, GROUP=8)"
+        )
+        made[last] = bool(moves("batched", tmp_path, "grouped_order", text=text, grid=[512, 1, 1])[1])
+    assert made == {"num_m - first": True, "M - first": False}
