@@ -32,20 +32,16 @@ def test_tiles_of_all_axes_are_taken_in_turn(tmp_path):
     ]
     assert "def bmm_kernel(" in added[5]
     assert added[5].endswith("BLOCK_K: tl.constexpr, EVEN: tl.constexpr, B):")
-    assert added[6:18] == [
+    assert added[6:12] == [
         "    num_pid_m = tl.cdiv(M, BLOCK_M)",
         "    num_pid_n = tl.cdiv(N, BLOCK_N)",
-        "    a_ptr_start = a_ptr",
-        "    b_ptr_start = b_ptr",
-        "    c_ptr_start = c_ptr",
         "    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n * B, tl.num_programs(0), flatten=EVEN):",
         "        pid_m = tile % num_pid_m",
-        "        a_ptr = a_ptr_start",
-        "        b_ptr = b_ptr_start",
-        "        c_ptr = c_ptr_start",
         "        pid_n = tile // num_pid_m % num_pid_n",
         "        batch = tile // (num_pid_m * num_pid_n)",
     ]
+    assert "        a_ptr_tile = a_ptr + batch * M * K" in added  # the next tile begins with what was passed
+    assert any("a = tl.load(a_ptr_tile + offs_m" in row for row in added)
     assert any("mask=((offs_m[:, None] < M) | EVEN) & (k + offs_k[None, :] < K)" in row for row in added)
     assert added[-1].strip() == (
         'bmm_kernel[lambda META: (min(triton.cdiv(M, 32) * triton.cdiv(N, 64) * B, 132 * 2 if META["EVEN"] else 2**31 - 1),)]'
@@ -61,6 +57,44 @@ def test_a_product_of_one_id_keeps_its_name_and_needs_no_flag_for_masks(tmp_path
     assert not any("| EVEN" in row for row in added)
 
 
+def test_ids_may_be_bound_together_and_widened_and_asked_how_many_there_are(tmp_path):
+    text = with_text(
+        (IDS, "    pid_m, pid_n = tl.program_id(0).to(tl.int64), tl.program_id(1)\n    rows = tl.num_programs(0)\n"),
+        ("(offs_m[:, None] < M) & (k", "(k"),
+        (" & (offs_n[None, :] < N), other", ", other"),
+    )
+    program, found = moves("batched", tmp_path, MOVE, text=text)
+    added = [row[1:] for row in changed(program, found[0]) if row.startswith("+")]
+    assert "        pid_m, pid_n = (tile % num_0).to(tl.int64), tile // num_0 % num_1" in added
+    assert "        rows = num_0" in added
+
+
+def test_parameters_with_a_default_are_no_hindrance(tmp_path):
+    program, found = moves(
+        "batched", tmp_path, MOVE, text=with_text(("BLOCK_K: tl.constexpr)", "BLOCK_K: tl.constexpr, X: tl.constexpr = 1)"))
+    )
+    assert any("X: tl.constexpr = 1, EVEN: tl.constexpr = False, B = 1)" in row for row in changed(program, found[0]))
+
+
+def test_a_heuristic_above_the_kernel_is_none_of_its_statements(tmp_path):
+    text = with_text(
+        ("@triton.jit", '@triton.heuristics({"X": lambda args: args["M"] > 1})\n@triton.jit'),
+        ("tl.constexpr):", "tl.constexpr, X: tl.constexpr):"),
+    )
+    assert len(moves("batched", tmp_path, MOVE, text=text)[1]) == 3
+
+
+def test_what_a_branch_binds_for_itself_is_no_hindrance_and_what_it_leaves_is(tmp_path):
+    branch = "    if K > 3:\n        more = pid_m * 2.0\n        acc += more\n    tl.store"
+    assert moves("batched", tmp_path, MOVE, text=with_text(("    tl.store", branch)))[1] != []
+    assert (
+        moves("batched", tmp_path, MOVE, text=with_text(("    tl.store", branch.replace("    tl.store", "    acc += more\n    tl.store"))))[
+            1
+        ]
+        == []
+    )
+
+
 def with_text(*changes):
     text = TEXTS["batched"]
     for old, new in changes:
@@ -74,7 +108,9 @@ def with_text(*changes):
     [
         with_text(("    acc = tl", "    tl.atomic_add(c_ptr, 0.0)\n    acc = tl")),
         with_text(("    acc = tl", "    if pid_m > K:\n        return\n    acc = tl")),
-        with_text(("    acc = tl", "    count = tl.num_programs(0)\n    acc = tl")),
+        with_text(("    acc = tl", "    a_ptr += 1\n    acc = tl")),
+        with_text(("        acc +=", "        b_ptr += K\n        acc +=")),
+        with_text(("    acc = tl", "    count = tl.num_programs(K % 3)\n    acc = tl")),
         with_text(("    acc = tl", "    for _ in range(3):\n        pid_n += 0\n    acc = tl")),
         with_text(("c = torch.empty((B, M, N), device=a.device, dtype=a.dtype)", "c = a")),  # another tile's operand
         with_text(("(offs_m[:, None] < M) & (k", "(offs_m[:, None] < M - 1) & (k")),
@@ -130,6 +166,7 @@ ROWS = "    pid = tl.program_id(0)\n    num_n = tl.cdiv(N, BLOCK_N)\n    pid_m =
     [
         (ROWS, True),
         (GROUPED, True),
+        (GROUPED.replace("size = min(num_m - first, GROUP)", "GROUP = min(num_m - first, GROUP)").replace("size", "GROUP"), True),
         (ROWS.replace("pid // num_n", "pid // num_n + 1"), False),
         (ROWS.replace("tl.cdiv(N, BLOCK_N)", "tl.cdiv(N, BLOCK_M)"), False),
         (ROWS.replace("tl.cdiv(N, BLOCK_N)", "N"), False),  # elements for tiles

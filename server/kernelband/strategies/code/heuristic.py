@@ -28,7 +28,7 @@ def heuristic(view: View, flags: dict[str, str], also: Sequence[str] = ()) -> li
     if jit is None or not isinstance(base, ast.Attribute) or base.attr != "jit" or not isinstance(base.value, ast.Name):
         return None
     added = module.add_parameters(
-        kernel.node, [(f"{flag}: {kernel.language}.constexpr", None) for flag in flags] + [(name, None) for name in also]
+        kernel.node, [(f"{flag}: {kernel.language}.constexpr", "False") for flag in flags] + [(name, "1") for name in also]
     )
     start = module.span(jit).start - 1
     indent = module.text[module.line_start(start) : start]

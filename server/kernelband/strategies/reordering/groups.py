@@ -86,7 +86,9 @@ def _tries(kernel: KernelView, indices: Indices, counts: Sequence[ast.expr], var
     code = [n for whole in (*(s.value for s in indices.steps), *counts) for n in all_nodes(whole)]
     called = {n for c in code if isinstance(c, ast.Call) for n in all_nodes(c.func)}
     free = {n.id for n in code if isinstance(n, ast.Name) and n not in called}
-    free -= {indices.pid, *varied, *(n for s in indices.steps for n in bound_names(s))}
+    # A parameter that the kernel binds anew, in its own block, is what was passed until then.
+    anew = {n for s in indices.steps for n in bound_names(s) if n in kernel.parameters and s in kernel.node.body}
+    free -= {indices.pid, *varied, *({n for s in indices.steps for n in bound_names(s)} - anew)}
     quotients = [p for n in code if isinstance(n, ast.expr) and (p := divisor(n)) is not None]
     blocks = sorted({ast.unparse(block) for _, block in quotients} & free & kernel.constexprs)
     sized = dict(zip(blocks, BLOCKS, strict=False))
@@ -100,7 +102,7 @@ def _tries(kernel: KernelView, indices: Indices, counts: Sequence[ast.expr], var
     if (
         len(blocks) > len(BLOCKS)
         or len(lengths) + len(others) > MOST_FREE
-        or not all(n in kernel.parameters and not kernel.bindings(n) for n in free)
+        or not all(n in kernel.parameters and (n in anew or not kernel.bindings(n)) for n in free)
     ):
         return None
     units = {n: prod(sized[block] for block in found) for n, found in of.items()}

@@ -94,9 +94,9 @@ def _flattens(view: View) -> bool:
     return len(loops) == 1 and loops[0].has_dot and view.facts.device.backend == "cuda" and view.facts.triton >= FLATTEN_SINCE
 
 
-def tile_shape(view: View, axis: int | None = None, anew: Set[str] = frozenset()) -> Shape | None:
+def tile_shape(view: View, axis: int | None = None) -> Shape | None:
     """The kernel reads one program id, once, at the top; nothing of one tile reaches the next. With ``axis``: others beside it, and
-    programs may leave early. ``anew``: parameters that each tile begins with as they were passed.
+    programs may leave early.
     """
     kernel = view.kernel
     body = kernel.node.body
@@ -123,7 +123,7 @@ def tile_shape(view: View, axis: int | None = None, anew: Set[str] = frozenset()
         return None
     before = set(kernel.parameters) | {n for s in body[: place + 1] for n in bound_names(s)}
     changed = {n for s in inside for n in bound_names(s)}
-    if changed & (before - anew) or _carried(rest, anew):
+    if changed & before or carried(rest):
         return None
     return Shape(statement, pid, place)
 
@@ -137,32 +137,30 @@ def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Return) and statement.value is None
 
 
-def _carried(rest: list[ast.stmt], anew: Set[str]) -> bool:
-    """A name is read before the iteration has bound it: it would come from the tile before."""
-    bound: set[str] = set(anew)
+def carried(rest: Sequence[ast.stmt], passed: Set[str] = frozenset()) -> bool:
+    """A name is read before the iteration has bound it: it would come from the tile before. ``passed``: names that have a value before."""
     everything = {n for s in rest for x in all_nodes(s) for n in bound_names(x)}
-    for statement in rest:
+    return _carried(rest, set(passed), everything) is None
+
+
+def _carried(statements: Sequence[ast.stmt], bound: set[str], everything: Set[str]) -> set[str] | None:
+    """What is surely bound behind the statements; None where one reads what may not be."""
+    for statement in statements:
         if isinstance(statement, ast.If):
             tested = {n.id for n in all_nodes(statement.test) if isinstance(n, ast.Name)}
-            if tested & (everything - bound) or _loose(statement, bound, everything):
-                return True
+            ways = [_carried(way, set(bound), everything) for way in (statement.body, statement.orelse)]
+            if tested & (everything - bound) or ways[0] is None or ways[1] is None:
+                return None
+            bound = ways[0] & ways[1]
             continue
         reads = {n.id for n in all_nodes(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if isinstance(statement, ast.AugAssign):
             reads |= set(bound_names(statement))
         own = {n for x in all_nodes(statement) for n in bound_names(x)} if isinstance(statement, ast.For) else set[str]()
         if reads & (everything - bound - own):
-            return True
+            return None
         bound |= {n for x in all_nodes(statement) for n in bound_names(x)}
-    return False
-
-
-def _loose(statement: ast.If, bound: set[str], everything: set[str]) -> bool:
-    """A branch binds names, or reads ones that are not bound yet: too much to follow."""
-    inside = list(all_nodes(statement))
-    binds = {n for x in inside for n in bound_names(x)} - bound
-    reads = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return bool(binds) or bool(reads & (everything - bound))
+    return bound
 
 
 def tile_count(view: View) -> tuple[str, bool] | None:
@@ -213,22 +211,27 @@ def _uses_meta_only(launch: LaunchView, side: ast.expr) -> bool:
 def _wrap(view: View, shape: Shape, count: str) -> Edits | None:
     """The loop's header in place of the program id."""
     tl = view.kernel.language
-    return in_loop(view, shape, [f"for {shape.pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0)):"], [])
+    return in_loop(view, shape.place, [f"for {shape.pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0)):"], instead=True)
 
 
-def in_loop(view: View, shape: Shape, head: Sequence[str], first: Sequence[str]) -> Edits | None:
-    """Lines in place of the program id, the last of them a loop's, and every line after it one step further in, behind the ``first``."""
+def in_loop(view: View, place: int, head: Sequence[str], *, instead: bool) -> Edits | None:
+    """Lines before a statement of the kernel's own block, or ``instead`` of it, the last of them a loop's, and every line behind them one
+    step further in.
+    """
     module = view.kernel.module
-    rest = view.kernel.node.body[shape.place + 1 :]
-    indent = module.indent(shape.statement)
+    first, *rest = view.kernel.node.body[place:]
+    indent = module.indent(first)
     if indent is None or any(module.indent(s) is None for s in rest):
         return None
-    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in rest for n in all_nodes(s)):
+    inside = rest if instead else [first, *rest]
+    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno != n.end_lineno for s in inside for n in all_nodes(s)):
         return None  # indenting would change the string
     step = "\t" if "\t" in indent else "    "
-    lines = f"{module.newline}{indent}".join([*head, *(f"{step}{line}" for line in first)])
-    edits: Edits = [(module.path, module.replace(shape.statement, lines))]
-    at, end = module.line_end(module.span(shape.statement).end), module.span(rest[-1]).end
+    lines = f"{module.newline}{indent}".join(head)
+    span = module.span(first)
+    before = Edit(Span(span.start, span.start), f"{lines}{module.newline}{indent}{step}")
+    edits: Edits = [(module.path, module.replace(first, lines) if instead else before)]
+    at, end = module.line_end(span.end if instead else span.start), module.span((rest or [first])[-1]).end
     while at < end:
         at += 2 if module.text.startswith("\r\n", at) else 1
         stop = module.line_end(at)

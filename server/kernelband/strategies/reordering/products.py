@@ -9,15 +9,16 @@ elements: in one loop they took six times as long (H200, Triton 3.6).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
-from kernelband.source.model import Edit, Program
+from kernelband.source.model import Edit, Program, Span
 from kernelband.source.syntax import all_nodes
 from kernelband.strategies._base import Facts, Proposal
 from kernelband.strategies.code import At, LaunchView, Loop, View
 from kernelband.strategies.code.aliasing import all_apart
+from kernelband.strategies.code.binding import bound_names
 from kernelband.strategies.code.heuristic import heuristic
 from kernelband.strategies.code.kernel import ATOMICS
 from kernelband.strategies.code.knob import Edits
@@ -29,9 +30,9 @@ from kernelband.strategies.code.wrapped import helpers_ask
 from kernelband.strategies.pipeline.flatten import SINCE
 from kernelband.strategies.reordering.flat import evenly, row_masks, said_of, strides
 from kernelband.strategies.reordering.ids import NAME, ids_by_axis, programs
-from kernelband.strategies.reordering.persistent import Shape, in_loop, tile_shape
+from kernelband.strategies.reordering.persistent import carried, in_loop
 
-ALONE = frozenset({*ATOMICS, "num_programs", "debug_barrier", "make_tensor_descriptor"})
+ALONE = frozenset({*ATOMICS, "debug_barrier", "make_tensor_descriptor"})
 WIDE = 256  # elements of a tile's longer side, whose accumulators leave room for one program on a multiprocessor
 NARROW = 64
 WIDTH = 110
@@ -58,20 +59,17 @@ class Count:
 
 def _propose(at: At) -> Iterator[Proposal | None]:
     view = at.view
-    kernel, sms = view.kernel, view.facts.device.multiprocessors
+    sms = view.facts.device.multiprocessors
     loop = _product(view)
     if loop is None or view.facts.device.backend != "cuda" or view.facts.triton < SINCE or programs(view) <= sms or not all_apart(view):
         return
-    ids = ids_by_axis(view)
-    if ids is None or any(len(calls) != 1 for calls in ids.values()) or any(not x.own_grid or x.lends_grid for x in view.launches):
+    ids, counts = ids_by_axis(view), _counts(view)
+    if ids is None or counts is None or any(not x.own_grid or x.lends_grid for x in view.launches):
         return
-    anew = [p for p in kernel.parameters if kernel.bindings(p)]
-    shapes = [s for axis in ids if (s := tile_shape(view, axis, frozenset(anew))) is not None]
-    shape = min(shapes, key=lambda s: s.place, default=None)
-    counts = _counts(view)
-    if shape is None or counts is None or not set(ids) <= set(range(len(counts))):
-        return
-    if any(kernel.module.span(c).start < kernel.module.span(shape.statement).start for calls in ids.values() for c in calls):
+    calls = {call: axis for axis, found in ids.items() for call in found} | _asked(view)
+    place = _first(view, calls)
+    anew = _moved(view, place) if place is not None else None
+    if place is None or anew is None or any(axis >= len(counts) for axis in calls.values()):
         return
     masks, stated = row_masks(view, loop), strides(view, loop)
     if masks is None or stated is None:
@@ -81,7 +79,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
             continue
         yield at.proposal(
             {"per_multiprocessor": each},
-            _edits(view, _Plan(shape, ids, counts, masks, [*evenly(masks), *stated], anew, f"{sms} * {each}")),
+            _edits(view, _Plan(place, calls, counts, masks, [*evenly(masks), *stated], anew, f"{sms} * {each}")),
             "exact",
             f"At most {sms} × {each} programs take the tiles in turn; that loop and the one at line {loop.node.lineno} are one, "
             f"where {said_of(masks, stated)} (flatten).",
@@ -91,16 +89,17 @@ def _propose(at: At) -> Iterator[Proposal | None]:
 
 @frozen(eq=False)
 class _Plan:
-    """What the edits are made of. ``masks``: comparisons that are always true for whole blocks, by (size, block); ``stated``: what must
-    hold for both loops to be one; ``anew``: parameters that the kernel moves on.
+    """What the edits are made of. ``place``: of the first of the kernel's statements that asks for a program's number, where the loop
+    begins; ``calls``: that ask for one, or how many there are, by axis; ``masks``: comparisons that are always true for whole blocks, by
+    (size, block); ``stated``: what must hold for both loops to be one; ``anew``: what binds a parameter anew, which gets a name of its own.
     """
 
-    shape: Shape
-    ids: dict[int, list[ast.Call]]
+    place: int
+    calls: dict[ast.Call, int]
     counts: list[Count]
     masks: dict[tuple[str, str], list[ast.Compare]]
     stated: list[str]
-    anew: list[str]
+    anew: list[ast.Assign | ast.AugAssign]
     most: str
 
 
@@ -110,11 +109,49 @@ def _product(view: View) -> Loop | None:
     loops = kernel.loops()
     if not view.whole or len(loops) != 1 or not loops[0].has_dot or loops[0].kind == "static_range":
         return None
-    if any(isinstance(n, ast.While | ast.Return | ast.Break | ast.Lambda) for n in kernel.nodes) or loops[0].node not in kernel.node.body:
+    inside = [n for s in kernel.node.body for n in all_nodes(s)]
+    if any(isinstance(n, ast.While | ast.Return | ast.Break | ast.Lambda) for n in inside) or loops[0].node not in kernel.node.body:
         return None
-    if kernel.calls(ALONE) or helpers_ask(view.program, view.modules, {*ALONE, "program_id"}):
+    if kernel.calls(ALONE) or helpers_ask(view.program, view.modules, {*ALONE, "program_id", "num_programs"}):
         return None
     return loops[0]
+
+
+def _asked(view: View) -> dict[ast.Call, int]:
+    """Calls that ask how many programs an axis has; of one that isn't a number, an axis that no grid has."""
+    return {
+        c: a if (a := integer([*c.args, *(k.value for k in c.keywords)][0])) is not None else 3 for c in view.kernel.calls({"num_programs"})
+    }
+
+
+def _first(view: View, calls: Mapping[ast.Call, int]) -> int | None:
+    """The first statement that asks for a program's number; None where tiles can't take turns from there on."""
+    kernel, body = view.kernel, view.kernel.node.body
+    places = [next((i for i, s in enumerate(body) if call in all_nodes(s)), -1) for call in calls]
+    place = min(places, default=-1)
+    methods = any(isinstance(kernel.module.parents.get(c), ast.Attribute) and kernel.tl(c) == "num_programs" for c in calls)
+    if place < 0 or methods or any(isinstance(n, ast.FunctionDef) for s in body for n in all_nodes(s)):
+        return None
+    before = {n for s in body[:place] for n in bound_names(s)}
+    changed = {n for s in body[place:] for x in all_nodes(s) for n in bound_names(x)}
+    return None if changed & before or carried(body[place:], frozenset(kernel.parameters)) else place
+
+
+def _moved(view: View, place: int) -> list[ast.Assign | ast.AugAssign] | None:
+    """Statements that bind a parameter anew, each once, in the kernel's own block; None where one is bound otherwise."""
+    kernel = view.kernel
+    found: list[ast.Assign | ast.AugAssign] = []
+    for name in kernel.parameters:
+        bound = kernel.bindings(name)
+        statement = bound[0] if len(bound) == 1 else None
+        if not bound:
+            continue
+        plain = isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
+        moved = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add) and isinstance(statement.target, ast.Name)
+        if statement not in kernel.node.body[place:] or not (plain or moved) or not isinstance(statement, ast.Assign | ast.AugAssign):
+            return None
+        found.append(statement)
+    return found
 
 
 # ------------------------------------------------------------ the grid
@@ -181,7 +218,7 @@ def _block(launch: LaunchView, code: ast.expr) -> str | None:
 
 def _edits(view: View, plan: _Plan) -> Edits | None:
     kernel, module, tl = view.kernel, view.kernel.module, view.kernel.language
-    shape, ids, counts, masks = plan.shape, plan.ids, plan.counts, plan.masks
+    counts, masks = plan.counts, plan.masks
     given = [c.given for c in counts if c.given is not None]
     if len(set(given)) != len(given):
         return None
@@ -191,20 +228,25 @@ def _edits(view: View, plan: _Plan) -> Edits | None:
     if even is not None:
         added = heuristic(view, {even: code}, given)
     else:
-        added = module.add_parameters(kernel.node, [(name, None) for name in given]) if given else []
-    many = sum(c.code != "1" for c in counts) > 1
-    counts, above = _named(view, ids, counts) if many else (counts, [])
-    pid, inside, values = _numbering(view, shape, ids, counts)
+        added = module.add_parameters(kernel.node, [(name, "1") for name in given]) if given else []
+    first = kernel.node.body[plan.place]
+    alone = (
+        len(plan.calls) == 1
+        and isinstance(first, ast.Assign)
+        and first.value in plan.calls
+        and all(isinstance(t, ast.Name) for t in first.targets)
+    )
+    alone = alone and all(c.code == "1" for axis, c in enumerate(counts) if axis not in plan.calls.values())
+    counts, above = (counts, []) if alone else _named(view, plan.calls, counts)
+    tile = ast.unparse(first.targets[0]) if alone and isinstance(first, ast.Assign) else kernel.free_name("tile")
     count = " * ".join(c.code for c in counts if c.code != "1") or "1"
-    header = f"for {pid} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0), flatten={even or True}):"
-    kept = {p: kernel.free_name(f"{p}_start") for p in plan.anew}
-    above += [f"{start} = {p}" for p, start in kept.items()]
-    inside += [f"{p} = {start}" for p, start in kept.items()]
-    looped = in_loop(view, shape, [*above, header], inside)
+    header = f"for {tile} in {tl}.range({tl}.program_id(0), {count}, {tl}.num_programs(0), flatten={even or True}):"
+    looped = in_loop(view, plan.place, [*above, header], instead=alone)
     if added is None or looped is None:
         return None
     edits: Edits = [(module.path, e) for e in added] + looped
-    edits += [(module.path, module.replace(call, value)) for call, value in values.items()]
+    edits += [] if alone else [(module.path, e) for e in _numbering(view, plan.calls, counts, tile)]
+    edits += [(module.path, e) for statement in plan.anew for e in _renamed(view, statement)]
     for nodes in masks.values():
         edits += [(module.path, module.replace(c, f"({module.code(c)}) | {even}")) for c in nodes]
     for launch in view.launches:
@@ -217,12 +259,9 @@ def _edits(view: View, plan: _Plan) -> Edits | None:
     return edits
 
 
-def _numbering(view: View, shape: Shape, ids: dict[int, list[ast.Call]], counts: list[Count]) -> tuple[str, list[str], dict[ast.Call, str]]:
-    """The loop's variable, the first lines in it, and what the other program ids are."""
-    if len(ids) == 1 and all(c.code == "1" for axis, c in enumerate(counts) if axis not in ids):
-        return shape.pid, [], {}
-    kernel = view.kernel
-    tile = kernel.free_name("tile")
+def _numbering(view: View, calls: dict[ast.Call, int], counts: list[Count], tile: str) -> list[Edit]:
+    """What takes the place of a program's number, and of how many there are."""
+    module = view.kernel.module
     value: dict[int, str] = {}
     before: list[str] = []
     for axis, count in enumerate(counts):
@@ -230,12 +269,33 @@ def _numbering(view: View, shape: Shape, ids: dict[int, list[ast.Call]], counts:
         slow = tile if not before else f"{tile} // {before[0]}" if len(before) == 1 else f"{tile} // ({' * '.join(before)})"
         value[axis] = slow if last else f"{slow} % {count.code}"
         before += [count.code] if count.code != "1" else []
-    own = next(axis for axis, calls in ids.items() if isinstance(shape.statement, ast.Assign) and calls[0] is shape.statement.value)
-    others = {calls[0]: _placed(kernel.module.parents[calls[0]], value[axis]) for axis, calls in ids.items() if axis != own}
-    return tile, [f"{shape.pid} = {value[own]}"], others
+    edits: list[Edit] = []
+    for call, axis in calls.items():
+        code = counts[axis].code if view.kernel.tl(call) == "num_programs" else value[axis]
+        bare = isinstance(module.parents[call], ast.Assign | ast.Tuple) or code.isidentifier()
+        edits.append(module.replace(call, code if bare else f"({code})"))
+    return edits
 
 
-def _named(view: View, ids: dict[int, list[ast.Call]], counts: list[Count]) -> tuple[list[Count], list[str]]:
+def _renamed(view: View, statement: ast.Assign | ast.AugAssign) -> list[Edit]:
+    """``a_ptr += x`` as ``a_ptr_tile = a_ptr + x``, and the name in all that reads it behind: each tile begins with what was passed."""
+    kernel, module = view.kernel, view.kernel.module
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    name = ast.unparse(target)
+    new = kernel.free_name(f"{name}_tile")
+    start, value, end = module.span(target).start, module.span(statement.value), module.span(statement).end
+    read = [n for n in kernel.nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    edits = [module.replace(n, new) for n in read if module.span(n).start >= end]
+    if isinstance(statement, ast.Assign):
+        return [*edits, module.replace(target, new)]
+    simple = isinstance(statement.value, ast.Name | ast.Call | ast.BinOp) and not (
+        isinstance(statement.value, ast.BinOp) and not isinstance(statement.value.op, ast.Add | ast.Mult)
+    )
+    around = [] if simple else [Edit(Span(value.start, value.start), "("), Edit(Span(value.end, value.end), ")")]
+    return [*edits, Edit(Span(start, value.start), f"{new} = {name} + "), *around]
+
+
+def _named(view: View, calls: dict[ast.Call, int], counts: list[Count]) -> tuple[list[Count], list[str]]:
     """The counts by name, and the lines that compute those which aren't names."""
     kernel = view.kernel
     named: list[Count] = []
@@ -244,17 +304,13 @@ def _named(view: View, ids: dict[int, list[ast.Call]], counts: list[Count]) -> t
         if count.code.isidentifier() or count.code.isdecimal():
             named.append(count)
             continue
-        statement = kernel.module.parents[ids[axis][0]] if axis in ids else None
+        asks = next((c for c, a in calls.items() if a == axis and kernel.tl(c) == "program_id"), None)
+        statement = kernel.module.parents[asks] if asks is not None else None
         pid = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         name = kernel.free_name(f"num_{pid}" if pid.isidentifier() else f"num_{axis}")
         lines.append(f"{name} = {count.code}")
         named.append(Count(name, count.given, count.passed))
     return named, lines
-
-
-def _placed(parent: ast.AST, code: str) -> str:
-    """As a statement's whole value it needs no parentheses."""
-    return code if isinstance(parent, ast.Assign) else f"({code})"
 
 
 def _grid(launch: LaunchView, most: str, flag: str | None) -> Edit | None:
