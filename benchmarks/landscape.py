@@ -3,9 +3,9 @@
 
     python benchmarks/landscape.py EXAMPLE.py ... [--out FOLDER] [--seconds 300] [--depth 2] [--python PYTHON] [--worker CMD] [--dry]
 
-One file for each example: FOLDER/EXAMPLE.json.gz, written every minute and at the end, also after Ctrl-C or SIGTERM; ``complete`` says
-whether everything that was planned is in it. A worker that is lost is started again once, and the example begins anew. ``--dry`` compiles
-and forecasts and executes nothing, for trying it on a machine without a GPU. Exits with 1 when an example failed.
+One file for each example: FOLDER/EXAMPLE.json.gz, written every minute and at the end, also after Ctrl-C or SIGTERM; ``complete``:
+everything that compiled was timed, too. A worker that is lost is started again once, and the example begins anew. ``--dry`` compiles and
+forecasts and executes nothing, for trying it on a machine without a GPU. Exits with 1 when an example failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
 
-from recorded import FORMAT, save
+from recorded import FORMAT, UNMEASURED, save
 from survey import Plan, Survey
 from surveyed import facts_to_json, nodes_to_json, rounded
 
@@ -131,7 +131,7 @@ def record(
         complete = False
         try:
             survey.run()
-            complete = True
+            complete = given.dry or not any(e.outcome == UNMEASURED for e in survey.entries)
         finally:
             done.set()
             saver.join(SAVE_S)

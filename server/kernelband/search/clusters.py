@@ -61,10 +61,10 @@ def _labels(points: tuple[tuple[float, ...], ...]) -> tuple[int, ...]:
         return tuple(cast("list[int]", kmeans_.fit_predict(np.array(points)).tolist()))
 
 
-def replay(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
+def replay(frontier: Sequence[Member], log: Sequence[Pull], *, duplicates: bool = False) -> Clusters:
     """Walk through the log: a child inherits its parent's cluster; recluster when |P| >= 2K and TAU iterations are over.
 
-    Iterations are pulls that were executed or paid for, so free failures don't hurry the clock.
+    Iterations are pulls that were executed or paid for, so free failures don't hurry the clock; ``duplicates``: they are paid for, too.
     """
     by_id = {m.variant: m for m in frontier}
     present: list[Member] = [m for m in frontier if m.variant == 0]
@@ -76,7 +76,7 @@ def replay(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
             present.append(by_id[pull.variant])
             known.add(pull.variant)
     sizes.append(len(present))
-    due = _due(sizes, log)
+    due = _due(sizes, log, duplicates=duplicates)
     labels = dict.fromkeys((m.variant for m in present[: sizes[0]]), 0)
     past: list[int] = []
     for position, size in enumerate(sizes):
@@ -92,7 +92,7 @@ def replay(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
     return Clusters(labels, tuple(past))
 
 
-def _due(sizes: Sequence[int], log: Sequence[Pull]) -> set[int]:
+def _due(sizes: Sequence[int], log: Sequence[Pull], *, duplicates: bool) -> set[int]:
     """The positions in the log before which a clustering is due."""
     out: set[int] = set()
     iteration, last = 0, None
@@ -101,8 +101,14 @@ def _due(sizes: Sequence[int], log: Sequence[Pull]) -> set[int]:
             out.add(position)
             last = iteration
         if position < len(log):
-            iteration += log[position].executed or log[position].outcome == "compile_error"
+            outcome = log[position].outcome
+            iteration += log[position].executed or outcome == "compile_error" or (duplicates and outcome == "duplicate")
     return out
+
+
+def together(frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
+    """All members as one cluster."""
+    return Clusters({m.variant: 0 for m in frontier}, (0,) * len(log))
 
 
 def representative(members: Sequence[Member]) -> Member:

@@ -10,16 +10,18 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from baselines import opponent
 from recorded import Landscape, load, save
 from replay import Replay, curves
 
+from kernelband.search._base import ARMS, Member
 from kernelband.search.policies import NAMES, make_policy
 from kernelband.search.policies.mends import MENDS, WITHOUT
 
 from . import synthetic
 
 ROOT = Path(__file__).resolve().parents[3]
-ALL = (*NAMES, *(WITHOUT + m for m in MENDS))
+ALL = (*NAMES, *(WITHOUT + m for m in MENDS), "round-robin", "greedy-0.5", "paper-unprofiled", "kernelband-unprofiled")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def small(folder: Path, *nodes: dict[str, Any]) -> Landscape:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_policy_runs_to_its_trials_and_its_best_never_exceeds_the_landscape(landscape: Landscape, name: str) -> None:
-    run = Replay(landscape, make_policy(name), seed=3)
+    run = Replay(landscape, opponent(name), seed=3)
     curve = run.run()
     assert len(curve) == 20
     assert all(x <= landscape.best() + 1e-9 for x in curve)
@@ -120,6 +122,39 @@ def test_kernelband_beats_random_where_forecasts_half_know_the_truth(landscape: 
     assert ours > log(1.1)
 
 
+def test_round_robin_takes_strategies_in_turns(landscape: Landscape) -> None:
+    run = Replay(landscape, opponent("round-robin"), seed=0, trials=12)
+    run.run()
+    executed = [p.strategy for p in run.log if p.executed]
+    assert sorted(executed[:6]) == sorted(a.name for a in ARMS)
+    assert executed[6:] == executed[:6]
+
+
+def test_who_is_told_no_headroom_masks_nothing() -> None:
+    full = Member(0, 1e-4, (0.1, 32.0, 0.0, 7.0, 50.0), headroom={"sm": 0.9, "dram": 0.01, "l2": 0.9})
+    weights = {
+        name: {a.target: w.weight for a, w in zip(ARMS, opponent(name).arms((full,), (), 0), strict=True)}
+        for name in ("paper", "paper-unprofiled")
+    }
+    assert weights["paper"]["dram"] == 0.0
+    assert set(weights["paper-unprofiled"].values()) == {1.0}
+
+
+def test_a_tuned_greedy_is_chosen_on_the_other_landscapes(module: Any) -> None:
+    ends = dict.fromkeys(module.believers(), 0.1)
+    by_name = {name: [[(value,)], [(value,)], [(value,)]] for name, value in ends.items()}
+    by_name["greedy-1"] = [[(9.0,)], [(0.0,)], [(0.0,)]]  # the best by far, on the first alone
+    by_name["greedy-0.5"] = [[(0.2,)], [(0.2,)], [(0.2,)]]
+    assert [c[0][-1] for c in module.tuned(by_name)] == [0.2, 0.0, 0.0]
+
+
+def test_an_interval_is_over_landscapes_and_not_over_seeds(module: Any) -> None:
+    assert module.bounds([0.5, 0.5, 0.5]) == (0.5, 0.5, 0.5)
+    centre, low, high = module.bounds([0.0, 0.0, 0.0, 0.0, 0.0, 0.6])
+    assert (centre, low) == (pytest.approx(0.1), 0.0)
+    assert 0.2 <= high <= 0.4
+
+
 class Serial:
     """Stands for a pool of processes: does the jobs here, one after the other."""
 
@@ -137,13 +172,19 @@ class Serial:
 
 
 @pytest.fixture
-def policies(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """benchmarks/policies.py, called as a program."""
+def module() -> Any:
+    """benchmarks/policies.py."""
     found = importlib.util.spec_from_file_location("policies", ROOT / "benchmarks" / "policies.py")
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def policies(module: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """It called as a program."""
     monkeypatch.setattr(module, "ProcessPoolExecutor", Serial)
 
     def run(*arguments: str) -> Any:
@@ -163,6 +204,8 @@ def test_the_table_from_the_command_line(tmp_path: Path, policies: Any, capsys: 
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| kernelband |")]
     assert len(rows) == 2
     assert "(" in rows[0]
+    assert policies(*given[:-1], "kernelband,greedy-tuned,paper-unprofiled") == 0
+    assert "| greedy-tuned |" in capsys.readouterr().out
     value = synthetic.document()
     save(files[0], {**value, "measured": False})
     with pytest.raises(SystemExit, match="without --dry"):

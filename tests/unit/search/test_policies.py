@@ -10,6 +10,7 @@ from attrs import evolve
 
 from kernelband.errors import UsageError
 from kernelband.search._base import ARMS, Member, Policy, Pull
+from kernelband.search.clusters import replay
 from kernelband.search.policies import NAMES, make_policy
 from kernelband.search.policies.kernelband import FLOOR, KernelBand, surprises, weight
 from kernelband.search.policies.mends import MENDS, WITHOUT, Mends
@@ -338,3 +339,13 @@ def test_a_strategy_that_is_empty_elsewhere_weighs_less_where_nothing_is_known()
     assert rows["fusion"].weight == pytest.approx(0.5)
     assert "nothing to propose for other parents" in rows["fusion"].why
     assert rows["tiling"].weight == 1
+
+
+def test_duplicates_hurry_the_clock_where_they_are_paid_for() -> None:
+    """What is far from its parent is told apart at the next clustering: ten paid pulls after the one before."""
+    features = [(0.1 * i, 32.0, 0.0, 7.0, 50.0) for i in range(6)] + [(90.0, 250.0, 90.0, 10.0, 5.0)]
+    frontier = [Member(i, 1e-4, f) for i, f in enumerate(features)]
+    made = [Pull(i - 1, 0, "tiling", variant=i, executed=True, outcome="faster") for i in range(1, 7)]
+    log = [*made, *(Pull(6 + i, 0, "tiling", outcome="duplicate") for i in range(10))]
+    apart = {paid: (found := replay(frontier, log, duplicates=paid)).labels[6] != found.labels[0] for paid in (False, True)}
+    assert apart == {False: False, True: True}

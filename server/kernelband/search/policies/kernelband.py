@@ -15,7 +15,7 @@ import numpy as np
 from attrs import field, frozen
 
 from kernelband.search._base import ARMS, Arm, ArmSpec, Choice, Member, Pull
-from kernelband.search.clusters import Clusters, replay, representative
+from kernelband.search.clusters import Clusters, replay, representative, together
 from kernelband.search.policies import paper
 from kernelband.search.policies.mends import Mends
 
@@ -49,7 +49,7 @@ class KernelBand:
 
     def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:
         """The arm of the highest weighted score, and a parent by softmax of headroom, speed and forecast."""
-        clusters = replay(frontier, log)
+        clusters = self._clusters(frontier, log)
         rows = [r for r in self._rows(clusters, frontier, log) if r.arm.weight > 0]
         if not rows:
             return None
@@ -68,7 +68,10 @@ class KernelBand:
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
-        return tuple(r.arm for r in self._rows(replay(frontier, log), frontier, log))
+        return tuple(r.arm for r in self._rows(self._clusters(frontier, log), frontier, log))
+
+    def _clusters(self, frontier: Sequence[Member], log: Sequence[Pull]) -> Clusters:
+        return replay(frontier, log) if self.mends.clusters else together(frontier, log)
 
     def _rows(self, clusters: Clusters, frontier: Sequence[Member], log: Sequence[Pull]) -> list[_Row]:
         seen = _Seen.of(clusters, log, self.mends)
@@ -160,7 +163,8 @@ class _Seen:
             start *= good / (good + self.free.get(strategy, 0) / 4)  # four free failures weigh as much as one trial
             prior = (start + sum(got) + shared * (sum(everywhere) - sum(got))) / (1 + len(got) + elsewhere) - behind
         arm = Arm(cluster, strategy, pulls=len(got), mean_reward=prior, weight=factor, why=why)
-        return _Row(arm, len(got) + elsewhere, C if self.mends.low_exploration else paper.C)
+        c = (C if self.mends.low_exploration else paper.C) if self.mends.exploration else 0.0
+        return _Row(arm, len(got) + elsewhere, c)
 
 
 def surprises(frontier: Sequence[Member], log: Sequence[Pull]) -> dict[str, float]:

@@ -22,6 +22,9 @@ class Mends:
     is compiled and waits, corrected by what the strategy's earlier forecasts were worth. ``barren``: an arm of which nothing is compiled
     yet weighs less when its strategy had nothing to propose for other parents.
 
+    ``clusters`` and ``exploration`` are the published policy's own: without them all variants are one cluster, and an arm that was pulled
+    seldom gets nothing for that (c = 0).
+
     Statistics that are computed anew after a reclustering (2) and distances to centroids in z-scores (7) were tried and made no difference
     (docs/search.md), so both are as published.
     """
@@ -33,6 +36,8 @@ class Mends:
     sharing: bool = True
     forecast: bool = True
     barren: bool = True
+    clusters: bool = True
+    exploration: bool = True
 
 
 MENDS: tuple[str, ...] = tuple(a.name.replace("_", "-") for a in attrs.fields(Mends))

@@ -30,7 +30,7 @@ class Paper:
 
     def ask(self, step: int, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> Choice | None:
         """The arm of the highest score; ties go to the lowest cluster, then the lowest strategy."""
-        clusters = replay(frontier, log)
+        clusters = replay(frontier, log, duplicates=True)
         rows = [x for x in _rows(clusters, frontier, log) if x.weight > 0]
         if not rows:
             return None
@@ -45,7 +45,7 @@ class Paper:
 
     def arms(self, frontier: tuple[Member, ...], log: tuple[Pull, ...], seed: int) -> tuple[Arm, ...]:  # noqa: ARG002 - deterministic
         """Every arm of every cluster in use."""
-        return tuple(_rows(replay(frontier, log), frontier, log))
+        return tuple(_rows(replay(frontier, log, duplicates=True), frontier, log))
 
 
 def counts(pull: Pull) -> bool:
