@@ -9,10 +9,15 @@ from attrs import evolve, frozen
 
 from kernelband.search._base import ARMS, Arm, Choice, Member, Policy, Pull
 from kernelband.search.policies import make_policy
+from kernelband.search.policies.kernelband import KernelBand
+from kernelband.search.policies.mends import Mends
 
 UNPROFILED = "-unprofiled"
 BELIEFS = (0.25, 0.5, 0.75, 1.0, 1.5)  # that a tuned greedy is chosen from
 TUNED = "greedy-tuned"
+LEAN = "kernelband-lean"
+#: What is left of the default where neither clusters nor exploration, nor what limits a variant, nor two of its own parts decide.
+LEFT = Mends(sharing=False, barren=False, clusters=False, exploration=False)
 
 
 @frozen
@@ -102,13 +107,15 @@ def promise(member: Member, strategy: str, belief: float) -> float:
 
 
 def opponent(name: str) -> Policy:
-    """A policy of the search's by its name, ``round-robin``, ``greedy-BELIEF``, or any with ``-unprofiled`` behind it.
+    """A policy of the search's by its name, ``round-robin``, ``greedy-BELIEF``, ``kernelband-lean``, or any with ``-unprofiled`` behind it.
 
     Raises:
         UsageError: there is none of that name.
     """
     if name.endswith(UNPROFILED):
         return Unprofiled(opponent(name.removesuffix(UNPROFILED)))
+    if name == LEAN:
+        return Unprofiled(KernelBand(LEFT, LEAN))
     if name == "round-robin":
         return RoundRobin()
     belief = next((b for b in BELIEFS if name == f"greedy-{b:g}"), None)

@@ -8,7 +8,8 @@ other kernels like these, of which there are few. Ratios are those that were rec
 they compare policies and are no results. The last column is the mean log-gain at 20 trials over that of the best that is recorded.
 
 Beside the search's own policies: `round-robin` (strategies in turns, with the forecast), `greedy-tuned` (how much of a forecast greedy
-believes, chosen for each landscape on the others), and `paper` and `kernelband` without being told what limits a variant.
+believes, chosen for each landscape on the others), `paper` and `kernelband` without being told what limits a variant, and
+`kernelband-lean`, the default without the parts that make no difference one by one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from baselines import BELIEFS, TUNED, UNPROFILED, opponent
+from baselines import BELIEFS, LEAN, TUNED, UNPROFILED, opponent
 from recorded import UNMEASURED, Landscape, load
 from replay import curves
 
@@ -34,7 +35,7 @@ from kernelband.search.policies.mends import MENDS, WITHOUT
 HERE = Path(__file__).resolve().parent
 AT = (5, 10, 20)
 DRAWS = 10_000
-OTHERS = ("round-robin", TUNED, f"paper{UNPROFILED}", f"kernelband{UNPROFILED}")
+OTHERS = ("round-robin", TUNED, LEAN, f"paper{UNPROFILED}", f"kernelband{UNPROFILED}")
 
 Curves = list[tuple[float, ...]]
 

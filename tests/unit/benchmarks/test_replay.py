@@ -21,7 +21,7 @@ from kernelband.search.policies.mends import MENDS, WITHOUT
 from . import synthetic
 
 ROOT = Path(__file__).resolve().parents[3]
-ALL = (*NAMES, *(WITHOUT + m for m in MENDS), "round-robin", "greedy-0.5", "paper-unprofiled", "kernelband-unprofiled")
+ALL = (*NAMES, *(WITHOUT + m for m in MENDS), "round-robin", "greedy-0.5", "kernelband-lean", "paper-unprofiled", "kernelband-unprofiled")
 
 
 @pytest.fixture(scope="module")
