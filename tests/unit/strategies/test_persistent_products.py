@@ -69,6 +69,26 @@ def test_ids_may_be_bound_together_and_widened_and_asked_how_many_there_are(tmp_
     assert "        rows = num_0" in added
 
 
+def test_a_pointer_is_moved_on_by_what_stands_in_parentheses_or_over_two_lines(tmp_path):
+    text = with_text(
+        ("    a_ptr += batch * M * K\n", "    a_ptr += (batch *\n              M * K)\n"),
+        ("    c_ptr += batch", "    c_ptr += -1 + 1 - 0 + batch"),
+    )
+    program, found = moves("batched", tmp_path, MOVE, text=text)
+    added = [row[1:] for row in changed(program, found[0]) if row.startswith("+")]
+    assert "        a_ptr_tile = a_ptr + (batch *" in added
+    assert "        c_ptr_tile = c_ptr + -1 + 1 - 0 + batch * M * N" in added
+
+
+def test_two_names_of_one_id_both_get_it(tmp_path):
+    program = example("matmul", tmp_path)
+    path = program.kernel.place.path
+    text = program.texts[path].replace("pid = tl.program_id(axis=0)", "pid = own = tl.program_id(axis=0)")
+    program = program_of(text, tmp_path, "two.py")
+    added = [row[1:] for row in changed(program, made_by(MOVE, program, example_facts("matmul", program))[0]) if row.startswith("+")]
+    assert "        pid = own = tile" in added
+
+
 def test_parameters_with_a_default_are_no_hindrance(tmp_path):
     program, found = moves(
         "batched", tmp_path, MOVE, text=with_text(("BLOCK_K: tl.constexpr)", "BLOCK_K: tl.constexpr, X: tl.constexpr = 1)"))

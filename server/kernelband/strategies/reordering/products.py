@@ -64,7 +64,7 @@ def _propose(at: At) -> Iterator[Proposal | None]:
     if loop is None or view.facts.device.backend != "cuda" or view.facts.triton < SINCE or programs(view) <= sms or not all_apart(view):
         return
     ids, counts = ids_by_axis(view), _counts(view)
-    if ids is None or counts is None or any(not x.own_grid or x.lends_grid for x in view.launches):
+    if not ids or counts is None or any(not x.own_grid or x.lends_grid for x in view.launches):
         return
     calls = {call: axis for axis, found in ids.items() for call in found} | _asked(view)
     place = _first(view, calls)
@@ -119,9 +119,8 @@ def _product(view: View) -> Loop | None:
 
 def _asked(view: View) -> dict[ast.Call, int]:
     """Calls that ask how many programs an axis has; of one that isn't a number, an axis that no grid has."""
-    return {
-        c: a if (a := integer([*c.args, *(k.value for k in c.keywords)][0])) is not None else 3 for c in view.kernel.calls({"num_programs"})
-    }
+    axes = {c: next(iter([*c.args, *(k.value for k in c.keywords)]), None) for c in view.kernel.calls({"num_programs"})}
+    return {c: a if node is not None and (a := integer(node)) is not None else 3 for c, node in axes.items()}
 
 
 def _first(view: View, calls: Mapping[ast.Call, int]) -> int | None:
@@ -234,7 +233,8 @@ def _edits(view: View, plan: _Plan) -> Edits | None:
         len(plan.calls) == 1
         and isinstance(first, ast.Assign)
         and first.value in plan.calls
-        and all(isinstance(t, ast.Name) for t in first.targets)
+        and kernel.is_id(first.value)
+        and [type(t) for t in first.targets] == [ast.Name]
     )
     alone = alone and all(c.code == "1" for axis, c in enumerate(counts) if axis not in plan.calls.values())
     counts, above = (counts, []) if alone else _named(view, plan.calls, counts)
@@ -283,7 +283,7 @@ def _renamed(view: View, statement: ast.Assign | ast.AugAssign) -> list[Edit]:
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
     name = ast.unparse(target)
     new = kernel.free_name(f"{name}_tile")
-    start, value, end = module.span(target).start, module.span(statement.value), module.span(statement).end
+    span, value, end = module.span(target), module.span(statement.value), module.span(statement).end
     read = [n for n in kernel.nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
     edits = [module.replace(n, new) for n in read if module.span(n).start >= end]
     if isinstance(statement, ast.Assign):
@@ -292,7 +292,8 @@ def _renamed(view: View, statement: ast.Assign | ast.AugAssign) -> list[Edit]:
         isinstance(statement.value, ast.BinOp) and not isinstance(statement.value.op, ast.Add | ast.Mult)
     )
     around = [] if simple else [Edit(Span(value.start, value.start), "("), Edit(Span(value.end, value.end), ")")]
-    return [*edits, Edit(Span(start, value.start), f"{new} = {name} + "), *around]
+    sign = module.text.index("+=", span.end)
+    return [*edits, Edit(Span(span.start, sign + 2), f"{new} = {name} +"), *around]
 
 
 def _named(view: View, calls: dict[ast.Call, int], counts: list[Count]) -> tuple[list[Count], list[str]]:
