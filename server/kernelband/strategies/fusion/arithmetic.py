@@ -123,7 +123,6 @@ def _jumps(kernel: KernelView, quotient: ast.BinOp) -> bool:
     """Whether another last digit of the quotient may become another whole number, or another way: what is made of it is compared or
     rounded.
     """
-    made = {quotient: frozenset[str]()}
     statement = next((n for n in kernel.module.around(quotient) if isinstance(n, ast.stmt)), None)
     names = frozenset(bound_names(statement)) if statement is not None else frozenset[str]()
     while True:
@@ -134,7 +133,7 @@ def _jumps(kernel: KernelView, quotient: ast.BinOp) -> bool:
     for node in kernel.nodes:
         sharp = isinstance(node, ast.Compare) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod))
         sharp = sharp or (isinstance(node, ast.Call) and _rounds(kernel, node))
-        if sharp and any(n in made or (isinstance(n, ast.Name) and n.id in names) for n in all_nodes(node)):
+        if sharp and any(n is quotient or (isinstance(n, ast.Name) and n.id in names) for n in all_nodes(node)):
             return True
     return False
 
