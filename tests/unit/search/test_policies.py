@@ -349,3 +349,17 @@ def test_duplicates_hurry_the_clock_where_they_are_paid_for() -> None:
     log = [*made, *(Pull(6 + i, 0, "tiling", outcome="duplicate") for i in range(10))]
     apart = {paid: (found := replay(frontier, log, duplicates=paid)).labels[6] != found.labels[0] for paid in (False, True)}
     assert apart == {False: False, True: True}
+
+
+def test_without_clusters_and_without_exploration() -> None:
+    """All variants are one cluster, and what an arm is worth is what is expected of it, however seldom it was pulled."""
+    _, pulls, frontier = simulate(KernelBand(), ONE_GOOD, seed=3, trials=14)
+    for name, one in (("kernelband", False), ("kernelband-without-clusters", True)):
+        assert ({a.cluster for a in make_policy(name).arms(frontier, pulls, 3)} == {0}) == one
+    for name, bare in (("kernelband", False), ("kernelband-without-exploration", True)):
+        policy_ = make_policy(name)
+        choice = policy_.ask(14, frontier, pulls, 3)
+        arms = [a for a in policy_.arms(frontier, pulls, 3) if a.weight > 0]
+        worth = max(a.mean_reward * a.weight if a.mean_reward > 0 else a.mean_reward / a.weight for a in arms)
+        assert choice is not None
+        assert (choice.score == pytest.approx(worth)) == bare
