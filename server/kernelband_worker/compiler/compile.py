@@ -18,6 +18,8 @@ from kernelband_worker.wire import CompileFacts, CompileParams, LaunchSpec, Targ
 
 #: A tool that this Triton doesn't bring along, such as AMD's linker before 3.3.
 _MISSING = re.compile(r"\b(ld\.lld|ptxas|linker)\b.*\bnot found\b|Cannot find \S*(ptxas|lld)")
+#: What Triton says of an assembler that a signal ended: that says nothing of the kernel.
+_KILLED = re.compile(r"failed with error code -\d+")
 
 
 def compile_launch(state: State, params: CompileParams) -> CompileFacts:
@@ -41,7 +43,7 @@ def build(kernel: Any, launch: LaunchSpec, target: Target, jit: Any) -> Any:
     """``(compiled, whether it came from the cache)``.
 
     Raises:
-        OperationFailed: it doesn't compile.
+        OperationFailed: it doesn't compile, or the assembler was killed twice (kind out_of_memory).
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -55,8 +57,17 @@ def build(kernel: Any, launch: LaunchSpec, target: Target, jit: Any) -> Any:
         return make_ir(*args, **kwargs)
 
     src.make_ir = counted  # on this one object: called only when the cache has nothing
+
+    def once() -> Any:
+        return triton.compile(src, target=GPUTarget(target["backend"], target["arch"], target["warp_size"]), options=options)
+
     try:
-        compiled = triton.compile(src, target=GPUTarget(target["backend"], target["arch"], target["warp_size"]), options=options)
+        try:
+            compiled = once()
+        except Exception as error:
+            if not _KILLED.search(str(error)):
+                raise
+            compiled = once()
     except Exception as error:  # Triton raises anything from KeyError to RuntimeError on a kernel that it can't compile
         raise _failure(error, kernel, launch) from error
     return compiled, not made
@@ -72,6 +83,9 @@ def _failure(error: BaseException, kernel: Any, launch: LaunchSpec) -> Operation
         chain.append(step)
         step = step.__cause__
     data: Dict[str, Any] = {"path": launch["kernel"]["path"], "detail": str(error)[:4000]}
+    if _KILLED.search(str(error)):
+        said = f"The assembler was killed twice while it compiled {launch['kernel']['qualname']}"
+        return OperationFailed(f"{said}: by another process, or because memory ran out.", "out_of_memory", **data)
     reason = next((_reason(str(e)) for e in reversed(chain) if str(e).strip()), type(chain[-1]).__name__)
     outer = next((e for e in chain if isinstance(e, CompilationError)), None)
     if outer is None and _MISSING.search(reason):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelband_worker.compiler.tools import ptxas_path
 from kernelband_worker.errors import OperationFailed
 
 ALL = [80, 86, 89, 90, 100, 120, "gfx942", "gfx950"]
@@ -165,6 +166,26 @@ def test_the_assembler_has_the_last_word(compiled, make):
         compiled(make.matmul(128, 256, 64, num_warps=8, maxnreg=96))
     assert caught.value.kind == "compile_error"
     assert "Insufficient registers (96)" in caught.value.message
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_an_assembler_that_is_killed_says_nothing_of_the_kernel(compiled, make, tmp_path, monkeypatch, kills):
+    script, lives = tmp_path / "ptxas", tmp_path / "lives"
+    lives.write_text("x" * kills)
+    # one letter less each time that it is killed; Triton asks for its version, too
+    kill = f'case "$*" in *--version*) ;; *) if [ -s {lives} ]; then truncate -s -1 {lives}; kill -9 $$; fi ;; esac'
+    script.write_text(f'#!/bin/sh\n{kill}\nexec {ptxas_path(90)} "$@"\n')
+    script.chmod(0o755)
+    for variable in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+        monkeypatch.setenv(variable, str(script))
+    launch = make.add(num_warps=kills)  # one that no cache has
+    if kills == 1:
+        assert compiled(launch)["registers"] > 0
+        return
+    with pytest.raises(OperationFailed) as caught:
+        compiled(launch)
+    assert caught.value.kind == "out_of_memory"
+    assert "killed" in caught.value.message
 
 
 def test_a_hip_launch_keeps_buffer_instructions_of_small_tensors(compiled, make):
